@@ -1,0 +1,65 @@
+/** The one error type of the product and the closed list of its codes. What becomes of them on the wire is in routes/errors.ts. */
+
+/** Every code an answer or a stream event of Parlor can carry; `interrupted` occurs in stream events only. */
+export type ErrorCode =
+  | "invalid_json"
+  | "invalid_request"
+  | "unauthenticated"
+  | "host_not_allowed"
+  | "cross_site"
+  | "session_required"
+  | "pairing_code_required"
+  | "address_not_allowed"
+  | "not_found"
+  | "method_not_allowed"
+  | "conflict"
+  | "revision_mismatch"
+  | "too_large"
+  | "unsupported_media_type"
+  | "unprocessable"
+  | "too_many_requests"
+  | "internal"
+  | "interrupted"
+  | "upstream_error"
+  | "not_available"
+  | "upstream_timeout"
+  | "storage_full";
+
+/** One reason why a request fails its schema. */
+export interface ErrorIssue {
+  /** Dotted path into the body, `""` for the whole of it. */
+  path: string;
+  message: string;
+}
+
+/** What can travel with an error beside its message. */
+export interface AppErrorOptions {
+  cause?: unknown;
+  issues?: ErrorIssue[];
+  /** Seconds after which a repeat makes sense; sent as `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** Methods a path knows; sent as `Allow` with `method_not_allowed`. */
+  allow?: string[];
+}
+
+/** An error that somebody outside can understand: its message may be shown, its cause may not. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly issues?: ErrorIssue[];
+  readonly retryAfterSeconds?: number;
+  readonly allow?: string[];
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = "AppError";
+    this.code = code;
+    this.issues = options.issues;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.allow = options.allow;
+  }
+}
+
+/** Gives the text of any thrown value. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

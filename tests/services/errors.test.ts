@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { AppError, messageOf } from "../../services/errors.ts";
+
+test("an error keeps its code, its cause and what travels with it", () => {
+  const cause = new Error("inner");
+  const error = new AppError("too_many_requests", "Slow down", { cause, retryAfterSeconds: 5 });
+  expect(error).toMatchObject({ code: "too_many_requests", message: "Slow down", retryAfterSeconds: 5 });
+  expect(error.cause).toBe(cause);
+});
+
+test("anything thrown has a text", () => {
+  expect(messageOf(new Error("a"))).toBe("a");
+  expect(messageOf("b")).toBe("b");
+});
