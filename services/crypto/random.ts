@@ -1,0 +1,48 @@
+/** Random ids, tokens and bytes from the runtime's cryptographic source. */
+
+/** Most bytes one call of `getRandomValues` may fill. @see Web Cryptography API, section 10.1.1 */
+const MAX_BYTES_PER_CALL = 65_536;
+
+/**
+ * Gives fresh random bytes.
+ *
+ * @param byteLength Any number from 0.
+ */
+export function randomBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength);
+  for (let start = 0; start < byteLength; start += MAX_BYTES_PER_CALL) {
+    crypto.getRandomValues(bytes.subarray(start, start + MAX_BYTES_PER_CALL));
+  }
+  return bytes;
+}
+
+/**
+ * Gives a random text that fits into URLs and headers as it is.
+ *
+ * @param byteLength Random bytes inside; 32 make 43 characters.
+ * @returns base64url without padding.
+ */
+export function randomToken(byteLength: number): string {
+  const bytes = randomBytes(byteLength);
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/**
+ * Gives a new UUID of version 7: 48 bits of milliseconds since 1970, then 74 random bits.
+ *
+ * Ids of different milliseconds sort by time; within one millisecond their order is random.
+ *
+ * @returns Lower case with hyphens, 36 characters.
+ * @see RFC 9562, section 5.7
+ */
+export function uuidV7(): string {
+  const bytes = randomBytes(16);
+  const view = new DataView(bytes.buffer);
+  const nowMs = Date.now();
+  view.setUint16(0, Math.floor(nowMs / 2 ** 32));
+  view.setUint32(2, nowMs % 2 ** 32);
+  view.setUint8(6, (view.getUint8(6) & 0x0f) | 0x70);
+  view.setUint8(8, (view.getUint8(8) & 0x3f) | 0x80);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

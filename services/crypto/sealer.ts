@@ -1,0 +1,196 @@
+/** Sealing of what lies at rest: one subkey a purpose, one fresh IV a value, every value bound to its place. */
+
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { AppError } from "../errors.ts";
+import { additionalData, type Place } from "./additional_data.ts";
+import { randomBytes } from "./random.ts";
+
+export type { Place } from "./additional_data.ts";
+
+/** First byte of a sealed value: AES-256-GCM, 12-byte IV, 16-byte tag behind the ciphertext. */
+const FORMAT_VERSION = 1;
+const IV_BYTES = 12; // NIST SP 800-38D, section 8.2.2: 96 random bits
+const TAG_BYTES = 16;
+const HEADER_BYTES = 1 + IV_BYTES;
+
+/** Bytes that a sealed value is longer than its content. */
+export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
+
+/** Values one subkey may seal: beyond it two random IVs could meet. @see NIST SP 800-38D, section 8.3 */
+const MAX_SEALS_PER_KEY = 2 ** 32;
+
+/** Seals and opens the values of one purpose. */
+export interface PurposeSealer {
+  /**
+   * Seals off the serving thread (Web Crypto).
+   *
+   * @param plain Bytes, or a text sealed as UTF-8. A text with half a surrogate pair is refused, since UTF-8 has no
+   *   bytes for it; `JSON.stringify` escapes such halves.
+   * @returns `[version byte][12-byte IV][ciphertext and tag]`.
+   */
+  seal(place: Place, plain: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * Opens off the serving thread (Web Crypto).
+   *
+   * @throws {AppError} `internal` when the value was changed, cut, moved from elsewhere, or sealed by another key.
+   */
+  open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  /** Like `seal`, on this thread and at once; for values of a few KiB. The result is the same format. */
+  sealNow(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer>;
+  /** Like `open`, on this thread and at once. */
+  openNow(place: Place, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
+  /** Values sealed for this purpose since the sealer was made. */
+  readonly sealCount: number;
+}
+
+/** Holds the storage key. */
+export interface Sealer {
+  /**
+   * Gives the sealer of one purpose; asking twice gives the same one.
+   *
+   * @param purpose Name of the subkey, such as `"conversations"`; part of the format, so never renamed.
+   */
+  forPurpose(purpose: string): PurposeSealer;
+}
+
+/**
+ * Makes the sealer of a storage key.
+ *
+ * @param storageKey 32 bytes, as `loadStorageKey` gives them.
+ * @throws {AppError} `internal` when the key has another length.
+ */
+export function createSealer(storageKey: Uint8Array): Sealer {
+  if (storageKey.byteLength !== 32) {
+    throw new AppError("internal", `Cannot seal with a storage key of ${storageKey.byteLength} bytes: it takes 32`);
+  }
+  const rootKey = new Uint8Array(storageKey);
+  const sealers = new Map<string, PurposeSealer>();
+  return {
+    forPurpose(purpose) {
+      let sealer = sealers.get(purpose);
+      if (sealer === undefined) {
+        // RFC 5869: the salt names the scheme, the info the purpose.
+        const subkey = hkdfSync("sha256", rootKey, "parlor storage v1", `purpose:${purpose}`, 32);
+        sealer = createPurposeSealer(new Uint8Array(subkey), purpose);
+        sealers.set(purpose, sealer);
+      }
+      return sealer;
+    },
+  };
+}
+
+function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): PurposeSealer {
+  let sealCount = 0;
+  let webKey: Promise<CryptoKey> | undefined;
+
+  function importWebKey(): Promise<CryptoKey> {
+    webKey ??= crypto.subtle.importKey("raw", subkey, "AES-GCM", false, ["encrypt", "decrypt"]);
+    return webKey;
+  }
+
+  function freshIv(): Uint8Array<ArrayBuffer> {
+    if (sealCount >= MAX_SEALS_PER_KEY) {
+      throw new AppError("internal", `Cannot seal more for "${purpose}": its key is used up until the next start`);
+    }
+    sealCount++;
+    return randomBytes(IV_BYTES);
+  }
+
+  return {
+    get sealCount() {
+      return sealCount;
+    },
+
+    async seal(place, plain) {
+      const bytes = plainBytes(place, plain);
+      const additional = additionalData(FORMAT_VERSION, place);
+      const key = await importWebKey();
+      const iv = freshIv();
+      const cipher = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: additional }, key, bytes);
+      const sealed = new Uint8Array(HEADER_BYTES + cipher.byteLength);
+      sealed[0] = FORMAT_VERSION;
+      sealed.set(iv, 1);
+      sealed.set(new Uint8Array(cipher), HEADER_BYTES);
+      return sealed;
+    },
+
+    async open(place, sealed) {
+      const { iv, body } = splitSealed(place, sealed);
+      const additional = additionalData(FORMAT_VERSION, place);
+      const key = await importWebKey();
+      try {
+        const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
+        return new Uint8Array(plain);
+      } catch (cause) {
+        throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
+      }
+    },
+
+    sealNow(place, plain) {
+      const bytes = plainBytes(place, plain);
+      const iv = freshIv();
+      const cipher = createCipheriv("aes-256-gcm", subkey, iv, { authTagLength: TAG_BYTES });
+      cipher.setAAD(additionalData(FORMAT_VERSION, place));
+      const sealed = new Uint8Array(SEAL_OVERHEAD_BYTES + bytes.byteLength);
+      sealed[0] = FORMAT_VERSION;
+      sealed.set(iv, 1);
+      sealed.set(cipher.update(bytes), HEADER_BYTES);
+      cipher.final();
+      sealed.set(cipher.getAuthTag(), HEADER_BYTES + bytes.byteLength);
+      return sealed;
+    },
+
+    openNow(place, sealed) {
+      const { iv, body } = splitSealed(place, sealed);
+      const textEnd = body.byteLength - TAG_BYTES;
+      try {
+        const decipher = createDecipheriv("aes-256-gcm", subkey, iv, { authTagLength: TAG_BYTES });
+        decipher.setAAD(additionalData(FORMAT_VERSION, place));
+        decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
+        const plain = new Uint8Array(textEnd);
+        plain.set(decipher.update(body.subarray(0, textEnd)));
+        decipher.final(); // throws unless the tag fits; nothing was given out before
+        return plain;
+      } catch (cause) {
+        throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
+      }
+    },
+  };
+}
+
+const encoder = new TextEncoder();
+
+function plainBytes(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  if (typeof plain !== "string") {
+    return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
+  }
+  if (!plain.isWellFormed()) {
+    throw new AppError("internal", `Cannot seal ${describe(place)}: the text holds half a surrogate pair`);
+  }
+  return encoder.encode(plain);
+}
+
+interface SealedParts {
+  iv: Uint8Array<ArrayBuffer>;
+  body: Uint8Array<ArrayBuffer>;
+}
+
+function splitSealed(place: Place, sealed: Uint8Array): SealedParts {
+  if (sealed.byteLength < SEAL_OVERHEAD_BYTES) {
+    throw cannotOpen(place, `it has ${sealed.byteLength} bytes, less than any sealed value`);
+  }
+  if (sealed[0] !== FORMAT_VERSION) {
+    throw cannotOpen(place, `its format is ${sealed[0]}, known is ${FORMAT_VERSION}`);
+  }
+  const own = sealed.buffer instanceof ArrayBuffer ? sealed as Uint8Array<ArrayBuffer> : new Uint8Array(sealed);
+  return { iv: own.subarray(1, HEADER_BYTES), body: own.subarray(HEADER_BYTES) };
+}
+
+function cannotOpen(place: Place, found: string, cause?: unknown): AppError {
+  return new AppError("internal", `Cannot open ${describe(place)}: ${found}`, { cause });
+}
+
+function describe(place: Place): string {
+  return `the sealed ${place.field} of ${place.table} "${place.id}"`;
+}

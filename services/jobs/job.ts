@@ -1,0 +1,90 @@
+/** What a background job is, to the rooms that define kinds of them and to the routes that show them. */
+
+import type { JobState } from "./job_states.ts";
+import type { JobError, JobProgress } from "./job_store.ts";
+
+export type { JobState } from "./job_states.ts";
+export type { JobError, JobProgress } from "./job_store.ts";
+
+/** A job as it is at one moment. */
+export interface JobSnapshot {
+  id: string;
+  kind: string;
+  title: string;
+  state: JobState;
+  progress: JobProgress | null;
+  /** What only this kind can say, such as the files of a download or the report of an import. */
+  detail?: unknown;
+  /** Set when the job failed. */
+  error?: JobError;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+/** What a running job works with. */
+export interface JobContext {
+  readonly id: string;
+  /** As given to `start`, in JSON's terms; after an update of the program an older version may have written them. */
+  readonly params: unknown;
+  /** Fires on cancel and on shutdown. */
+  readonly signal: AbortSignal;
+  /** True when an earlier process began this job. */
+  readonly isResumed: boolean;
+  /** Tells how far it is; kept in memory, stored with the next change of state. */
+  progress(progress: JobProgress | null): void;
+  /** Sets the part only this kind knows; JSON, stored with the next change of state. */
+  detail(detail: unknown): void;
+  /**
+   * Begins the end of the job, after which it cannot be cancelled: call it before the first lasting effect, such as
+   * the rename of a download. A `run` that returns without it passes through on its own.
+   *
+   * @throws the signal's reason when the job was cancelled before.
+   */
+  verifying(): Promise<void>;
+}
+
+/** One kind of job. */
+export interface JobKind {
+  /** Jobs of this kind that may run at once. */
+  parallel: number;
+  /** True when `run` can begin again on the same parameters; else a job left running fails at the next start. */
+  resumable: boolean;
+  /** Does the work. It ends soon after the signal fires, with whatever it half made removed. */
+  run(context: JobContext): Promise<void>;
+}
+
+/** What a new job is to do. */
+export interface JobRequest {
+  title: string;
+  /** JSON. */
+  params: unknown;
+  /** Two unfinished jobs of a kind with one key are the same job: `start` gives the one that exists. */
+  key?: string;
+}
+
+/** All background jobs. */
+export interface JobRunner {
+  /**
+   * Makes a kind known, and takes up what an earlier process left of it: jobs still queued, and those left running
+   * when the kind is resumable, begin again; the others fail. They begin after the caller's present step.
+   */
+  register(kind: string, definition: JobKind): void;
+  /**
+   * Stores a job and queues it.
+   *
+   * @throws {AppError} `not_available` while closing; what the database throws.
+   */
+  start(kind: string, request: JobRequest): Promise<JobSnapshot>;
+  /**
+   * Cancels a job and waits until it has cleaned up.
+   *
+   * @throws {AppError} `not_found`; `conflict` when it has ended or is being verified.
+   */
+  cancel(id: string): Promise<JobSnapshot>;
+  /** Gives all jobs, newest first. */
+  list(): JobSnapshot[];
+  /** @throws {AppError} `not_found` */
+  get(id: string): JobSnapshot;
+  /** Aborts what runs and waits for it. Resumable jobs go on at the next start. */
+  close(): Promise<void>;
+}

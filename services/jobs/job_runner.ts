@@ -1,0 +1,302 @@
+/** Runs every long job: one queue a kind, one table, cancel, and what becomes of them over a restart. */
+
+import { AppError, messageOf } from "../errors.ts";
+import { assertLegalStep, isEnd, type JobState } from "./job_states.ts";
+import type { JobContext, JobKind, JobRunner, JobSnapshot } from "./job.ts";
+import { createJobStore, type JobDatabase, type JobError, type JobRecord, type JobSealer } from "./job_store.ts";
+
+export type * from "./job.ts";
+
+/** Least time between two announcements of one job's progress. */
+const PROGRESS_INTERVAL_MS = 250;
+
+/** Ended jobs that stay in the list, and for how long. */
+const MAX_ENDED_JOBS = 200;
+const ENDED_JOB_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** What the runner works with. */
+export interface JobRunnerOptions {
+  db: JobDatabase;
+  /** Of a purpose of its own, such as `"jobs"`. */
+  sealer: JobSealer;
+  events: { publish(event: { kind: string; id: string }): void };
+  /** The clock, in milliseconds since 1970. */
+  now?: () => number;
+  /** Makes the id of a new job. */
+  newId?: () => string;
+  /** Takes a line about a defect; stderr unless told. */
+  report?: (line: string) => void;
+}
+
+/** A job in memory. */
+interface LiveJob {
+  record: JobRecord;
+  abort: AbortController;
+  isCancelled: boolean;
+  isResumed: boolean;
+  announcedAtMs: number;
+  /** Resolves when the first save is done. */
+  stored: Promise<void>;
+  /** Resolves when `run` has ended and its state is stored; only while it runs. */
+  settled?: Promise<void>;
+}
+
+interface Lane {
+  definition: JobKind;
+  queue: LiveJob[];
+  runningCount: number;
+}
+
+/** Opens the runner over the stored jobs. Nothing runs before its kind is registered. */
+export function createJobRunner(options: JobRunnerOptions): JobRunner {
+  const { db, sealer, events, now = Date.now, report = console.error } = options;
+  const { newId = () => crypto.randomUUID() } = options;
+  const store = createJobStore(db, sealer, now);
+  const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, liveJob(record)]));
+  const lanes = new Map<string, Lane>();
+  /** Saves nobody waits for but `close`. */
+  const background = new Set<Promise<void>>();
+  let isClosing = false;
+
+  function inBackground(work: Promise<void>, what: string): void {
+    const guarded = work.catch((error) => report(`${what}: ${messageOf(error)}`))
+      .finally(() => background.delete(guarded));
+    background.add(guarded);
+  }
+
+  function announce(job: LiveJob): void {
+    job.announcedAtMs = now();
+    events.publish({ kind: "job", id: job.record.id });
+  }
+
+  /** Takes a legal step: at once in memory, then in the database. */
+  async function step(job: LiveJob, to: JobState): Promise<void> {
+    const { record } = job;
+    assertLegalStep(record.id, record.state, to);
+    record.state = to;
+    const saved = store.save(record);
+    announce(job);
+    await saved;
+    if (isEnd(to)) prune();
+  }
+
+  function pump(lane: Lane): void {
+    while (!isClosing && lane.runningCount < lane.definition.parallel) {
+      const job = lane.queue.shift();
+      if (job === undefined) return;
+      lane.runningCount++;
+      job.settled = runJob(job, lane.definition).finally(() => {
+        lane.runningCount--;
+        pump(lane);
+      });
+    }
+  }
+
+  async function runJob(job: LiveJob, definition: JobKind): Promise<void> {
+    const { record, abort: { signal } } = job;
+    try {
+      await step(job, "running");
+      signal.throwIfAborted();
+      await definition.run(contextOf(job));
+      if (record.state === "running") {
+        signal.throwIfAborted(); // it ended because it was told to, not because it was done
+        await step(job, "verifying");
+      }
+      await step(job, "done");
+    } catch (error) {
+      await settleFailure(job, definition, error).catch((failure) =>
+        report(`Cannot store the end of job "${record.id}": ${messageOf(failure)}`)
+      );
+    }
+  }
+
+  async function settleFailure(job: LiveJob, definition: JobKind, error: unknown): Promise<void> {
+    const { record } = job;
+    if (isEnd(record.state)) throw error; // it is over, but the database does not know
+    if (job.isCancelled && record.state === "running") return await step(job, "cancelled");
+    if (isClosing && definition.resumable) return; // found as it stands by the next start
+    if (isClosing) return await fail(job, interrupted("Parlor was stopped while it ran"));
+    if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${detailOf(error)}`);
+    await fail(job, jobError(error));
+  }
+
+  async function fail(job: LiveJob, error: JobError): Promise<void> {
+    if (job.record.content !== undefined) job.record.content.error = error;
+    await step(job, "failed");
+  }
+
+  function contextOf(job: LiveJob): JobContext {
+    const { record, abort: { signal } } = job;
+    return {
+      id: record.id,
+      params: record.content?.params,
+      signal,
+      isResumed: job.isResumed,
+      progress(progress) {
+        if (record.content === undefined || isEnd(record.state)) return;
+        record.content.progress = progress;
+        if (now() - job.announcedAtMs >= PROGRESS_INTERVAL_MS) announce(job);
+      },
+      detail(detail) {
+        if (record.content !== undefined && !isEnd(record.state)) record.content.detail = detail;
+      },
+      async verifying() {
+        signal.throwIfAborted();
+        await step(job, "verifying");
+      },
+    };
+  }
+
+  /** What an earlier process left: this is no step of a living job but its new beginning or its late end. */
+  function takeUp(lane: Lane, job: LiveJob): void {
+    const { record } = job;
+    if (record.content !== undefined && (record.state === "queued" || lane.definition.resumable)) {
+      job.isResumed = record.state !== "queued";
+      record.state = "queued";
+      lane.queue.push(job);
+      return;
+    }
+    if (record.state === "queued") record.state = "running"; // unreadable: the table knows no shorter way to its end
+    const reason = "Parlor ended while it ran, and this kind of job cannot go on where it was";
+    inBackground(fail(job, interrupted(reason)), `Cannot store the end of job "${record.id}"`);
+  }
+
+  /** Forgets ended jobs that are old or many. */
+  function prune(): void {
+    const ended = [...jobs.values()].filter(({ record }) => isEnd(record.state))
+      .sort((a, b) => b.record.updatedAtMs - a.record.updatedAtMs);
+    const oldestMs = now() - ENDED_JOB_AGE_MS;
+    const ids = ended.filter(({ record }, index) => index >= MAX_ENDED_JOBS || record.updatedAtMs < oldestMs)
+      .map(({ record }) => record.id);
+    if (ids.length === 0) return;
+    for (const id of ids) jobs.delete(id);
+    inBackground(store.remove(ids), "Cannot remove old jobs");
+  }
+
+  function getJob(id: string): LiveJob {
+    const job = jobs.get(id);
+    if (job === undefined) throw new AppError("not_found", `Cannot find job "${id}"`);
+    return job;
+  }
+
+  function findUnfinished(kind: string, key: string): LiveJob | undefined {
+    return [...jobs.values()].find(({ record }) =>
+      record.kind === kind && record.content?.key === key && !isEnd(record.state)
+    );
+  }
+
+  prune();
+  return {
+    register(kind, definition) {
+      if (lanes.has(kind)) throw new AppError("internal", `Cannot register job kind "${kind}": it is registered`);
+      const lane: Lane = { definition, queue: [], runningCount: 0 };
+      lanes.set(kind, lane);
+      for (const job of [...jobs.values()]) {
+        if (job.record.kind === kind && !isEnd(job.record.state)) takeUp(lane, job);
+      }
+      queueMicrotask(() => pump(lane));
+    },
+
+    async start(kind, request) {
+      const lane = lanes.get(kind);
+      if (lane === undefined) throw new AppError("internal", `Cannot start a job of kind "${kind}": it is unknown`);
+      const { title, params, key } = request;
+      while (key !== undefined) {
+        const same = findUnfinished(kind, key);
+        if (same === undefined) break;
+        await same.stored;
+        if (!same.isCancelled) return snapshotOf(same);
+        await same.settled; // it is on its way out, and its leftovers must be gone before a new one begins
+      }
+      if (isClosing) throw new AppError("not_available", `Cannot start "${title}": Parlor is stopping`);
+      const nowMs = now();
+      const job = liveJob({
+        id: newId(),
+        kind,
+        state: "queued",
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+        content: { title, params, key, progress: null },
+      });
+      jobs.set(job.record.id, job);
+      job.stored = store.save(job.record);
+      try {
+        await job.stored;
+      } catch (error) {
+        jobs.delete(job.record.id);
+        throw error;
+      }
+      announce(job);
+      const snapshot = snapshotOf(job);
+      if (job.record.state === "queued") lane.queue.push(job); // unless cancelled meanwhile
+      pump(lane);
+      return snapshot;
+    },
+
+    async cancel(id) {
+      const job = getJob(id);
+      assertLegalStep(id, job.record.state, "cancelled");
+      const lane = lanes.get(job.record.kind);
+      if (job.settled === undefined || job.record.state === "queued") {
+        lane?.queue.splice(0, lane.queue.length, ...lane.queue.filter((queued) => queued !== job));
+        await step(job, "cancelled");
+      } else {
+        job.isCancelled = true;
+        job.abort.abort(new DOMException("The job was cancelled", "AbortError"));
+        await job.settled;
+      }
+      return snapshotOf(job);
+    },
+
+    list: () =>
+      [...jobs.values()].sort((a, b) =>
+        b.record.createdAtMs - a.record.createdAtMs || (a.record.id < b.record.id ? 1 : -1)
+      ).map(snapshotOf),
+
+    get: (id) => snapshotOf(getJob(id)),
+
+    async close() {
+      isClosing = true;
+      const running = [...jobs.values()].filter(({ settled }) => settled !== undefined);
+      for (const job of running) job.abort.abort(new DOMException("Parlor is stopping", "AbortError"));
+      await Promise.all(running.map(({ settled }) => settled));
+      await Promise.all(background);
+    },
+  };
+}
+
+function liveJob(record: JobRecord): LiveJob {
+  return {
+    record,
+    abort: new AbortController(),
+    isCancelled: false,
+    isResumed: false,
+    announcedAtMs: 0,
+    stored: Promise.resolve(),
+  };
+}
+
+function snapshotOf({ record }: LiveJob): JobSnapshot {
+  const { id, kind, state, createdAtMs, updatedAtMs, content } = record;
+  const base = { id, kind, state, createdAtMs, updatedAtMs };
+  if (content === undefined) {
+    const error: JobError = { code: "internal", message: `Cannot open the stored job "${id}"` };
+    return { ...base, title: "", progress: null, error };
+  }
+  const { title, progress, detail, error } = content;
+  return { ...base, title, progress, detail, error };
+}
+
+/** The words of an AppError are made to be shown; a defect's are not. */
+function jobError(error: unknown): JobError {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return { code: "internal", message: "The job met a defect of the program; its log says more" };
+}
+
+function interrupted(message: string): JobError {
+  return { code: "interrupted", message };
+}
+
+function detailOf(error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}

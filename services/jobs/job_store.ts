@@ -1,0 +1,123 @@
+/** Jobs in table `job`. It keeps what a job is and where it stands; job_runner.ts decides what comes next. */
+
+import type { ErrorCode } from "../errors.ts";
+import { isJobState, type JobState } from "./job_states.ts";
+
+/** How far a job has come. */
+export interface JobProgress {
+  done: number;
+  /** `null` while unknown. */
+  total: number | null;
+  /** What is counted, such as `"bytes"`, `"steps"`. */
+  unit: string;
+}
+
+/** Why a job failed, in words that may be shown. */
+export interface JobError {
+  code: ErrorCode;
+  message: string;
+}
+
+/** What a job holds beside its state; sealed as one JSON text. */
+export interface JobContent {
+  title: string;
+  /** Given back to the kind's `run`, also after a restart. */
+  params: unknown;
+  /** Two unfinished jobs of one kind never share it. */
+  key?: string;
+  progress: JobProgress | null;
+  /** What only this kind of job can say; JSON. */
+  detail?: unknown;
+  error?: JobError;
+}
+
+/** One job. */
+export interface JobRecord {
+  id: string;
+  kind: string;
+  state: JobState;
+  createdAtMs: number;
+  /** Moves with every save, since it is the version the sealed content is bound to. */
+  updatedAtMs: number;
+  /** `undefined` when it could not be opened. */
+  content: JobContent | undefined;
+}
+
+/** The part of the database that jobs need. */
+export interface JobDatabase {
+  all<T>(sql: string, ...params: string[]): T[];
+  write(statements: { sql: string; params: (string | number | Uint8Array)[] }[]): Promise<unknown>;
+}
+
+/** The part of a sealer that jobs need. */
+export interface JobSealer {
+  sealNow(place: { table: string; id: string; field: string; version: number }, plain: string): Uint8Array;
+  openNow(place: { table: string; id: string; field: string; version: number }, sealed: Uint8Array): Uint8Array;
+}
+
+/** Reads and writes jobs. */
+export interface JobStore {
+  /** Gives every stored job, oldest first; one that cannot be opened has no content. */
+  loadAll(): JobRecord[];
+  /** Saves a job as it is now; saves of one job land in the order they were asked for. */
+  save(record: JobRecord): Promise<void>;
+  remove(ids: string[]): Promise<void>;
+}
+
+interface JobRow {
+  id: string;
+  kind: string;
+  state: string;
+  created_at: number;
+  updated_at: number;
+  sealed: Uint8Array;
+}
+
+/** Makes the store over an open database. */
+export function createJobStore(database: JobDatabase, sealer: JobSealer, now: () => number): JobStore {
+  function openContent(row: JobRow): JobContent | undefined {
+    try {
+      const text = new TextDecoder().decode(sealer.openNow(placeOf(row.id, row.updated_at), row.sealed));
+      return JSON.parse(text) as JobContent;
+    } catch {
+      return undefined; // this job alone is lost, and the list shows it so
+    }
+  }
+
+  return {
+    loadAll() {
+      return database.all<JobRow>("SELECT * FROM job ORDER BY created_at, id").map((row) => ({
+        id: row.id,
+        kind: row.kind,
+        state: isJobState(row.state) ? row.state : "failed",
+        createdAtMs: row.created_at,
+        updatedAtMs: row.updated_at,
+        content: isJobState(row.state) ? openContent(row) : undefined,
+      }));
+    },
+
+    async save(record) {
+      record.updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // a clock set back must not repeat a version
+      const { id, kind, state, createdAtMs, updatedAtMs, content } = record;
+      if (content === undefined) {
+        // The sealed content cannot be read, so it stays as it is and keeps its version.
+        await database.write([{ sql: "UPDATE job SET state = ? WHERE id = ?", params: [state, id] }]);
+        return;
+      }
+      const sealed = sealer.sealNow(placeOf(id, updatedAtMs), JSON.stringify(content));
+      await database.write([{
+        sql: `INSERT INTO job(id, kind, state, created_at, updated_at, sealed) VALUES(?, ?, ?, ?, ?, ?)
+          ON CONFLICT(id) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at, sealed = excluded.sealed`,
+        params: [id, kind, state, createdAtMs, updatedAtMs, sealed],
+      }]);
+    },
+
+    async remove(ids) {
+      await database.write(ids.map((id) => ({ sql: "DELETE FROM job WHERE id = ?", params: [id] })));
+    },
+  };
+}
+
+function placeOf(id: string, version: number) {
+  return { table: "job", id, field: "sealed", version };
+}

@@ -1,0 +1,86 @@
+/** Whole-file writes that a crash leaves either old or new. What the files mean is up to the rooms that own them. */
+
+import { basename, dirname, join } from "node:path";
+import { AppError, messageOf } from "../errors.ts";
+
+/** Ending of a file that is still being written; a leftover of a crash may be removed at any start. */
+export const TEMPORARY_ENDING = ".tmp";
+
+/** How a file is to be written. */
+export interface WriteFileOptions {
+  /** Permission bits, 0600 unless told. */
+  mode?: number;
+}
+
+/**
+ * Replaces a file as one step: temporary file in the same folder, fsync, rename, fsync of the folder.
+ *
+ * When the promise resolves, the new content survives a power cut; until then the old file stands.
+ *
+ * @throws {AppError} `storage_full` when the disk is, `internal` for any other failure; nothing half-written remains.
+ */
+export async function writeFileAtomic(
+  path: string,
+  content: string | Uint8Array,
+  options: WriteFileOptions = {},
+): Promise<void> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const mode = options.mode ?? 0o600;
+  const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}${TEMPORARY_ENDING}`);
+  try {
+    await writeWhole(temporary, bytes, mode);
+    await Deno.rename(temporary, path);
+    await syncFolder(dirname(path));
+  } catch (cause) {
+    // After the rename there is nothing to remove, and the name is too random to hit anything else.
+    await Deno.remove(temporary).catch(() => {});
+    throw fileError(`Cannot write "${path}"`, cause);
+  }
+}
+
+/**
+ * Reads a file that may not be there yet.
+ *
+ * @returns `undefined` only when there is no such file.
+ * @throws {AppError} `internal` for every other failure, so that an unreadable file is never taken for an absent one.
+ */
+export async function readFileIfExists(path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await Deno.readFile(path);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return undefined;
+    throw fileError(`Cannot read "${path}"`, cause);
+  }
+}
+
+/**
+ * Makes the names inside a folder survive a power cut.
+ *
+ * @throws What the runtime throws; nothing on Windows, where folders cannot be synced.
+ */
+export async function syncFolder(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  using folder = await Deno.open(path);
+  await folder.sync();
+}
+
+/**
+ * Turns a failed file operation into an error for the outside.
+ *
+ * @param tried What was tried on what, as in `Cannot write "/data/tokens.json"`.
+ * @returns `storage_full` for a full disk, an exceeded quota or file size limit, else `internal`.
+ */
+export function fileError(tried: string, cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
+  const isFull = code === "ENOSPC" || code === "EDQUOT" || code === "EFBIG";
+  return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${messageOf(cause)}`, { cause });
+}
+
+async function writeWhole(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  // Never opened wider than it ends: the mode is given at creation and a umask can only narrow it.
+  using file = await Deno.open(path, { write: true, createNew: true, mode });
+  let written = 0;
+  while (written < bytes.byteLength) written += await file.write(bytes.subarray(written));
+  await file.sync();
+}

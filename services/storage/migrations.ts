@@ -1,0 +1,156 @@
+/** Every schema the database has had, oldest first. Entries are never edited once released, only added. */
+
+/** One step of the schema. */
+export interface Migration {
+  /** Schema version after it (`PRAGMA user_version`); counts up from 1 without gaps. */
+  version: number;
+  /** Statements, run inside the transaction of the whole upgrade. */
+  sql: string;
+}
+
+/** The schema of this program. `sealed`, `head` and `summary` hold sealed values, times are milliseconds since 1970. */
+export const MIGRATIONS: Migration[] = [
+  {
+    version: 1,
+    sql: `
+      CREATE TABLE conversation(
+        id TEXT PRIMARY KEY,
+        revision INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        message_count INTEGER NOT NULL,
+        head BLOB NOT NULL,
+        summary BLOB NOT NULL,
+        deleted_at INTEGER
+      ) STRICT;
+      CREATE INDEX conversation_by_time ON conversation(updated_at DESC, id) WHERE deleted_at IS NULL;
+      CREATE UNIQUE INDEX conversation_by_folded_id ON conversation(lower(id));
+
+      -- A block is copied when it changes: live = 1 is the present version, kept = 1 one that a revision refers to.
+      CREATE TABLE block(
+        id INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        conversation_id TEXT NOT NULL,
+        position REAL NOT NULL,
+        live INTEGER NOT NULL,
+        kept INTEGER NOT NULL DEFAULT 0,
+        message_count INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(id, version)
+      ) STRICT;
+      CREATE INDEX block_by_position ON block(conversation_id, position) WHERE live = 1;
+
+      -- Message ids are unique over all conversations.
+      CREATE TABLE message(
+        mid TEXT NOT NULL,
+        conversation_id TEXT NOT NULL,
+        block_id INTEGER NOT NULL,
+        PRIMARY KEY(mid)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX message_by_conversation ON message(conversation_id);
+
+      CREATE TABLE variant(
+        conversation_id TEXT NOT NULL,
+        mid TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(mid, n)
+      ) STRICT;
+      CREATE INDEX variant_by_conversation ON variant(conversation_id);
+
+      CREATE TABLE draft(
+        conversation_id TEXT PRIMARY KEY,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+
+      -- kind 'blocks': sealed holds the head and the block list; kind 'message': that message's old record.
+      CREATE TABLE revision(
+        conversation_id TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        cause TEXT NOT NULL,
+        message_count INTEGER NOT NULL,
+        kind TEXT NOT NULL CHECK(kind IN ('blocks', 'message')),
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(conversation_id, n)
+      ) STRICT;
+
+      CREATE TABLE reply(
+        mid TEXT PRIMARY KEY,
+        conversation_id TEXT NOT NULL,
+        generation TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        ended_at INTEGER
+      ) STRICT;
+
+      CREATE TABLE attachment(
+        name TEXT PRIMARY KEY,
+        type TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        width INTEGER,
+        height INTEGER,
+        created_at INTEGER NOT NULL
+      ) STRICT;
+      CREATE TABLE attachment_ref(
+        name TEXT NOT NULL,
+        owner_kind TEXT NOT NULL,
+        owner_id TEXT NOT NULL,
+        PRIMARY KEY(name, owner_kind, owner_id)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX attachment_ref_by_owner ON attachment_ref(owner_kind, owner_id);
+
+      CREATE TABLE session(
+        id TEXT PRIMARY KEY,
+        rp_id TEXT NOT NULL,
+        credential_id TEXT NOT NULL,
+        issued_at INTEGER NOT NULL,
+        seen_at INTEGER NOT NULL
+      ) STRICT;
+      CREATE INDEX session_by_credential ON session(credential_id);
+
+      CREATE TABLE setting(
+        key TEXT PRIMARY KEY,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+
+      -- Small sealed documents: connections, presets, lorebooks, image profiles.
+      CREATE TABLE document(
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(kind, id)
+      ) STRICT;
+
+      -- sealed holds title, progress, error and parameters; updated_at is bound into it as its version.
+      CREATE TABLE job(
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        state TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+
+      CREATE TABLE card_file(
+        id TEXT PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        mtime_ms INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        head BLOB NOT NULL
+      ) STRICT;
+
+      CREATE TABLE trash(
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        deleted_at INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT;
+    `,
+  },
+];
