@@ -1,0 +1,79 @@
+/** HTTP/1.1 heads as the guard's proxy reads and writes them: strict, bounded, byte for byte. */
+import { Buffer } from "node:buffer";
+
+/** A start line and its header fields; text is one character per byte (Latin-1), so that it can be written back unchanged. */
+export interface HttpHead {
+  startLine: string;
+  headers: [name: string, value: string][];
+}
+
+/** Meant for one hop only (RFC 9110, section 7.6.1, and the older names still sent). */
+const HOP_HEADERS = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "upgrade",
+]);
+
+// deno-lint-ignore no-control-regex
+const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$/;
+
+/**
+ * Reads one head and whatever came after it in the same reads.
+ *
+ * @param rest Bytes read earlier that belong in front.
+ * @throws {Error} when the peer ends first, the head is longer than `maxBytes`, or a line is no HTTP.
+ */
+export async function readHead(
+  conn: Deno.Conn,
+  maxBytes: number,
+  rest: Uint8Array = new Uint8Array(0),
+): Promise<{ head: HttpHead; rest: Uint8Array }> {
+  const buffer = Buffer.alloc(Math.max(maxBytes, rest.length));
+  buffer.set(rest);
+  let length = rest.length;
+  let end = buffer.subarray(0, length).indexOf("\r\n\r\n");
+  while (end < 0) {
+    if (length >= maxBytes) throw new Error(`Cannot read the HTTP head: it is longer than ${maxBytes} bytes`);
+    const count = await conn.read(buffer.subarray(length));
+    if (count === null) throw new Error(`Cannot read the HTTP head: the peer ended after ${length} bytes`);
+    const from = Math.max(0, length - 3);
+    length += count;
+    const found = buffer.subarray(from, length).indexOf("\r\n\r\n");
+    if (found >= 0) end = from + found;
+  }
+  return { head: parseHead(buffer.toString("latin1", 0, end)), rest: buffer.subarray(end + 4, length) };
+}
+
+/** Gives the bytes of a head with its empty line. */
+export function formatHead({ startLine, headers }: HttpHead): Uint8Array {
+  const lines = [startLine, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+}
+
+/** Gives every value of a header, asked for in lower case. */
+export function valuesOf(head: HttpHead, name: string): string[] {
+  return head.headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
+}
+
+/** Leaves out the fields that end at this hop, those named by `Connection` included. */
+export function endToEndHeaders(head: HttpHead): [string, string][] {
+  const named = new Set(valuesOf(head, "connection").flatMap((value) => value.toLowerCase().split(/[\s,]+/)));
+  return head.headers.filter(([name]) => !HOP_HEADERS.has(name.toLowerCase()) && !named.has(name.toLowerCase()));
+}
+
+function parseHead(text: string): HttpHead {
+  const [startLine = "", ...lines] = text.split("\r\n");
+  // deno-lint-ignore no-control-regex
+  if (!/^[^\x00-\x1f\x7f]+$/.test(startLine)) throw new Error("Cannot read the HTTP head: its first line is malformed");
+  const headers = lines.map((line): [string, string] => {
+    const [, name, value] = FIELD.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw new Error("Cannot read the HTTP head: a field is malformed");
+    return [name, value.trimEnd()];
+  });
+  return { startLine, headers };
+}
