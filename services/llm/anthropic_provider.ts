@@ -1,0 +1,120 @@
+/** Anthropic's Messages endpoint, at Anthropic itself or at a local server that offers it. */
+import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "./answer_body.ts";
+import { anthropicTranslator } from "./anthropic_events.ts";
+import { anthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
+import { headerKey } from "./auth_key.ts";
+import type { ChatCall, OpenAiCompletion } from "./chat_event.ts";
+import { CompletionBuilder } from "./completion.ts";
+import { EndpointSearch } from "./endpoint_search.ts";
+import { parseModelList } from "./model_list.ts";
+import { withShortWait } from "./openai_provider.ts";
+import type { ChatStream, ListedModel, ModelList, Provider, UpstreamTarget } from "./provider.ts";
+import { readReply } from "./reply_reader.ts";
+import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+
+const API_VERSION = "2023-06-01";
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+const PAGE_SIZE = 1000;
+const MAX_PAGES = 20;
+
+/** Makes the provider for Anthropic's protocol. */
+export function createAnthropicProvider(http: UpstreamHttp): Provider {
+  const endpoints = new EndpointSearch();
+
+  async function post(call: UpstreamCall, chat: ChatCall, stream: boolean): Promise<Accepted> {
+    const { target } = call;
+    const hasSampling = SAMPLING_FIELDS.some((name) => chat.params[name] !== undefined && chat.params[name] !== null);
+    return await endpoints.find(target.baseUrl, async (prefix) => {
+      for (let withSampling = true;; withSampling = false) {
+        const response = await http.send(call, {
+          method: "POST",
+          url: `${prefix}/messages`,
+          headers: { ...headersFor(target), "content-type": "application/json" },
+          body: JSON.stringify(anthropicBody(target, chat, { stream, withSampling })),
+        });
+        if (response.ok) return await acceptAnswer(call, response, stream, anthropicTranslator(call));
+        const error = await call.failed(response);
+        const isAboutSampling = error.status === 400 && /temperature|top_p|top_k|sampling/.test(error.message);
+        if (!isAboutSampling || !withSampling || !hasSampling) throw error;
+      }
+    });
+  }
+
+  async function readModels(call: UpstreamCall, prefix: string): Promise<ModelList> {
+    const data: ListedModel[] = [];
+    let after = "";
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const url = `${prefix}/models?limit=${PAGE_SIZE}${after && `&after_id=${encodeURIComponent(after)}`}`;
+      const response = await http.send(call, { method: "GET", url, headers: headersFor(call.target) });
+      if (!response.ok) throw await call.failed(response);
+      const value = parseAnswer(call, await readText(response, MAX_LIST_BYTES));
+      const list = parseModelList(value);
+      if (list === undefined) {
+        if (typeof value === "object" && value !== null && "error" in value) throw call.reported(value);
+        throw badAnswer(call, "gave JSON that is no list of models");
+      }
+      data.push(...list.data);
+      const { has_more: hasMore, last_id: lastId } = value as { has_more?: unknown; last_id?: unknown };
+      if (hasMore !== true || typeof lastId !== "string" || lastId === after) break;
+      after = lastId;
+    }
+    return parseModelList(data) ?? { object: "list", data: [] };
+  }
+
+  async function listModels(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList> {
+    const call = new UpstreamCall(withShortWait(target), signal);
+    try {
+      return await endpoints.find(target.baseUrl, (prefix) => readModels(call, prefix));
+    } catch (thrown) {
+      throw call.translate(thrown);
+    } finally {
+      call.watch.end();
+    }
+  }
+
+  return {
+    listModels,
+
+    async openChatStream(target, chat, signal): Promise<ChatStream> {
+      const call = new UpstreamCall(target, signal);
+      try {
+        return readReply(await post(call, chat, true), call, anthropicTranslator(call));
+      } catch (thrown) {
+        call.watch.end();
+        throw call.translate(thrown);
+      }
+    },
+
+    async completeChat(target, chat, signal): Promise<OpenAiCompletion> {
+      const call = new UpstreamCall(target, signal);
+      try {
+        const answer = await post(call, chat, false);
+        const builder = new CompletionBuilder();
+        for await (const batch of readReply(answer, call, anthropicTranslator(call)).batches()) {
+          for (const event of batch) builder.add(event);
+        }
+        return builder.build(`chatcmpl-${crypto.randomUUID()}`, chat.model, Date.now());
+      } catch (thrown) {
+        throw call.translate(thrown);
+      } finally {
+        call.watch.end();
+      }
+    },
+
+    async readContextSize(target, model, signal): Promise<number | undefined> {
+      try {
+        const { data } = await listModels(target, signal);
+        const size = data.find((entry) => entry.id === model)?.max_input_tokens;
+        return typeof size === "number" && size > 0 ? size : undefined;
+      } catch {
+        signal.throwIfAborted();
+        return undefined;
+      }
+    },
+  };
+}
+
+function headersFor(target: UpstreamTarget): Record<string, string> {
+  const key = headerKey(target.apiKey);
+  return { "anthropic-version": API_VERSION, ...(key !== undefined && { "x-api-key": key }) };
+}

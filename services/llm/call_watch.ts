@@ -1,0 +1,114 @@
+/** The time limits of one call and the single abort that they share with the caller. */
+import type { UpstreamTimeouts } from "./provider.ts";
+import { UpstreamError } from "./upstream_error.ts";
+
+// After the finish reason only usage and the end mark can follow; a server that holds the line open then must not hold the reply.
+const ENDING_MS = 10_000;
+
+/**
+ * Watches one call: before its first byte, between bytes, and for the caller's leaving.
+ *
+ * One timer a call, re-armed only when it fires: a byte costs one clock reading.
+ */
+export class CallWatch {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #place: string;
+  readonly #idleMs: number;
+  #limitMs: number;
+  #waitingSince = performance.now();
+  #isWaiting = true;
+  #phase: "answer" | "idle" | "ending" = "answer";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #failure: UpstreamError | undefined;
+
+  /** @param place The server as shown to the owner. */
+  constructor(timeouts: UpstreamTimeouts, caller: AbortSignal, place: string) {
+    this.#caller = caller;
+    this.#place = place;
+    this.#limitMs = timeouts.firstByteMs;
+    this.#idleMs = timeouts.idleMs;
+    if (caller.aborted) this.#leave();
+    else {
+      caller.addEventListener("abort", this.#leave, { once: true });
+      this.#arm(this.#limitMs);
+    }
+  }
+
+  /** Fires on the caller's abort, on a passed limit and on `end`. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** True while no byte of the answer has come. */
+  get isUnanswered(): boolean {
+    return this.#phase === "answer";
+  }
+
+  /** To be called before each read: time that the reader spends on its own is not the server's silence. */
+  waiting(): void {
+    this.#isWaiting = true;
+    if (this.#phase !== "answer") this.#waitingSince = performance.now();
+  }
+
+  /** To be called when bytes have come. */
+  arrived(): void {
+    this.#isWaiting = false;
+    if (this.#phase === "answer") this.#enter("idle", this.#idleMs);
+  }
+
+  /** To be called when the finish reason has come. */
+  ending(): void {
+    if (this.#phase !== "ending") this.#enter("ending", Math.min(this.#idleMs, ENDING_MS));
+  }
+
+  /** Ends the call with a failure of our own finding. */
+  fail(failure: UpstreamError): void {
+    this.#failure ??= failure;
+    this.#controller.abort(failure);
+  }
+
+  /** What a thrown value of fetch or read stands for: the caller's reason, our own limit, or itself. */
+  reasonOf(thrown: unknown): { own: unknown } | { foreign: unknown } {
+    if (this.#failure) return { own: this.#failure };
+    if (this.#caller.aborted) return { own: this.#caller.reason };
+    return { foreign: thrown };
+  }
+
+  /** Releases the timer and the caller's signal; the call itself goes on or has ended. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#caller.removeEventListener("abort", this.#leave);
+  }
+
+  /** Releases and ends the call upstream, if it still runs. */
+  end(): void {
+    this.release();
+    this.#controller.abort();
+  }
+
+  readonly #leave = (): void => this.#controller.abort(this.#caller.reason);
+
+  #enter(phase: "idle" | "ending", limitMs: number): void {
+    this.#phase = phase;
+    this.#limitMs = limitMs;
+    this.#waitingSince = performance.now();
+    this.#arm(limitMs);
+  }
+
+  #arm(delayMs: number): void {
+    clearTimeout(this.#timer);
+    // The longest delay a timer takes is 2^31 - 1 ms; more would fire at once.
+    this.#timer = setTimeout(this.#check, Math.min(delayMs, 2_147_483_647));
+  }
+
+  readonly #check = (): void => {
+    const silentMs = this.#isWaiting ? performance.now() - this.#waitingSince : 0;
+    // Timers may fire a fraction of a millisecond early.
+    if (silentMs < this.#limitMs - 1) return this.#arm(this.#limitMs - silentMs);
+    const message = this.#phase === "answer"
+      ? `Cannot get an answer from the model at "${this.#place}": no answer after ${this.#limitMs} ms`
+      : `The model at "${this.#place}" fell silent in the middle of its answer: no byte for ${this.#limitMs} ms`;
+    this.fail(new UpstreamError("timeout", message));
+  };
+}

@@ -1,0 +1,123 @@
+/** A connection profile as it is stored: one sealed JSON document, its key inside and bound to one origin. */
+import { AppError } from "../errors.ts";
+import { normaliseBaseUrl, originOf } from "./base_url.ts";
+import type { ProviderKind, UpstreamTimeouts } from "./provider.ts";
+
+/** A connection profile without its key. */
+export interface Connection {
+  id: string;
+  name: string;
+  kind: ProviderKind;
+  /** As normaliseBaseUrl leaves it; empty for the demo. */
+  baseUrl: string;
+  model?: string;
+  /** Tokens, as the owner says. */
+  contextSize?: number;
+  /** Limits of its own, in place of the configured ones. */
+  timeouts?: Partial<UpstreamTimeouts>;
+  hasKey: boolean;
+  isActive: boolean;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** Moves with every write. */
+  version: number;
+  /** True when the record cannot be opened: it can only be replaced or removed. */
+  isUnreadable?: boolean;
+}
+
+/** What an owner enters. */
+export interface ConnectionInput {
+  /** Made by the server when left out. */
+  id?: string;
+  name?: string | null;
+  kind?: ProviderKind | null;
+  baseUrl?: string | null;
+  model?: string | null;
+  contextSize?: number | null;
+  timeouts?: Partial<UpstreamTimeouts> | null;
+  /** Left out it keeps the stored key as long as the origin stays, `null` clears it. */
+  apiKey?: string | null;
+}
+
+/** The sealed part. */
+export interface ConnectionContent {
+  name: string;
+  kind: ProviderKind;
+  baseUrl: string;
+  model?: string;
+  contextSize?: number;
+  timeouts?: Partial<UpstreamTimeouts>;
+  /** `origin` is the one it was entered for; it is sent nowhere else (SECURITY-CASES.md, U01). */
+  key?: { value: string; origin: string };
+}
+
+/** One row of the table. */
+export interface ConnectionRecord {
+  id: string;
+  version: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** `undefined` when it cannot be opened. */
+  content: ConnectionContent | undefined;
+}
+
+const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https://api.anthropic.com" };
+
+/**
+ * Checks what an owner entered and makes the content of the record.
+ *
+ * @param before The stored content under the same id, from which the key is kept when it may be.
+ * @throws {AppError} `invalid_request`, `address_not_allowed`
+ */
+export function contentFrom(input: ConnectionInput, before: ConnectionContent | undefined): ConnectionContent {
+  const kind = input.kind ?? "openai";
+  const baseUrl = baseUrlOf(kind, input.baseUrl);
+  return {
+    name: input.name?.trim() || defaultName(kind, baseUrl),
+    kind,
+    baseUrl,
+    ...(input.model && { model: input.model }),
+    ...(input.contextSize && { contextSize: input.contextSize }),
+    ...(input.timeouts && { timeouts: input.timeouts }),
+    ...keyFor(kind, baseUrl, input.apiKey, before),
+  };
+}
+
+function baseUrlOf(kind: ProviderKind, text: string | null | undefined): string {
+  if (kind === "demo") return "";
+  const given = text?.trim() || DEFAULT_URLS[kind];
+  if (given !== undefined) return normaliseBaseUrl(given);
+  const message = "a connection needs the base URL of its server";
+  throw new AppError("invalid_request", `Cannot save the connection: ${message}`, {
+    issues: [{ path: "base_url", message }],
+  });
+}
+
+function keyFor(
+  kind: ProviderKind,
+  baseUrl: string,
+  apiKey: string | null | undefined,
+  before: ConnectionContent | undefined,
+): Pick<ConnectionContent, "key"> {
+  if (kind === "demo" || apiKey === null) return {};
+  const origin = originOf(baseUrl);
+  const entered = apiKey?.trim();
+  if (entered) return { key: { value: entered, origin } };
+  if (entered === "") return {};
+  return before?.key?.origin === origin ? { key: before.key } : {};
+}
+
+function defaultName(kind: ProviderKind, baseUrl: string): string {
+  return kind === "demo" ? "Demo" : new URL(baseUrl).host;
+}
+
+/** Shows a record without its key. */
+export function connectionFrom(record: ConnectionRecord, activeId: string | undefined): Connection {
+  const { id, version, createdAtMs, updatedAtMs, content } = record;
+  const frame = { id, version, createdAtMs, updatedAtMs, isActive: id === activeId };
+  if (content === undefined) {
+    return { ...frame, name: "Unreadable connection", kind: "openai", baseUrl: "", hasKey: false, isUnreadable: true };
+  }
+  const { key, ...shown } = content;
+  return { ...frame, ...shown, hasKey: key !== undefined };
+}
