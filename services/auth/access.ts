@@ -1,0 +1,114 @@
+/** Decides who passes and why. Which paths and headers that means is the business of middleware/authentication.ts. */
+import { AppError } from "../errors.ts";
+import type { CredentialStore } from "./credential_store.ts";
+import type { PageOriginWatch } from "./page_origin.ts";
+import { rpIdForHost } from "./rp_id.ts";
+
+/** Why a request without credentials passes; `null`: it does not, or need not. */
+export type Bypass = "auth_disabled" | "loopback" | "grace" | null;
+
+/** Who a request comes from. */
+export type Identity =
+  | { method: "session"; sessionId: string; credentialId: string; rpId: string }
+  | { method: "token"; tokenId: string; label: string }
+  | { method: null; bypass: Bypass };
+
+/** What of a request's facts the decision rests on; RequestFacts has it all. */
+export interface AccessFacts {
+  scheme: "http" | "https";
+  /** Lower case, no port, no trailing dot. */
+  host: string;
+  isLocal: boolean;
+}
+
+/** The credentials a request brought, unchecked. */
+export interface PresentedCredentials {
+  /** Token of `Authorization: Bearer`, else of `api_token`; `null` where the header's scheme rules a token out. */
+  bearerToken?: string | null;
+  /** Value of the session cookie that belongs to the request's scheme. */
+  sessionCookie?: string;
+}
+
+/** What a route opens to callers whose RPID is gated, or in grace under `pairing = "code"`. */
+export type RouteAccess = "ceremony" | "setup_status" | "other";
+
+/** Values of the configuration the decision rests on. */
+export interface AccessSettings {
+  requireAuth: boolean;
+  loopbackAuthBypass: boolean;
+  /** `"code"` narrows grace to ceremonies and status; `"open"` is SPEC's grace. */
+  pairing: string;
+  /** Domain below which machines share their parent as RPID: `"ts.net"`. */
+  tailnetSuffix: string;
+}
+
+/** How things stand for the caller's origin. */
+export interface AccessState {
+  rpId: string;
+  /** A credential is enrolled for the RPID. */
+  isPaired: boolean;
+  /** The pass-through rule that holds, whatever the request brought along. */
+  bypass: Bypass;
+}
+
+/** The three pass-through rules, then credentials. */
+export interface AccessPolicy {
+  readonly pairing: "open" | "code";
+  /**
+   * Gives the caller's identity.
+   *
+   * @throws {AppError} `unauthenticated` when the RPID is gated and nothing valid was presented, or when grace does not
+   *   open this route.
+   */
+  decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
+  /** Says how things stand for the caller's origin. */
+  stateOf(facts: AccessFacts): Promise<AccessState>;
+}
+
+/** Checks what a request presented; the passkey and token rooms bring their own. */
+export type CredentialCheck = (facts: AccessFacts, presented: PresentedCredentials) => Promise<Identity | undefined>;
+
+/** Builds the policy over its settings, the enrolled credentials and the watch over bare proxies. */
+export function createAccessPolicy(options: {
+  settings: AccessSettings;
+  credentials: CredentialStore;
+  pageOrigins: PageOriginWatch;
+  /** MagicDNS suffix of the own tailnet node, last value known. */
+  ownSuffix?: () => string | undefined;
+  /** Tried in order; the first identity counts. */
+  checks?: CredentialCheck[];
+}): AccessPolicy {
+  const { settings, credentials, pageOrigins, ownSuffix = () => undefined, checks = [] } = options;
+
+  async function stateOf(facts: AccessFacts): Promise<AccessState> {
+    const rpId = rpIdForHost(facts.host, settings.tailnetSuffix, ownSuffix());
+    const isPaired = await credentials.hasCredential(rpId);
+    let bypass: Bypass = null;
+    if (!settings.requireAuth) bypass = "auth_disabled";
+    else if (facts.isLocal && settings.loopbackAuthBypass && !pageOrigins.isTripped) bypass = "loopback";
+    else if (!isPaired) bypass = "grace";
+    return { rpId, isPaired, bypass };
+  }
+
+  const pairing = settings.pairing === "code" ? "code" : "open";
+  return {
+    pairing,
+    stateOf,
+    async decide(facts, presented, route) {
+      for (const check of checks) {
+        const identity = await check(facts, presented);
+        if (identity !== undefined) return identity;
+      }
+      const { bypass } = await stateOf(facts);
+      const opens = bypass === "grace" && pairing === "code" ? route !== "other" : bypass !== null;
+      if (opens) return { method: null, bypass };
+      if (route === "ceremony") return { method: null, bypass: null };
+      throw new AppError(
+        "unauthenticated",
+        bypass === "grace"
+          ? "Sign in first: this server opens to a new device only with a passkey, enrolled by the code on its terminal"
+          : "Sign in with a passkey or send a bearer token",
+      );
+    },
+  };
+}

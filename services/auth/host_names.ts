@@ -1,0 +1,108 @@
+/** Host names: their one spelling, the loopback names, and which hosts may be asked for. */
+import { AppError } from "../errors.ts";
+import { addressMatcher, parseAddress } from "./addresses.ts";
+import { rpIdForHost } from "./rp_id.ts";
+
+/** A host as every rule sees it. */
+export interface HostAndPort {
+  /** Lower case, no trailing dot; IPv6 in brackets in its canonical spelling. */
+  host: string;
+  /** As written; `undefined` when it was not. */
+  port: number | undefined;
+}
+
+// Letters, digits, "-" and "_" by label; browsers send international names as punycode.
+const HOST_PATTERN = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::(\d{1,5}))?$/;
+
+/**
+ * Parses the value of a Host or X-Forwarded-Host header.
+ *
+ * @throws {AppError} `invalid_request` for everything that is not one host with an optional port.
+ */
+export function parseHost(text: string): HostAndPort {
+  const match = text.length <= 300 ? HOST_PATTERN.exec(text.toLowerCase()) : null;
+  const port = match?.[2] === undefined ? undefined : Number(match[2]);
+  const host = match === null ? undefined : canonicalHost(match[1]!);
+  if (host === undefined || (port !== undefined && port > 65535)) {
+    throw new AppError(
+      "invalid_request",
+      "Cannot read the host of the request: expected one name or address and a port",
+    );
+  }
+  return { host, port };
+}
+
+function canonicalHost(text: string): string | undefined {
+  if (!text.startsWith("[")) return text;
+  // A mapped address keeps its IPv6 form here, as browsers write it into origins; isLoopbackName sees through it.
+  return URL.canParse(`http://${text}`) ? new URL(`http://${text}`).hostname : undefined;
+}
+
+/** Tells whether a canonical host names the machine itself: `localhost`, names below it, loopback literals. */
+export function isLoopbackName(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || parseAddress(host)?.range() === "loopback";
+}
+
+/** What of a request's facts the allowlist rests on. */
+export interface HostFacts {
+  host: string;
+  isLocal: boolean;
+  listener: "main" | "tailnet";
+}
+
+/** The own tailnet node's names, last values known. */
+export interface OwnNode {
+  /** `"parlor.fox-owl.ts.net"`, no trailing dot. */
+  fqdn: string;
+  /** Its MagicDNS suffix: `"fox-owl.ts.net"`. */
+  suffix: string;
+}
+
+/** Decides which hosts reach the API. */
+export interface HostPolicy {
+  /** Tells whether a host reaches every route. */
+  isAllowed(facts: HostFacts): boolean;
+  /** Tells whether an unlisted host reaches at least status and ceremonies, so that a new origin can enrol. */
+  opensCeremonies(facts: HostFacts): boolean;
+}
+
+/**
+ * Builds the allowlist.
+ *
+ * @param options.allowedHosts Names, IPs, CIDRs and `*.suffix`; they count from any peer.
+ * @param options.ownNode The own node's names; its FQDN counts on its own listener only.
+ */
+export function createHostPolicy(options: {
+  allowedHosts: readonly string[];
+  tailnetSuffix: string;
+  ownNode?: () => OwnNode | undefined;
+}): HostPolicy {
+  const { allowedHosts, tailnetSuffix, ownNode = () => undefined } = options;
+  const entries = allowedHosts.map((entry) => entry.toLowerCase().replace(/\.$/, ""));
+  const names = new Set(entries.filter((entry) => !entry.startsWith("*.") && parseAddress(entry) === undefined));
+  const suffixes = entries.filter((entry) => entry.startsWith("*.")).map((entry) => entry.slice(1));
+  const isListedAddress = addressMatcher(entries);
+
+  function isAllowed({ host, isLocal, listener }: HostFacts): boolean {
+    if (isLoopbackName(host) && isLocal) return true;
+    if (listener === "tailnet" && host === ownNode()?.fqdn) return true;
+    return names.has(host) || isListedAddress(host) || suffixes.some((suffix) => host.endsWith(suffix));
+  }
+
+  /** RPIDs that belong to a listed host or the own node: a made-up sibling must not enrol for them. */
+  function isOwnedRpId(rpId: string): boolean {
+    const node = ownNode();
+    if (node !== undefined && rpId === rpIdForHost(node.fqdn, tailnetSuffix, node.suffix)) return true;
+    return [...names].some((name) => rpIdForHost(name, tailnetSuffix, node?.suffix) === rpId) ||
+      suffixes.some((suffix) => suffix === `.${rpId}` || `.${rpId}`.endsWith(suffix));
+  }
+
+  return {
+    isAllowed,
+    opensCeremonies(facts) {
+      if (isAllowed(facts)) return true;
+      if (isLoopbackName(facts.host)) return false;
+      return !isOwnedRpId(rpIdForHost(facts.host, tailnetSuffix, ownNode()?.suffix));
+    },
+  };
+}

@@ -1,0 +1,308 @@
+/** Answers chat requests: with a conversation, by a reply the server owns; without, by passing the model's stream on. */
+import { randomToken, uuidV7 } from "../crypto/random.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
+import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database.ts";
+import type { BlockStore } from "./blocks.ts";
+import type { Conversations } from "./conversations.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { Journal } from "./journal.ts";
+import type { LiveReplies } from "./live_replies.ts";
+import { isEmptyFailure, type Message } from "./message.ts";
+import { describe, Reply, type ReplyPlace, type ReplySource, StoredReply } from "./reply.ts";
+import { findReplyRow, replyEnded } from "./reply_rows.ts";
+import { writeTurn } from "./turn_writer.ts";
+import type { Turns } from "./turns.ts";
+import type { VariantStore } from "./variants.ts";
+
+/** Where a chat request goes and what it is answered with. */
+export interface ChatRoute {
+  target: UpstreamTarget;
+  model: string;
+}
+
+/** The models that can be asked; implemented by the connections. */
+export interface ChatUpstream {
+  /**
+   * Chooses connection and model. A connection that is gone gives way to the active one.
+   *
+   * @throws {AppError} `not_available` when there is no connection.
+   */
+  route(
+    wanted: { model?: string; connectionId?: string; conversationModel?: string },
+    signal: AbortSignal,
+  ): Promise<ChatRoute>;
+  open(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<ChatStream>;
+  complete(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
+}
+
+/** A chat request after parsing. */
+export interface ChatRequest {
+  messages: ChatMessage[];
+  model?: string;
+  /** Sampler fields and whatever else passes through. */
+  params: Record<string, unknown>;
+}
+
+/** A chat request that belongs to a conversation. */
+export interface StatefulChatRequest extends ChatRequest {
+  conversationId: string;
+  userMessageId?: string;
+  assistantMessageId?: string;
+  action: "send" | "regenerate" | "continue";
+}
+
+/** A reply to follow. */
+export interface StartedReply {
+  reply: ReplySource;
+  /** The user's turn this reply answers, where the request named or made one. */
+  userMessageId?: string;
+  /** What the caller has already: nothing, or the text that this reply continues. */
+  from: ReplyPlace;
+  /** Resolves once the model has begun to answer or the reply was already there; rejects when it refused before that. */
+  begun: Promise<void>;
+}
+
+/** What the chat service stands on. */
+export interface ChatParts {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  conversations: Conversations;
+  live: LiveReplies<Reply>;
+  turns: Turns;
+  upstream: ChatUpstream;
+  journalSealer: PurposeSealer;
+  /** `<datadir>/replies` */
+  journalFolder: string;
+  events: EventHub;
+  log: Log;
+  now(): number;
+  /** Pause before a reply that could not be saved is saved again. */
+  retryMs?: number;
+}
+
+const RETRY_MS = 5000;
+/** The place of a client that has nothing yet. */
+export const START: ReplyPlace = { seq: 0, textLength: 0, reasoningLength: 0 };
+
+/** Starts, finds and ends replies. */
+export class ChatService {
+  #parts: ChatParts;
+  #running = new Set<Promise<void>>();
+  #isClosing = false;
+  #closing = new AbortController();
+
+  constructor(parts: ChatParts) {
+    this.#parts = parts;
+  }
+
+  /** Passes the model's stream on. The caller's signal ends the upstream call. */
+  async stream(
+    request: ChatRequest,
+    signal: AbortSignal,
+  ): Promise<{ model: string; batches: AsyncIterable<ChatEvent[]>; cancel(): void }> {
+    const { target, model } = await this.#parts.upstream.route({ model: request.model }, signal);
+    const stream = await this.#parts.upstream.open(target, {
+      model,
+      messages: request.messages,
+      params: request.params,
+    }, signal);
+    return { model, batches: stream.batches(), cancel: () => stream.cancel() };
+  }
+
+  /** Gives the model's whole answer as one OpenAI-shaped object. */
+  async complete(request: ChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
+    const { target, model } = await this.#parts.upstream.route({ model: request.model }, signal);
+    return await this.#parts.upstream.complete(
+      target,
+      { model, messages: request.messages, params: request.params },
+      signal,
+    );
+  }
+
+  /**
+   * Starts a reply in a conversation, or attaches to the one that the same ids already have.
+   *
+   * @throws {AppError} `conflict` when another reply runs there or an id is used elsewhere, `not_available`, `not_found`
+   */
+  async start(request: StatefulChatRequest): Promise<StartedReply> {
+    if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
+    const { store, upstream, turns } = this.#parts;
+    const existing = this.#attach(request);
+    if (existing !== undefined) return existing;
+    const head = store.find(request.conversationId)?.head;
+    // Chosen before anything is stored: without a connection there is nothing to say, and nothing is changed.
+    const route = await upstream.route({
+      model: request.model,
+      connectionId: head?.connection_id,
+      conversationModel: head?.model,
+    }, this.#closing.signal);
+    return await turns.take(
+      request.conversationId,
+      async () => this.#attach(request) ?? await this.#begin(request, route),
+    );
+  }
+
+  /** Lists the replies that run now. */
+  running(): Reply[] {
+    return this.#parts.live.all();
+  }
+
+  /**
+   * Finds the reply that wrote a message, running or done.
+   *
+   * @throws {AppError} `not_found`
+   */
+  get(mid: string): ReplySource {
+    const reply = this.#parts.live.ofMessage(mid) ?? this.#stored(mid);
+    if (reply === undefined) throw new AppError("not_found", `There is no reply "${mid}"`);
+    return reply;
+  }
+
+  /** Stops a running reply and gives its message; one that is over already stays as it is. */
+  async stop(mid: string): Promise<Message> {
+    const reply = this.get(mid);
+    await this.#parts.live.ofMessage(mid)?.stop();
+    return this.#parts.conversations.reader.message(reply.conversationId, mid);
+  }
+
+  /** Ends every reply, keeps what has come as `interrupted`, and waits until all is saved. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#closing.abort();
+    for (const reply of this.#parts.live.all()) reply.abort("interrupted");
+    await Promise.all(this.#running);
+  }
+
+  #attach(request: StatefulChatRequest): StartedReply | undefined {
+    const { assistantMessageId: mid, conversationId, userMessageId } = request;
+    if (mid === undefined) return undefined;
+    const live = this.#parts.live.ofMessage(mid);
+    const reply = live ?? (request.action === "send" ? this.#stored(mid) : undefined);
+    if (reply === undefined) return undefined;
+    if (reply.conversationId !== conversationId) {
+      throw new AppError("conflict", `Message id "${mid}" belongs to another conversation`);
+    }
+    if (live === undefined && isEmptyFailure(this.#parts.conversations.reader.message(conversationId, mid))) {
+      return undefined;
+    }
+    return { reply, userMessageId, from: START, begun: Promise.resolve() };
+  }
+
+  #stored(mid: string): StoredReply | undefined {
+    const { db, store, conversations } = this.#parts;
+    const row = findReplyRow(db, mid);
+    if (row === undefined || store.find(row.conversation_id) === undefined) return undefined;
+    const message = conversations.reader.message(row.conversation_id, mid);
+    return new StoredReply(row.conversation_id, row.generation, row.started_at, message);
+  }
+
+  /** Stores the user's turn and the place for the answer, then asks the model. The caller holds the turn. */
+  async #begin(request: StatefulChatRequest, route: ChatRoute): Promise<StartedReply> {
+    const { conversationId } = request;
+    const { live } = this.#parts;
+    if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
+    if (live.ofConversation(conversationId) !== undefined) {
+      throw new AppError("conflict", `A reply is already being written in conversation "${conversationId}"`);
+    }
+    const messageId = request.assistantMessageId ?? uuidV7();
+    const now = this.#parts.now();
+    const generation = randomToken(9);
+    const { turn, base } = await writeTurn(this.#parts, request, { messageId, generation, model: route.model, now });
+    const reply = new Reply({
+      conversationId,
+      messageId,
+      generation,
+      model: route.model,
+      startedAtMs: now,
+      base,
+      openJournal: () => Journal.open(this.#parts.journalFolder, this.#parts.journalSealer, { messageId, generation }),
+    });
+    live.add(reply);
+    this.#parts.events.publish({ kind: "reply_started", id: conversationId });
+    const begun = this.#run(
+      reply,
+      { model: route.model, messages: request.messages, params: request.params },
+      route.target,
+    );
+    const from = { seq: 0, textLength: base.text.length, reasoningLength: base.reasoning.length };
+    return { reply, userMessageId: turn?.id ?? request.userMessageId, from, begun };
+  }
+
+  /** Runs a reply to its end and settles it. Gives a promise for its begin. */
+  #run(reply: Reply, call: ChatCall, target: UpstreamTarget): Promise<void> {
+    let markBegun!: () => void;
+    let markRefused!: (reason: unknown) => void;
+    const begun = new Promise<void>((resolve, reject) => [markBegun, markRefused] = [resolve, reject]);
+    begun.catch(() => {}); // A client that has left does not hear of it; the message does.
+    const work = async () => {
+      let refusal: unknown;
+      try {
+        const stream = await this.#parts.upstream.open(target, call, reply.signal);
+        markBegun();
+        await reply.gather(stream.batches());
+      } catch (error) {
+        refusal = error;
+        reply.fail(error);
+      }
+      await this.#settle(reply);
+      if (reply.end?.status === "failed") markRefused(refusal);
+      else markBegun();
+    };
+    const running = work().catch((error) =>
+      this.#parts.log("error", "A reply could not be settled", { error: describe(error) })
+    );
+    this.#running.add(running);
+    running.finally(() => this.#running.delete(running));
+    return begun;
+  }
+
+  /** Saves the message as it ended. Until that works the journal stays, and so does the reply, for whoever asks. */
+  async #settle(reply: Reply): Promise<void> {
+    const { conversations, live, events, log } = this.#parts;
+    try {
+      while (!reply.isDiscarded) {
+        try {
+          const now = new Date(this.#parts.now()).toISOString();
+          await conversations.editMessage(
+            reply.conversationId,
+            reply.messageId,
+            (message) => ({ ...reply.finalMessage(message), updated_at: now }),
+            {
+              byReply: true,
+              beside: () => [replyEnded(reply.messageId, this.#parts.now())],
+            },
+          );
+          break;
+        } catch (error) {
+          if (error instanceof AppError && error.code === "not_found") break;
+          log("error", "Cannot save a finished reply", { error: describe(error) });
+          reply.tellEnd(); // Nobody shall wait for a full disk to be cleared.
+          if (this.#isClosing) return await reply.journal?.close();
+          await this.#pause();
+        }
+      }
+      await reply.journal?.remove();
+    } finally {
+      live.remove(reply);
+      reply.markSettled();
+      events.publish({ kind: "reply_ended", id: reply.conversationId });
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#parts.retryMs ?? RETRY_MS);
+      this.#closing.signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        resolve();
+      }, { once: true });
+    });
+  }
+}

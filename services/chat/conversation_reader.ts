@@ -1,0 +1,180 @@
+/** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
+import { AppError } from "../errors.ts";
+import { type BlockRow, type BlockStore, parseBlock } from "./blocks.ts";
+import { openingText } from "./conversation.ts";
+import type { ConversationStore, ListPlace } from "./conversation_store.ts";
+import type { LiveReplies } from "./live_replies.ts";
+import type { Message } from "./message.ts";
+
+/** Sealed bytes that a full listing opens ahead of what it has sent. */
+const AHEAD_BYTES = 2 * 1024 * 1024;
+/** Pieces of a listing are joined to about this size before they are sent. */
+const PIECE_BYTES = 64 * 1024;
+/** Full listings under way at once; more wait for their turn. */
+const LISTINGS = 4;
+const DEFAULT_PAGE = 100;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const COMMA = encoder.encode(",");
+
+/** Reads conversations whole or as lists. */
+export class ConversationReader {
+  #store: ConversationStore;
+  #blocks: BlockStore;
+  #live: LiveReplies;
+  #listings = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor(store: ConversationStore, blocks: BlockStore, live: LiveReplies) {
+    this.#store = store;
+    this.#blocks = blocks;
+    this.#live = live;
+  }
+
+  /**
+   * Gives one conversation with all its messages.
+   *
+   * @throws {AppError} `not_found`
+   */
+  async read(id: string): Promise<{ revision: number; json: Uint8Array }> {
+    const { revision, parts } = this.#begin(id);
+    return { revision, json: join(await parts) };
+  }
+
+  /** Gives one message as it stands, with what a running reply has written so far. */
+  message(id: string, mid: string): Message {
+    this.#store.get(id);
+    const row = this.#blocks.rowOf(id, mid);
+    const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+    if (message === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+    return this.#live.ofMessage(mid)?.overlay(message) ?? message;
+  }
+
+  /** Gives the JSON array of all conversations with all messages, newest first; one that cannot be read stands as an error. */
+  async *list(): AsyncGenerator<Uint8Array> {
+    await this.#enter();
+    try {
+      const ids = this.#store.ids();
+      const ahead: { bytes: number; parts: Promise<Uint8Array[]> }[] = [];
+      let [aheadBytes, next, pieceBytes] = [0, 0, 0];
+      let piece: Uint8Array[] = [encoder.encode("[")];
+      let isFirst = true;
+      while (next < ids.length || ahead.length > 0) {
+        while (next < ids.length && (ahead.length === 0 || aheadBytes < AHEAD_BYTES)) {
+          const entry = this.#entry(ids[next++]!);
+          if (entry === undefined) continue;
+          ahead.push(entry);
+          aheadBytes += entry.bytes;
+        }
+        const entry = ahead.shift();
+        if (entry === undefined) break;
+        const parts = await entry.parts;
+        aheadBytes -= entry.bytes;
+        if (!isFirst) piece.push(COMMA);
+        isFirst = false;
+        for (const part of parts) {
+          piece.push(part);
+          pieceBytes += part.length;
+        }
+        if (pieceBytes >= PIECE_BYTES) {
+          yield join(piece);
+          [piece, pieceBytes] = [[], 0];
+        }
+      }
+      piece.push(encoder.encode("]"));
+      yield join(piece);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Gives one page of summaries as JSON text, newest first. The cursor is a place, so pages stay stable while conversations change. */
+  async summaries(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
+    const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
+    const shown = rows.slice(0, limit);
+    const texts = await Promise.all(
+      shown.map((row) =>
+        this.#store.openSummary(row).catch(() => JSON.stringify({ id: row.id, error: { code: "unreadable" } }))
+      ),
+    );
+    const last = shown.at(-1);
+    const next = rows.length > limit && last !== undefined
+      ? cursorText({ updatedAtMs: last.updated_at, id: last.id })
+      : null;
+    return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
+  }
+
+  /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */
+  #begin(id: string): { revision: number; bytes: number; parts: Promise<Uint8Array[]> } {
+    const state = this.#store.get(id);
+    const rows = this.#blocks.rows(id);
+    const opening = openingText(state, this.#store.draft(id));
+    const live = this.#live.ofConversation(id);
+    const liveBlock = live && this.#blocks.rowOf(id, live.messageId)?.id;
+    const open = async (row: BlockRow): Promise<Uint8Array> => {
+      const text = await this.#blocks.open(id, row);
+      if (live === undefined || row.id !== liveBlock) return text;
+      const messages = parseBlock(decoder.decode(text)).map((message) =>
+        message.id === live.messageId ? live.overlay(message) : message
+      );
+      return encoder.encode(messages.map((message) => JSON.stringify(message)).join(","));
+    };
+    const assemble = async () => {
+      const texts = await Promise.all(rows.map(open));
+      const parts: Uint8Array[] = [encoder.encode(`${opening},"messages":[`)];
+      texts.forEach((text, index) => index === 0 ? parts.push(text) : parts.push(COMMA, text));
+      parts.push(encoder.encode("]}"));
+      return parts;
+    };
+    return {
+      revision: state.revision,
+      bytes: rows.reduce((sum, row) => sum + row.sealed.length, 0),
+      parts: assemble(),
+    };
+  }
+
+  #entry(id: string): { bytes: number; parts: Promise<Uint8Array[]> } | undefined {
+    const unreadable = () => [encoder.encode(JSON.stringify({ id, error: { code: "unreadable" }, messages: [] }))];
+    try {
+      const { bytes, parts } = this.#begin(id);
+      return { bytes, parts: parts.catch(unreadable) };
+    } catch (error) {
+      // Removed while the list was being sent: it is simply no longer there.
+      if (error instanceof AppError && error.code === "not_found") return undefined;
+      return { bytes: 0, parts: Promise.resolve(unreadable()) };
+    }
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#listings >= LISTINGS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#listings++;
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) next();
+    else this.#listings--;
+  }
+}
+
+function join(parts: Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function cursorText(at: ListPlace): string {
+  return `${at.updatedAtMs}.${at.id}`;
+}
+
+function parseCursor(text: string): ListPlace {
+  const match = /^(\d{1,15})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
+  if (match === null) throw new AppError("invalid_request", "This cursor did not come from a list of conversations");
+  return { updatedAtMs: Number(match[1]), id: match[2]! };
+}

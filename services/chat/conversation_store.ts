@@ -1,0 +1,194 @@
+/** The rows of conversations and drafts: sealed heads and summaries in, objects out, statements for the writer. */
+import { AppError } from "../errors.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
+
+interface Row {
+  id: string;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+  message_count: number;
+  head: Uint8Array;
+  deleted_at: number | null;
+}
+
+/** A draft and its version; a conversation that never had one is at version 0. */
+export interface Draft {
+  text: string;
+  version: number;
+}
+
+/** A place in the list of conversations, newest first. */
+export interface ListPlace {
+  updatedAtMs: number;
+  id: string;
+}
+
+const decoder = new TextDecoder();
+
+/** Reads and writes conversation and draft rows. */
+export class ConversationStore {
+  #db: Database;
+  #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Finds a conversation that is there for its owner; one in the trash is not. */
+  find(id: string): ConversationState | undefined {
+    const row = this.#row(id);
+    return row === undefined || row.deleted_at !== null ? undefined : this.#state(row);
+  }
+
+  /** @throws {AppError} `not_found` */
+  get(id: string): ConversationState {
+    const state = this.find(id);
+    if (state === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+    return state;
+  }
+
+  /** Gives the revision that a conversation has reached, also while it lies in the trash; 0 when there never was one. */
+  revisionReached(id: string): number {
+    return this.#row(id)?.revision ?? 0;
+  }
+
+  /** Finds an id that differs from this one by letter case alone. */
+  findCaseClash(id: string): string | undefined {
+    return this.#db.get<{ id: string }>("SELECT id FROM conversation WHERE lower(id) = lower(?) AND id <> ?", id, id)
+      ?.id;
+  }
+
+  /** Gives the ids of all conversations, the one changed last first. */
+  ids(): string[] {
+    return this.#db.all<{ id: string }>(
+      "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
+    ).map((row) => row.id);
+  }
+
+  /** Gives one page of sealed summaries. */
+  summaries(
+    limit: number,
+    after?: ListPlace,
+  ): { id: string; revision: number; updated_at: number; summary: Uint8Array }[] {
+    return this.#db.all(
+      `SELECT id, revision, updated_at, summary FROM conversation
+       WHERE deleted_at IS NULL AND (updated_at < ? OR (updated_at = ? AND id > ?)) ORDER BY updated_at DESC, id LIMIT ?`,
+      after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,
+      after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,
+      after?.id ?? "",
+      limit,
+    );
+  }
+
+  /** Opens a sealed summary; its text is the JSON the API shows. */
+  async openSummary(row: { id: string; revision: number; summary: Uint8Array }): Promise<string> {
+    return decoder.decode(await this.#sealer.open(place(row.id, "summary", row.revision), row.summary));
+  }
+
+  /** Opens the summary of one conversation. */
+  summary(id: string): ConversationSummary | undefined {
+    const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
+      "SELECT revision, summary FROM conversation WHERE id = ?",
+      id,
+    );
+    return row && JSON.parse(decoder.decode(this.#sealer.openNow(place(id, "summary", row.revision), row.summary)));
+  }
+
+  /** Gives the draft of a conversation. */
+  draft(id: string): Draft {
+    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+      "SELECT version, sealed FROM draft WHERE conversation_id = ?",
+      id,
+    );
+    if (row === undefined) return { text: "", version: 0 };
+    // As JSON, which also keeps half a surrogate pair that UTF-8 has no bytes for.
+    return {
+      text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
+      version: row.version,
+    };
+  }
+
+  /** Statement that saves a draft. */
+  saveDraft(id: string, draft: Draft): Statement {
+    return {
+      sql:
+        "INSERT INTO draft (conversation_id, version, sealed) VALUES (?1, ?2, ?3) ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3",
+      params: [id, draft.version, this.#sealer.sealNow(draftPlace(id, draft.version), JSON.stringify(draft.text))],
+    };
+  }
+
+  /** Statement that creates a conversation in this state. */
+  insert(state: ConversationState, snippet: string): Statement {
+    const { head, summary } = this.#seal(state, snippet);
+    return {
+      sql:
+        "INSERT INTO conversation (id, revision, created_at, updated_at, message_count, head, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      params: [state.id, state.revision, state.createdAtMs, state.updatedAtMs, state.messageCount, head, summary],
+      expectChanges: 1,
+    };
+  }
+
+  /** Statement that moves a conversation to its next state; the whole write fails unless it stood one revision lower. */
+  update(state: ConversationState, snippet: string): Statement {
+    const { head, summary } = this.#seal(state, snippet);
+    return {
+      sql:
+        "UPDATE conversation SET revision = ?, updated_at = ?, message_count = ?, head = ?, summary = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+      params: [state.revision, state.updatedAtMs, state.messageCount, head, summary, state.id, state.revision - 1],
+      expectChanges: 1,
+    };
+  }
+
+  /** Statements that remove the rows of a conversation for good. */
+  remove(id: string): Statement[] {
+    return [
+      "conversation WHERE id",
+      "draft WHERE conversation_id",
+      "variant WHERE conversation_id",
+      "revision WHERE conversation_id",
+      "reply WHERE conversation_id",
+    ]
+      .map((rest) => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
+  }
+
+  #row(id: string): Row | undefined {
+    return this.#db.get<Row>(
+      "SELECT id, revision, created_at, updated_at, message_count, head, deleted_at FROM conversation WHERE id = ?",
+      id,
+    );
+  }
+
+  #state(row: Row): ConversationState {
+    const head: ConversationHead = JSON.parse(
+      decoder.decode(this.#sealer.openNow(place(row.id, "head", row.revision), row.head)),
+    );
+    return {
+      id: row.id,
+      revision: row.revision,
+      createdAtMs: row.created_at,
+      updatedAtMs: row.updated_at,
+      messageCount: row.message_count,
+      head,
+    };
+  }
+
+  #seal(state: ConversationState, snippet: string) {
+    const summary = JSON.stringify(summaryOf(state, snippet));
+    return {
+      head: this.#sealer.sealNow(place(state.id, "head", state.revision), JSON.stringify(state.head)),
+      summary: this.#sealer.sealNow(place(state.id, "summary", state.revision), summary),
+    };
+  }
+}
+
+function place(id: string, field: "head" | "summary", version: number) {
+  return { table: "conversation", id, field, version };
+}
+
+function draftPlace(id: string, version: number) {
+  return { table: "draft", id, field: "text", version };
+}

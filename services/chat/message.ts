@@ -1,0 +1,88 @@
+/** A message of a conversation as the API shows it, and how one comes into being. */
+import type { ContentPart, Usage } from "../llm/chat_event.ts";
+
+/** How a message stands; only `streaming` changes without a request. */
+export type MessageStatus = "complete" | "streaming" | "stopped" | "failed" | "interrupted";
+
+/** Text, or OpenAI content parts (`{type: "text", text}`, `{type: "image_url", image_url}`, …). */
+export type MessageContent = string | ContentPart[];
+
+/** One message. Fields the API does not know are the client's and kept. */
+export interface Message {
+  id: string;
+  role: string;
+  content: MessageContent;
+  reasoning?: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  updated_at: string;
+  model?: string;
+  status: MessageStatus;
+  error?: { code: string; message: string };
+  usage?: Usage;
+  /** Number of stored texts for this place; the one in `content` counts. */
+  variant_count: number;
+  /** From 0. */
+  active_variant: number;
+  [field: string]: unknown;
+}
+
+/** What a client may hand in for a message: everything but the content may be missing. */
+export interface MessageInput {
+  id?: string;
+  role?: string;
+  content?: MessageContent | null;
+  [field: string]: unknown;
+}
+
+const STATUSES: readonly unknown[] = ["complete", "streaming", "stopped", "failed", "interrupted"];
+
+/**
+ * Makes a whole message of what a client sent.
+ *
+ * @param stored The message of the same id as it stands, whose variants the client cannot change this way.
+ * @param now ISO 8601, UTC.
+ */
+export function completeMessage(input: MessageInput, id: string, now: string, stored?: Message): Message {
+  const status = STATUSES.includes(input.status) && input.status !== "streaming"
+    ? input.status as MessageStatus
+    : "complete";
+  const message: Message = {
+    id,
+    role: input.role ?? "user",
+    content: input.content ?? "",
+    ...withoutNulls(input) as object,
+    created_at: isoTime(input.created_at) ?? stored?.created_at ?? now,
+    updated_at: isoTime(input.updated_at) ?? now,
+    status,
+    variant_count: stored?.variant_count ?? 1,
+    active_variant: stored?.active_variant ?? 0,
+  };
+  message.id = id;
+  delete message.variants;
+  return message;
+}
+
+/** A reply that failed before its first word: to send again means to try again. */
+export function isEmptyFailure({ status, content, reasoning }: Message): boolean {
+  return status === "failed" && content === "" && reasoning === undefined;
+}
+
+/** Gives the object without its members that are null: on the wire null clears an optional field. */
+export function withoutNulls<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined)) as T;
+}
+
+/** Gives the text of any content, image and other parts left out. */
+export function textOfContent(content: MessageContent | null | undefined): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).map((part) => typeof part.text === "string" ? part.text : "").filter((text) => text !== "")
+    .join("\n");
+}
+
+/** Gives a time in the one form the API uses, or `undefined` for what is no time. */
+export function isoTime(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const ms = Date.parse(value);
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}

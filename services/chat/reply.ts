@@ -1,0 +1,387 @@
+/**
+ * One reply while it is being written: gathers what the model sends, journals it, and lets any number of clients follow
+ * from any place. How a reply comes about and where it ends up is chat.ts.
+ */
+import { AppError, messageOf } from "../errors.ts";
+import type { ChatEvent, Usage } from "../llm/chat_event.ts";
+import type { Journal } from "./journal.ts";
+import type { LiveReply } from "./live_replies.ts";
+import type { Message, MessageStatus } from "./message.ts";
+import { mergeToolCalls } from "./tool_calls.ts";
+
+/** A place in a reply: how much of it somebody has. Lengths are UTF-16 units of the whole message. */
+export interface ReplyPlace {
+  /** Number of the last event seen, 0 for none. */
+  seq: number;
+  textLength: number;
+  reasoningLength: number;
+}
+
+/** One step of a reply, with the place that is reached behind it. */
+export interface ReplyEvent extends ReplyPlace {
+  type: "text" | "reasoning";
+  delta: string;
+}
+
+/** Steps that came together; the same object for every client, so that it can be encoded once. */
+export type ReplyBatch = readonly ReplyEvent[];
+
+/** How a reply ended. */
+export interface ReplyEnd {
+  status: Exclude<MessageStatus, "streaming">;
+  /** As OpenAI names it; `null` when the model did not say. */
+  finishReason: string | null;
+  usage?: Usage;
+  timings?: Record<string, unknown>;
+  toolCalls?: unknown[];
+  error?: { code: string; message: string };
+}
+
+/** What a client that follows gets next. */
+export type ReplyStep = { batch: ReplyBatch } | { end: ReplyEnd };
+
+/** What every source of a reply offers to a follower, running or long done. */
+export interface ReplySource {
+  readonly conversationId: string;
+  readonly messageId: string;
+  readonly generation: string;
+  readonly model: string;
+  readonly startedAtMs: number;
+  next(place: ReplyPlace): ReplyStep | Promise<ReplyStep>;
+}
+
+/** Text kept in steps for followers that lag a little; one further behind gets the rest in one step. */
+const RECENT_CHARS = 512 * 1024;
+/** A step's share of that beyond its text. */
+const STEP_CHARS = 64;
+/** A reply beyond this is no reply any more. */
+const MAX_CHARS = 32 * 1024 * 1024;
+
+/** What a running reply is made of. */
+export interface ReplyParts {
+  conversationId: string;
+  messageId: string;
+  generation: string;
+  model: string;
+  startedAtMs: number;
+  /** Text and reasoning that were there before: a reply that continues. */
+  base: { text: string; reasoning: string };
+  openJournal(): Journal;
+}
+
+/** A reply that is being written. */
+export class Reply implements LiveReply, ReplySource {
+  readonly conversationId: string;
+  readonly messageId: string;
+  readonly generation: string;
+  readonly model: string;
+  readonly startedAtMs: number;
+  /** Resolves with the end once the message is settled in the database, or the reply discarded. */
+  readonly settled: Promise<void>;
+  #markSettled!: () => void;
+  #abort = new AbortController();
+  #why: "stopped" | "interrupted" | "discarded" | undefined;
+  #openJournal: () => Journal;
+  #journal: Journal | undefined;
+  #text: string;
+  #reasoning: string;
+  #seq = 0;
+  #recent: ReplyBatch[] = [];
+  #recentChars = 0;
+  #waiting: (() => void)[] = [];
+  #end: ReplyEnd | undefined;
+  #isEndTold = false;
+  #finishReason: string | null = null;
+  #usage: Usage | undefined;
+  #timings: Record<string, unknown> | undefined;
+  #toolCalls: unknown[] = [];
+
+  constructor(parts: ReplyParts) {
+    this.conversationId = parts.conversationId;
+    this.messageId = parts.messageId;
+    this.generation = parts.generation;
+    this.model = parts.model;
+    this.startedAtMs = parts.startedAtMs;
+    this.#text = parts.base.text;
+    this.#reasoning = parts.base.reasoning;
+    this.#openJournal = parts.openJournal;
+    this.settled = new Promise((resolve) => this.#markSettled = resolve);
+  }
+
+  /** Fires when the upstream call has to end. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get isDiscarded(): boolean {
+    return this.#why === "discarded";
+  }
+
+  get end(): ReplyEnd | undefined {
+    return this.#end;
+  }
+
+  /** The journal, once something was written to it. */
+  get journal(): Journal | undefined {
+    return this.#journal;
+  }
+
+  overlay(stored: Message): Message {
+    // Until its end is saved, a reply is still being written: nothing else may begin in its conversation.
+    return this.#isEndTold ? this.finalMessage(stored) : { ...this.finalMessage(stored), status: "streaming" };
+  }
+
+  /** The message as it will be stored. */
+  finalMessage(stored: Message): Message {
+    const message: Message = {
+      ...stored,
+      content: this.#text,
+      model: this.model,
+      status: this.#end?.status ?? "streaming",
+    };
+    if (this.#reasoning !== "") message.reasoning = this.#reasoning;
+    const { error, usage, timings, toolCalls, finishReason } = this.#end ?? {};
+    if (error !== undefined) message.error = error;
+    if (usage !== undefined) message.usage = usage;
+    if (timings !== undefined) message.timings = timings;
+    if (toolCalls !== undefined) message.tool_calls = toolCalls;
+    if (finishReason) message.finish_reason = finishReason;
+    return message;
+  }
+
+  async stop(): Promise<void> {
+    this.abort("stopped");
+    await this.settled;
+  }
+
+  async discard(): Promise<void> {
+    this.abort("discarded");
+    await this.settled;
+  }
+
+  /** Ends the upstream call; the first reason given stands. */
+  abort(why: "stopped" | "interrupted" | "discarded"): void {
+    if (this.#end !== undefined) return;
+    this.#why ??= why;
+    this.#abort.abort();
+  }
+
+  /** Takes everything the model sends, until it ends in whatever way. Never throws: the end says what happened. */
+  async gather(batches: AsyncIterable<ChatEvent[]>): Promise<void> {
+    try {
+      for await (const events of batches) {
+        if (this.#why !== undefined) break;
+        this.#take(events);
+      }
+      this.#finish(this.#why === undefined ? this.#completed() : this.#aborted());
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Ends the reply by an error, or by the abort that caused it. */
+  fail(thrown: unknown): void {
+    if (this.#why !== undefined) return this.#finish(this.#aborted());
+    const code = thrown instanceof AppError ? thrown.code : "internal";
+    const message = thrown instanceof AppError ? thrown.message : "The reply ended by a defect of the server";
+    this.#finish({ status: "failed", finishReason: null, error: { code, message }, ...this.#measured() });
+    this.#abort.abort(); // Where our own side failed, the model need not go on.
+  }
+
+  /** Lets followers hear of the end. They do so only once it is saved: after `[DONE]` a client may at once ask for more. */
+  tellEnd(): void {
+    this.#isEndTold = true;
+    this.#wake();
+  }
+
+  /** Says that the message is settled, or will not be. */
+  markSettled(): void {
+    this.tellEnd();
+    this.#markSettled();
+  }
+
+  next(place: ReplyPlace): ReplyStep | Promise<ReplyStep> {
+    const step = this.#stepFrom(place);
+    if (step !== undefined) return step;
+    return new Promise<void>((resolve) => this.#waiting.push(resolve)).then(() => this.next(place));
+  }
+
+  #stepFrom(place: ReplyPlace): ReplyStep | undefined {
+    // A power cut may have cost the last second: a follower from before it has more than there is.
+    const isCurrent = place.textLength >= this.#text.length && place.reasoningLength >= this.#reasoning.length;
+    if (isCurrent) return this.#isEndTold ? { end: this.#end! } : undefined;
+    const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
+    if (place.seq + 1 >= oldest) {
+      // Newest first: nearly every follower waits for the last batch.
+      for (let i = this.#recent.length - 1; i >= 0; i--) {
+        const batch = this.#recent[i]!;
+        if (batch[0]!.seq === place.seq + 1 && startsAt(batch[0]!, place)) return { batch };
+        if (batch[0]!.seq <= place.seq) break;
+      }
+    }
+    return { batch: restFrom(place, this.#text, this.#reasoning, this.#seq) };
+  }
+
+  #take(events: ChatEvent[]): void {
+    const batch: ReplyEvent[] = [];
+    let [text, reasoning] = ["", ""];
+    for (const event of events) {
+      switch (event.type) {
+        case "text":
+          if (event.text === "") break;
+          text += event.text;
+          this.#text += event.text;
+          batch.push(this.#event("text", event.text));
+          break;
+        case "reasoning":
+          if (event.text === "") break;
+          reasoning += event.text;
+          this.#reasoning += event.text;
+          batch.push(this.#event("reasoning", event.text));
+          break;
+        case "tool_calls":
+          this.#toolCalls = mergeToolCalls(this.#toolCalls, event.delta);
+          break;
+        case "finish":
+          this.#finishReason = event.reason;
+          break;
+        case "usage":
+          this.#usage = event.usage;
+          this.#timings = event.timings ?? this.#timings;
+      }
+    }
+    if (batch.length === 0) return;
+    this.#journal ??= this.#openJournal();
+    this.#journal.append({ seq: this.#seq, text, reasoning });
+    this.#remember(batch, text.length + reasoning.length);
+    this.#wake();
+    if (this.#text.length + this.#reasoning.length > MAX_CHARS) {
+      throw new AppError("upstream_error", `The model wrote more than ${MAX_CHARS} characters without an end`);
+    }
+  }
+
+  #event(type: "text" | "reasoning", delta: string): ReplyEvent {
+    return { type, delta, seq: ++this.#seq, textLength: this.#text.length, reasoningLength: this.#reasoning.length };
+  }
+
+  #remember(batch: ReplyBatch, chars: number): void {
+    this.#recent.push(batch);
+    this.#recentChars += chars + batch.length * STEP_CHARS;
+    while (this.#recentChars > RECENT_CHARS && this.#recent.length > 1) {
+      const dropped = this.#recent.shift()!;
+      this.#recentChars -= dropped.reduce((sum, event) => sum + event.delta.length + STEP_CHARS, 0);
+    }
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  #completed(): ReplyEnd {
+    if (this.#seq === 0 && this.#toolCalls.length === 0) {
+      return {
+        status: "failed",
+        finishReason: null,
+        error: { code: "upstream_error", message: "The model gave an empty answer" },
+        ...this.#measured(),
+      };
+    }
+    return { status: "complete", finishReason: this.#finishReason, ...this.#measured() };
+  }
+
+  #aborted(): ReplyEnd {
+    if (this.#why === "stopped") return { status: "stopped", finishReason: "stop", ...this.#measured() };
+    return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#measured() };
+  }
+
+  #measured(): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
+    return {
+      usage: this.#usage,
+      timings: this.#timings,
+      toolCalls: this.#toolCalls.length > 0 ? this.#toolCalls : undefined,
+    };
+  }
+
+  #finish(end: ReplyEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+  }
+}
+
+/** The error that an interrupted reply carries. */
+export const INTERRUPTED = { code: "interrupted", message: "The server ended while this reply was being written" };
+
+/** A reply that is over: its message as it was stored. */
+export class StoredReply implements ReplySource {
+  readonly conversationId: string;
+  readonly messageId: string;
+  readonly generation: string;
+  readonly model: string;
+  readonly startedAtMs: number;
+  #text: string;
+  #reasoning: string;
+  #end: ReplyEnd;
+
+  constructor(conversationId: string, generation: string, startedAtMs: number, message: Message) {
+    this.conversationId = conversationId;
+    this.messageId = message.id;
+    this.generation = generation;
+    this.model = message.model ?? "";
+    this.startedAtMs = startedAtMs;
+    this.#text = typeof message.content === "string" ? message.content : "";
+    this.#reasoning = message.reasoning ?? "";
+    this.#end = endOf(message);
+  }
+
+  next(place: ReplyPlace): ReplyStep {
+    if (place.textLength >= this.#text.length && place.reasoningLength >= this.#reasoning.length) {
+      return { end: this.#end };
+    }
+    return { batch: restFrom(place, this.#text, this.#reasoning, place.seq + 1) };
+  }
+}
+
+function endOf(message: Message): ReplyEnd {
+  const { status, usage, error, timings, tool_calls: toolCalls, finish_reason: finishReason } = message;
+  return {
+    status: status === "streaming" ? "interrupted" : status,
+    finishReason: typeof finishReason === "string" ? finishReason : null,
+    usage,
+    error: error ?? (status === "interrupted" || status === "streaming" ? INTERRUPTED : undefined),
+    timings: typeof timings === "object" && timings !== null ? timings as Record<string, unknown> : undefined,
+    toolCalls: Array.isArray(toolCalls) ? toolCalls : undefined,
+  };
+}
+
+function startsAt(event: ReplyEvent, place: ReplyPlace): boolean {
+  const textBefore = event.textLength - (event.type === "text" ? event.delta.length : 0);
+  const reasoningBefore = event.reasoningLength - (event.type === "reasoning" ? event.delta.length : 0);
+  return textBefore === place.textLength && reasoningBefore === place.reasoningLength;
+}
+
+/** Gives everything behind a place in at most two steps, reasoning first, cut by length. */
+function restFrom(place: ReplyPlace, text: string, reasoning: string, seq: number): ReplyBatch {
+  const batch: ReplyEvent[] = [];
+  if (place.reasoningLength < reasoning.length) {
+    const delta = reasoning.slice(place.reasoningLength);
+    batch.push({ type: "reasoning", delta, seq, textLength: place.textLength, reasoningLength: reasoning.length });
+  }
+  if (place.textLength < text.length) {
+    batch.push({
+      type: "text",
+      delta: text.slice(place.textLength),
+      seq,
+      textLength: text.length,
+      reasoningLength: reasoning.length,
+    });
+  }
+  return batch;
+}
+
+/** Gives the message of an error for the log. */
+export function describe(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.stack ?? thrown.message : messageOf(thrown);
+}

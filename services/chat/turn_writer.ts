@@ -1,0 +1,158 @@
+/** What is stored before a model is asked: the user's turn, and the place where the answer will stand. */
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import type { BlockStore } from "./blocks.ts";
+import type { StatefulChatRequest } from "./chat.ts";
+import { type ConversationState, snippetOf, titleFrom } from "./conversation.ts";
+import type { Conversations } from "./conversations.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { completeMessage, isEmptyFailure, type Message, textOfContent } from "./message.ts";
+import { replyBegun } from "./reply_rows.ts";
+import type { VariantStore } from "./variants.ts";
+
+/** What writing a turn needs. */
+export interface TurnParts {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  conversations: Conversations;
+}
+
+/** The run of a reply that is about to begin. */
+export interface Run {
+  messageId: string;
+  generation: string;
+  model: string;
+  now: number;
+}
+
+/** What was stored. */
+export interface WrittenTurn {
+  /** The user's turn, where the request brought one. */
+  turn?: Message;
+  /** Text and reasoning that the answer continues. */
+  base: { text: string; reasoning: string };
+}
+
+/**
+ * Stores turn and place in one atomic write; a new conversation comes into being with it. The caller holds the
+ * conversation's turn.
+ *
+ * @throws {AppError} `conflict` when an id is taken, `not_found` or `invalid_request` when there is no such reply.
+ */
+export async function writeTurn(parts: TurnParts, request: StatefulChatRequest, run: Run): Promise<WrittenTurn> {
+  const { store, blocks, conversations } = parts;
+  const id = request.conversationId;
+  const turn = request.action === "send" ? userTurnOf(request, run.now) : undefined;
+  if (turn?.id === run.messageId) {
+    throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
+  }
+  conversations.refuseClashes(id, [run.messageId, ...(turn === undefined ? [] : [turn.id])]);
+  const existing = store.find(id);
+  if (request.action !== "send" || (existing !== undefined && blocks.rowOf(id, run.messageId) !== undefined)) {
+    return { turn, base: await rewrite(parts, request, run, existing) };
+  }
+  const isTurnThere = turn !== undefined && existing !== undefined && blocks.rowOf(id, turn.id) !== undefined;
+  const input = { role: "assistant", model: run.model };
+  const place: Message = { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
+  const added = turn === undefined || isTurnThere ? [place] : [turn, place];
+  if (existing === undefined) await create(parts, request, run, added, turn);
+  else {
+    const edit = { statements: blocks.append(id, added), last: turn ?? "unchanged" as const };
+    await conversations.write(named(existing, request), added.length, edit, [rowOf(id, run)]);
+  }
+  return { turn, base: { text: "", reasoning: "" } };
+}
+
+/** Gives the user's turn that the request brings: the last of its messages, if it is one. */
+function userTurnOf(request: StatefulChatRequest, now: number): Message | undefined {
+  const last = request.messages.at(-1);
+  if (last?.role !== "user") return undefined;
+  const { role, content } = last;
+  return completeMessage({ role, content }, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
+}
+
+/** Makes an existing message the place of the answer: to continue it, or to write it anew. */
+async function rewrite(
+  parts: TurnParts,
+  request: StatefulChatRequest,
+  run: Run,
+  existing: ConversationState | undefined,
+) {
+  const { blocks, conversations, variants } = parts;
+  const [id, mid] = [request.conversationId, run.messageId];
+  if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+  const base = { text: "", reasoning: "" };
+  const kept: Statement[] = [];
+  const edit = blocks.edit(id, mid, (before) => {
+    if (request.action === "send" && !isEmptyFailure(before)) {
+      throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
+    }
+    if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" is no reply`);
+    if (request.action === "continue") {
+      base.text = textOfContent(before.content);
+      base.reasoning = before.reasoning ?? "";
+      return { ...before, model: run.model, status: "streaming", error: undefined };
+    }
+    // What it said stays as a variant, unless that was an empty failure.
+    if (isEmptyFailure(before)) return emptied(before, run);
+    kept.push(...variants.keep(id, before));
+    return { ...emptied(before, run), variant_count: before.variant_count + 1, active_variant: before.variant_count };
+  });
+  await conversations.write(existing, 0, edit, [...kept, rowOf(id, run)]);
+  return base;
+}
+
+async function create(
+  parts: TurnParts,
+  request: StatefulChatRequest,
+  run: Run,
+  added: Message[],
+  turn: Message | undefined,
+) {
+  const { db, store, blocks, conversations } = parts;
+  const id = request.conversationId;
+  const state: ConversationState = {
+    id,
+    revision: store.revisionReached(id) + 1,
+    createdAtMs: run.now,
+    updatedAtMs: run.now,
+    messageCount: added.length,
+    head: { title: titleFor(request), participants: [] },
+  };
+  const statements = await blocks.replaceAll(id, added);
+  await db.write([
+    ...store.remove(id),
+    ...blocks.removeAll(id),
+    store.insert(state, snippetOf(turn)),
+    ...statements,
+    rowOf(id, run),
+  ]);
+  conversations.publish(state);
+}
+
+/** A message about to be written anew, without what the last run left in it. */
+function emptied(before: Message, run: Run): Message {
+  const { reasoning: _, error: __, usage: ___, timings: ____, finish_reason: _____, tool_calls: ______, ...rest } =
+    before;
+  return { ...rest, content: "", model: run.model, status: "streaming", updated_at: isoTimeOf(run) };
+}
+
+function named(state: ConversationState, request: StatefulChatRequest): ConversationState {
+  return state.head.title === "" ? { ...state, head: { ...state.head, title: titleFor(request) } } : state;
+}
+
+function titleFor(request: StatefulChatRequest): string {
+  const said = request.messages.findLast((message) => message.role === "user");
+  return titleFrom(textOfContent(said?.content));
+}
+
+function rowOf(conversationId: string, { messageId, generation, now }: Run): Statement {
+  return replyBegun({ mid: messageId, conversation_id: conversationId, generation, started_at: now });
+}
+
+function isoTimeOf({ now }: Run): string {
+  return new Date(now).toISOString();
+}

@@ -1,0 +1,90 @@
+/** The other texts of a message. The active one is the message itself; rows hold what was active before. */
+import { AppError } from "../errors.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import type { Message, MessageContent } from "./message.ts";
+
+/** One text of a message, as `GET …/variants` shows it. */
+export interface Variant {
+  n: number;
+  content: MessageContent;
+  reasoning?: string;
+  model?: string;
+  created_at: string;
+}
+
+/** Fields of a message that belong to the text and not to its place in the conversation. */
+const TEXT_FIELDS = ["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const;
+type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
+
+const decoder = new TextDecoder();
+
+/** Reads and writes variant rows. */
+export class VariantStore {
+  #db: Database;
+  #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statements that keep the active text of a message as its variant row. */
+  keep(conversationId: string, message: Message): Statement[] {
+    const record = Object.fromEntries(
+      TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
+    );
+    const n = message.active_variant;
+    const version = 1 +
+      (this.#db.get<{ version: number }>("SELECT version FROM variant WHERE mid = ? AND n = ?", message.id, n)
+        ?.version ?? 0);
+    return [{
+      sql:
+        "INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (mid, n) DO UPDATE SET version = ?4, sealed = ?5",
+      params: [
+        conversationId,
+        message.id,
+        n,
+        version,
+        this.#sealer.sealNow(place(message.id, n, version), JSON.stringify(record)),
+      ],
+    }];
+  }
+
+  /**
+   * Gives the message with another of its texts.
+   *
+   * @throws {AppError} `invalid_request` when there is no such text.
+   */
+  switched(message: Message, n: number): Message {
+    const record = this.#record(message.id, n);
+    if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
+    const { reasoning: _, error: __, usage: ___, model: ____, ...rest } = message;
+    return { ...rest, ...record, active_variant: n } as Message;
+  }
+
+  /** Gives all texts of a message in order. */
+  list(message: Message): Variant[] {
+    const variants: Variant[] = [];
+    for (let n = 0; n < message.variant_count; n++) {
+      const record: VariantRecord | undefined = n === message.active_variant ? message : this.#record(message.id, n);
+      if (record === undefined) continue;
+      const { content = "", reasoning, model } = record;
+      variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
+    }
+    return variants;
+  }
+
+  #record(mid: string, n: number): VariantRecord | undefined {
+    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+      "SELECT version, sealed FROM variant WHERE mid = ? AND n = ?",
+      mid,
+      n,
+    );
+    return row && JSON.parse(decoder.decode(this.#sealer.openNow(place(mid, n, row.version), row.sealed)));
+  }
+}
+
+function place(mid: string, n: number, version: number) {
+  return { table: "variant", id: `${mid}/${n}`, field: "text", version };
+}

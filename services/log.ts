@@ -1,0 +1,34 @@
+/** The one way a service says something on standard error. */
+
+/** Severities, least first. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+/** How severe a line is. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Writes lines that are severe enough. Fields hold no secret, no content, no id of a conversation. */
+export interface Log {
+  (level: LogLevel, message: string, fields?: Record<string, unknown>): void;
+}
+
+/**
+ * Makes a log.
+ *
+ * @param options.asJson One JSON object a line, for machines; else text for a terminal.
+ * @param options.write Takes one line without its end.
+ */
+export function createLog(
+  options: { level: LogLevel; asJson: boolean; write(line: string): void; now(): number },
+): Log {
+  const least = LOG_LEVELS.indexOf(options.level);
+  return (level, message, fields = {}) => {
+    if (LOG_LEVELS.indexOf(level) < least) return;
+    const time = new Date(options.now()).toISOString();
+    if (options.asJson) options.write(JSON.stringify({ time, level, message, ...fields }));
+    else {options.write([
+        time,
+        level.padEnd(5),
+        message,
+        ...Object.entries(fields).map(([key, value]) => `${key}=${JSON.stringify(value)}`),
+      ].join(" "));}
+  };
+}
