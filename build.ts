@@ -1,0 +1,275 @@
+/**
+ * Builds what runs: `deno run -A build.ts ui [--dev]` bundles static/src into static/dist, `deno run -A build.ts executable`
+ * compiles the server with it into dist/parlor. Each mode is one entry of `MODES`, so that another product of the build is
+ * another entry.
+ */
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+/** One thing this file can build; `args` are the words after the mode's name. */
+type Mode = (args: string[]) => Promise<void>;
+
+/** What one run of `buildUi` needs to know. */
+export interface UiBuildOptions {
+  /** Folder with static/src and static/dist, ending with a slash. */
+  root: URL;
+  /** Readable code with its source map inside instead of the smallest one. */
+  isDev: boolean;
+}
+
+/** One file of static/dist, as it is or compressed. */
+export interface BuiltFile {
+  /** Path inside static/dist. */
+  path: string;
+  sizeBytes: number;
+  /** Size after gzip, which is what a browser on plain HTTP loads. */
+  gzipBytes: number;
+}
+
+const ROOT = new URL("./", import.meta.url);
+
+/** Files smaller than this gain nothing from compression worth a second file. */
+const MIN_COMPRESSED_BYTES = 1024;
+
+const MODES: Record<string, Mode> = {
+  ui: async (args) => {
+    const files = await buildUi({ root: ROOT, isDev: args.includes("--dev") });
+    for (const file of files) console.log(`${file.path}  ${file.sizeBytes} bytes, ${file.gzipBytes} with gzip`);
+  },
+  executable: async () => {
+    await buildUi({ root: ROOT, isDev: false });
+    const sizeBytes = await buildExecutable({ root: ROOT, path: new URL("dist/parlor", ROOT) });
+    console.log(`dist/parlor  ${sizeBytes} bytes`);
+  },
+};
+
+/**
+ * Bundles static/src into static/dist: script and style under names that carry their content's hash, the page last.
+ *
+ * A server that serves the folder meanwhile never sees a page whose files are missing: new files come first, then the page
+ * that names them, and only then the old ones go.
+ *
+ * @returns The files of the new build, without their compressed copies.
+ * @throws {Error} when the bundler fails; its own words stand on stderr.
+ */
+export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
+  const source = new URL("static/src/", options.root);
+  const dist = new URL("static/dist/", options.root);
+  await Deno.mkdir(new URL("assets/", dist), { recursive: true });
+
+  const scripts = await bundleScripts(new URL("main.tsx", source), options);
+  const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
+  const icon = await Deno.readFile(new URL("icon.svg", source));
+
+  const built: BuiltFile[] = [];
+  const kept = new Set<string>();
+  const place = async (path: string, content: Uint8Array) => {
+    kept.add(path);
+    built.push(await writeWithCopies(dist, path, content, kept));
+  };
+  for (const [name, content] of scripts.chunks) await place(`assets/${name}`, content);
+  const scriptPath = `assets/${hashedName("app", "js", scripts.entry)}`;
+  const stylePath = `assets/${hashedName("app", "css", style)}`;
+  const iconPath = `assets/${hashedName("icon", "svg", icon)}`;
+  await place(scriptPath, scripts.entry);
+  await place(stylePath, style);
+  await place(iconPath, icon);
+
+  const page = (await Deno.readTextFile(new URL("index.html", source)))
+    .replace("%script%", `/${scriptPath}`)
+    .replace("%style%", `/${stylePath}`)
+    .replace("%icon%", `/${iconPath}`);
+  await place("index.html", new TextEncoder().encode(page));
+  await removeOthers(new URL("assets/", dist), kept);
+  return built;
+}
+
+/** Runs `deno bundle` into a folder of its own and reads what it made; chunks keep the bundler's hashed names. */
+async function bundleScripts(
+  entry: URL,
+  options: UiBuildOptions,
+): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array> }> {
+  const outDir = await Deno.makeTempDir({ prefix: "parlor-ui-" });
+  try {
+    const flags = options.isDev ? ["--sourcemap=inline"] : ["--minify"];
+    const command = new Deno.Command(Deno.execPath(), {
+      args: [
+        "bundle",
+        "--quiet",
+        "--platform",
+        "browser",
+        "--code-splitting",
+        ...flags,
+        "--outdir",
+        outDir,
+        entry.pathname,
+      ],
+      cwd: options.root,
+      stdout: "null",
+      stderr: "inherit",
+    });
+    const { code } = await command.output();
+    if (code !== 0) throw new Error(`Cannot bundle "${entry.pathname}": deno bundle ended with code ${code}`);
+    const chunks = new Map<string, Uint8Array>();
+    let main: Uint8Array | undefined;
+    for await (const file of Deno.readDir(outDir)) {
+      const content = await Deno.readFile(`${outDir}/${file.name}`);
+      if (file.name === "main.js") main = content;
+      else chunks.set(file.name, content);
+    }
+    if (main === undefined) throw new Error(`Cannot bundle "${entry.pathname}": no main.js came out`);
+    return { entry: main, chunks };
+  } finally {
+    await Deno.remove(outDir, { recursive: true });
+  }
+}
+
+/** Puts the files that main.css imports in its order into one, without comments and indentation. */
+async function joinStyles(main: URL): Promise<string> {
+  const list = await Deno.readTextFile(main);
+  const parts: string[] = [];
+  for (const [, path] of list.matchAll(/@import "([^"]+)";/g)) {
+    parts.push(await Deno.readTextFile(new URL(path!, main)));
+  }
+  return parts.join("\n").replace(/\/\*[\s\S]*?\*\//g, "").replace(/\n\s*/g, "\n").trim();
+}
+
+function hashedName(stem: string, extension: string, content: Uint8Array): string {
+  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 12).replace(/[-_]/g, "0");
+  return `${stem}-${hash}.${extension}`;
+}
+
+async function writeWithCopies(dist: URL, path: string, content: Uint8Array, kept: Set<string>): Promise<BuiltFile> {
+  const write = async (name: string, bytes: Uint8Array) => {
+    const temporary = new URL(`${name}.tmp`, dist);
+    await Deno.writeFile(temporary, bytes);
+    await Deno.rename(temporary, new URL(name, dist));
+    kept.add(name);
+  };
+  const gzip = gzipSync(content, { level: 9 });
+  if (content.length >= MIN_COMPRESSED_BYTES) {
+    await write(`${path}.gz`, gzip);
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+    await write(`${path}.br`, brotliCompressSync(content, { params: quality }));
+  }
+  await write(path, content);
+  return { path, sizeBytes: content.length, gzipBytes: gzip.length };
+}
+
+async function removeOthers(assets: URL, kept: Set<string>): Promise<void> {
+  for await (const file of Deno.readDir(assets)) {
+    if (!kept.has(`assets/${file.name}`)) await Deno.remove(new URL(file.name, assets));
+  }
+}
+
+/** What one run of `buildExecutable` needs to know. */
+export interface ExecutableBuildOptions {
+  /** Folder with the source and static/dist, ending with a slash. */
+  root: URL;
+  /** Where the executable goes. */
+  path: URL;
+}
+
+/**
+ * Compiles the server with static/dist into one executable that needs nothing else on the machine.
+ *
+ * Compiled are bundles in a folder of their own: beside the source, all of node_modules would go in. They lie together in
+ * app/, one folder deep as the file is that finds the page at "../static/dist/". `DENO_COMPILE_CLI` names another Deno to
+ * compile with, `DENORT_BIN` its runtime; both versions have to be the same.
+ *
+ * @returns Its size in bytes.
+ * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable would not hold.
+ */
+export async function buildExecutable({ root, path }: ExecutableBuildOptions): Promise<number> {
+  const { unstable } = await readDenoConfig(root);
+  const stage = await Deno.makeTempDir({ prefix: "parlor-executable-" });
+  try {
+    await Deno.writeTextFile(`${stage}/deno.json`, JSON.stringify({ nodeModulesDir: "none", unstable }));
+    await copyFolder(fileURLToPath(new URL("static/dist", root)), `${stage}/static/dist`);
+    await stageBundle(root, "main.ts", `${stage}/app`);
+    const target = fileURLToPath(path);
+    await Deno.mkdir(new URL("./", path), { recursive: true });
+    const compiler = Deno.env.get("DENO_COMPILE_CLI") || Deno.execPath();
+    // A code cache would lie in the shared temporary folder under a name that anybody on the machine can take first.
+    const flags = ["--quiet", "--no-check", "--no-code-cache", ...await startPermissions(root)];
+    const included = ["--include", "static/dist", "--include", "app"];
+    const what =
+      `compile "${target}" (where the compile runtime cannot be loaded, tests/real/tools/denort.sh gives one)`;
+    await runDeno(compiler, ["compile", ...flags, ...included, "--output", target, "app/main.js"], stage, what);
+    return (await Deno.stat(path)).size;
+  } finally {
+    await Deno.remove(stage, { recursive: true });
+  }
+}
+
+/** Gives the permissions of the start task as flags: the executable, and whoever starts the server alike, has no others. */
+export async function startPermissions(root: URL = ROOT): Promise<string[]> {
+  const { tasks } = await readDenoConfig(root);
+  const flags = / deno run ((?:--\S+ )+)main\.ts$/.exec(tasks.start)?.[1];
+  if (flags === undefined) throw new Error('Cannot read the permissions of the task "start" in deno.json');
+  return flags.trim().split(" ");
+}
+
+async function readDenoConfig(root: URL): Promise<{ unstable: string[]; tasks: { start: string } }> {
+  return JSON.parse(await Deno.readTextFile(new URL("deno.json", root)));
+}
+
+/** Bundles a file into the folder, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`. */
+async function stageBundle(root: URL, entry: string, folder: string): Promise<void> {
+  const output = `${folder}/${entry.slice(entry.lastIndexOf("/") + 1, -".ts".length)}.js`;
+  const args = ["bundle", "--quiet", "--platform", "deno", "--output", output, entry];
+  await runDeno(Deno.execPath(), args, fileURLToPath(root), `bundle "${entry}"`);
+  const text = await Deno.readTextFile(output);
+  const workers = new Set<string>();
+  const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
+    if (path.startsWith("../static/dist/")) return found;
+    const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];
+    if (name === undefined) throw new Error(`Cannot bundle "${entry}": the executable would not hold "${path}"`);
+    workers.add(name);
+    return `new URL("./${name}.js", import.meta.url)`;
+  });
+  await Deno.writeTextFile(output, staged);
+  for (const name of workers) await stageBundle(root, await findService(root, `${name}.ts`), folder);
+}
+
+/** Gives the path of the one file of that name: a bundle no longer tells which folder its parts came from. */
+async function findService(root: URL, name: string): Promise<string> {
+  const found: string[] = [];
+  for (const path of await filesBelow(fileURLToPath(new URL("services", root)))) {
+    if (path.endsWith(`/${name}`)) found.push(path.slice(fileURLToPath(root).length));
+  }
+  if (found.length !== 1) throw new Error(`Cannot find the Worker "${name}": ${found.length} files are called so`);
+  return found[0]!;
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder));
+  const inside = entries.map(({ name, isDirectory }) =>
+    isDirectory ? filesBelow(`${folder}/${name}`) : [`${folder}/${name}`]
+  );
+  return (await Promise.all(inside)).flat();
+}
+
+async function copyFolder(from: string, to: string): Promise<void> {
+  for (const path of await filesBelow(from)) {
+    const copy = to + path.slice(from.length);
+    await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
+    await Deno.copyFile(path, copy);
+  }
+}
+
+async function runDeno(deno: string, args: string[], cwd: string, what: string): Promise<void> {
+  const { code } = await new Deno.Command(deno, { args, cwd, stdin: "null", stdout: "null" }).spawn().status;
+  if (code !== 0) throw new Error(`Cannot ${what}: deno ended with code ${code}`);
+}
+
+if (import.meta.main) {
+  const [name = "", ...args] = Deno.args;
+  const mode = MODES[name];
+  if (mode === undefined) {
+    console.error(`Cannot build "${name}": known modes are ${Object.keys(MODES).join(", ")}`);
+    Deno.exit(2);
+  }
+  await mode(args);
+}

@@ -1,0 +1,116 @@
+/** Entry: one switch over the commands; opens the services, serves, stops cleanly. */
+import denoConfig from "./deno.json" with { type: "json" };
+import { createApp } from "./routes/app.ts";
+import { openListener } from "./routes/listener.ts";
+import { type Config, loadConfig } from "./services/config.ts";
+import { helpText, printedConfig } from "./services/config_text.ts";
+import { AppError, messageOf } from "./services/errors.ts";
+import { createLog, type Log } from "./services/log.ts";
+import { dropProxyEnvironment } from "./services/net/owner_endpoint.ts";
+import { openServices } from "./services/services.ts";
+
+const VERSION: string = denoConfig.version;
+/** Longest time a stop may take; what is not saved by then lies in the journals. */
+const STOP_WITHIN_MS = 10_000;
+
+if (import.meta.main) Deno.exitCode = await run(Deno.args);
+
+/** Runs one command and gives its exit code. */
+async function run(args: string[]): Promise<number> {
+  try {
+    const [command, ...rest] = args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
+    if (rest.includes("--help") || rest.includes("-h")) return print(helpText(VERSION));
+    if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
+    if (command !== "serve") {
+      throw new AppError("invalid_request", `Unknown command ${command}; parlor --help lists them all`);
+    }
+    const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
+    if (rest.includes("--print-config")) return print(printedConfig(config));
+    await serve(config);
+    return 0;
+  } catch (error) {
+    console.error(error instanceof AppError ? `parlor: ${error.message}` : error);
+    return 1;
+  }
+}
+
+function print(text: string): number {
+  console.log(text);
+  return 0;
+}
+
+function configFrom(args: string[]): Config {
+  return loadConfig({
+    args,
+    environment: Deno.env.toObject(),
+    os: Deno.build.os,
+    readTextFile(path) {
+      try {
+        return Deno.readTextFileSync(path);
+      } catch (error) {
+        if (error instanceof Deno.errors.NotFound) return undefined;
+        throw new AppError("invalid_request", `Cannot read "${path}": ${messageOf(error)}`);
+      }
+    },
+  });
+}
+
+/** Serves until a signal asks for the end. */
+async function serve(config: Config): Promise<void> {
+  dropProxyEnvironment();
+  const log = createLog({
+    level: config.logLevel as "info",
+    asJson: !Deno.stderr.isTerminal(),
+    write: (line) => console.error(line),
+    now: Date.now,
+  });
+  containDefects(log);
+  const services = await openServices(config, { log });
+  try {
+    const listener = openListener({
+      host: config.host,
+      port: config.port,
+      tls: tlsFiles(config),
+      handler: createApp(services, { version: VERSION }).fetch,
+      log,
+    });
+    console.log(`Parlor ${VERSION} listening on ${listener.url}`);
+    await stopSignal();
+    log("info", "Stopping");
+    const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
+    // Replies end and are saved while the listener drains, so that their clients still hear of it.
+    await Promise.all([listener.close(), services.chat.close()]);
+    clearTimeout(limit);
+  } finally {
+    await services.close();
+  }
+}
+
+/** A defect in some handler, timer or job must not end the process of everybody else's replies. */
+function containDefects(log: Log): void {
+  const contain = (event: Event, thrown: unknown) => {
+    event.preventDefault();
+    log("error", "Defect", { error: thrown instanceof Error ? thrown.stack : String(thrown) });
+  };
+  globalThis.addEventListener("unhandledrejection", (event) => contain(event, event.reason));
+  globalThis.addEventListener("error", (event) => contain(event, event.error));
+}
+
+function tlsFiles(config: Config): { cert: string; key: string } | undefined {
+  if (config.tlsCert === null || config.tlsKey === null) return undefined;
+  const read = (key: string, path: string) => {
+    try {
+      return Deno.readTextFileSync(path);
+    } catch (error) {
+      throw new AppError("invalid_request", `Bad value for ${key}: cannot read "${path}": ${messageOf(error)}`);
+    }
+  };
+  return { cert: read("tls_cert", config.tlsCert), key: read("tls_key", config.tlsKey) };
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
+    for (const signal of signals) Deno.addSignalListener(signal, resolve);
+  });
+}

@@ -1,0 +1,98 @@
+/** Sixth link: refuses what another site's page asks for, reads and writes alike, and answers preflights. */
+import type { MiddlewareHandler } from "hono";
+import { AppError } from "../services/errors.ts";
+import { isPreflight } from "./authentication.ts";
+import type { AppContext, Env, RequestFacts } from "./env.ts";
+import type { RouteTable } from "./route_table.ts";
+
+const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
+const ALLOWED_HEADERS =
+  "Accept, Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Range, X-Parlor-Page";
+const EXPOSED_HEADERS = "Content-Disposition, ETag, Retry-After, X-Parlor-Assistant-Message-Id, " +
+  "X-Parlor-Conversation-Id, X-Parlor-Job-Id, X-Parlor-User-Message-Id, X-Request-Id";
+const PREFLIGHT_MAX_AGE_SECONDS = 600;
+
+/** Types an HTML form can send without a preflight (Fetch, "CORS-safelisted request-header"). */
+const FORM_TYPES = new Set(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]);
+
+/**
+ * Gives the CORS headers of an answer: those of a listed origin, else only `Vary`.
+ *
+ * Also for failures before the CORS link: a page on a listed origin must be able to read its 401.
+ */
+export function corsHeaders(requestOrigin: string | null, corsOrigins: readonly string[]): [string, string][] {
+  if (requestOrigin === null || !corsOrigins.includes(requestOrigin)) return [["Vary", "Origin"]];
+  return [
+    ["Vary", "Origin"],
+    ["Access-Control-Allow-Origin", requestOrigin],
+    ["Access-Control-Allow-Credentials", "true"],
+    ["Access-Control-Expose-Headers", EXPOSED_HEADERS],
+  ];
+}
+
+/**
+ * @param options.corsOrigins Exact origins of `cors_origins`.
+ * @throws {AppError} `cross_site`; `unsupported_media_type` for a write that an HTML form could have sent.
+ */
+export function cors(options: {
+  corsOrigins: readonly string[];
+  routes: () => RouteTable;
+}): MiddlewareHandler<Env> {
+  const { corsOrigins, routes } = options;
+  return async (c, next) => {
+    const { facts } = c.var;
+    if (isPreflight(c.req.raw)) return answerPreflight(c, corsOrigins);
+    if (isCrossSite(facts, c.req.header("sec-fetch-site"), corsOrigins)) {
+      throw new AppError("cross_site", "This request comes from a page of another site; see cors_origins");
+    }
+    const takesMultipart = routes().find(c.req.method, c.req.path)?.bodyTypes.includes("multipart/form-data") ?? false;
+    assertNoFormType(c.req.raw, takesMultipart);
+    await next();
+  };
+}
+
+function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Response {
+  const { requestOrigin, origin } = c.var.facts;
+  if (requestOrigin !== origin && (requestOrigin === null || !corsOrigins.includes(requestOrigin))) {
+    throw new AppError("cross_site", "Pages of this origin may not call this server; see cors_origins");
+  }
+  return c.body(null, 204, {
+    "Access-Control-Allow-Methods": ALLOWED_METHODS,
+    "Access-Control-Allow-Headers": ALLOWED_HEADERS,
+    "Access-Control-Max-Age": String(PREFLIGHT_MAX_AGE_SECONDS),
+  });
+}
+
+/** Fetch metadata decides where a browser sends it, then Origin. Neither: no browser, or a very old one's read. */
+function isCrossSite(facts: RequestFacts, site: string | undefined, corsOrigins: readonly string[]): boolean {
+  const { requestOrigin, origin } = facts;
+  const isListed = requestOrigin !== null && corsOrigins.includes(requestOrigin);
+  if (isListed) return false;
+  // "none" is the person's own doing: the address bar, a bookmark.
+  if (site === "same-origin" || site === "none") return false;
+  if (site !== undefined) return true;
+  return requestOrigin !== null && requestOrigin !== origin;
+}
+
+function assertNoFormType(request: Request, takesMultipart: boolean): void {
+  const { method, headers } = request;
+  if (method === "GET" || method === "HEAD" || !hasBody(request)) return;
+  const type = headers.get("content-type")?.split(";")[0]!.trim().toLowerCase();
+  if (type === undefined || type === "") {
+    throw new AppError("unsupported_media_type", "The request has a body without a Content-Type");
+  }
+  // Two headers joined, or a list: browsers read such a value in their own ways, so it is none we trust.
+  if (type.includes(",") || (FORM_TYPES.has(type) && !(takesMultipart && type === "multipart/form-data"))) {
+    throw new AppError(
+      "unsupported_media_type",
+      "The request has a body of a type that any page's form could send; use Content-Type: application/json",
+    );
+  }
+}
+
+function hasBody(request: Request): boolean {
+  const length = request.headers.get("content-length");
+  if (length !== null) return length !== "0";
+  // HTTP/2 may send a body without saying its length; the runtime then still shows one, empty or not.
+  return request.headers.has("transfer-encoding") || (!request.headers.has("host") && request.body !== null);
+}

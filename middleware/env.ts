@@ -1,0 +1,64 @@
+/** The facts a request carries through the chain. Each is computed once, by the link named; later code reads no raw headers. */
+import type { Context } from "hono";
+import type { Identity } from "../services/auth/access.ts";
+
+export type { Identity } from "../services/auth/access.ts";
+
+/** What the listener knows of a request beside the request itself. */
+export interface Connection {
+  /** Address of the socket's other end as the runtime gives it. */
+  peerAddress: string;
+  listener: "main" | "tailnet";
+  /** Fires when the listener begins to close: streams without an end of their own end then. */
+  closing: AbortSignal;
+}
+
+/** Who asks for which origin; computed by trusted_proxies. */
+export interface RequestFacts {
+  /** Canonical address of the socket's other end; IPv4-mapped IPv6 as IPv4. */
+  peerAddress: string;
+  /** Canonical address of the client: the peer, or what a trusted proxy said; `"unknown"` where it said so. */
+  clientAddress: string;
+  scheme: "http" | "https";
+  /** Lower case, no port, no trailing dot; IPv6 in brackets. */
+  host: string;
+  /** The default port of the scheme where none was written. */
+  port: number;
+  /** `scheme://host[:port]`, as a browser would write it. */
+  origin: string;
+  /** The Host header as it came. */
+  hostHeader: string;
+  isPeerLoopback: boolean;
+  /** DESIGN.md section 5: the request was made on this machine, by nobody's leave but the owner's. */
+  isLocal: boolean;
+  /** As `isLocal`, whatever the Origin header says. */
+  isSameMachine: boolean;
+  hasForwardingHeader: boolean;
+  /** A peer that is not in `trusted_proxies` sent forwarding headers; they were ignored. */
+  untrustedProxy: boolean;
+  listener: "main" | "tailnet";
+  /** The `Origin` header; `null` when there is none. */
+  requestOrigin: string | null;
+}
+
+/** Hono's environment of every route and link. */
+export interface Env {
+  Bindings: Connection;
+  Variables: {
+    requestId: string;
+    facts: RequestFacts;
+    identity: Identity;
+  };
+}
+
+/** What routes and links get from Hono. */
+export type AppContext = Context<Env>;
+
+/**
+ * Gives a signal that fires when the client of this request leaves before its answer is whole.
+ *
+ * Needs the runtime's `no-legacy-abort` (deno.json): otherwise it fires after a success, too.
+ */
+export function clientSignal(c: AppContext): AbortSignal {
+  return c.req.raw.signal;
+}

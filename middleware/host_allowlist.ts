@@ -1,0 +1,31 @@
+/** Fifth link: which hosts reach the API. It runs behind authentication so that a new origin can enrol (SPEC). */
+import type { MiddlewareHandler } from "hono";
+import type { HostPolicy } from "../services/auth/host_names.ts";
+import { AppError } from "../services/errors.ts";
+import { isCeremonyPath } from "./authentication.ts";
+import type { Env } from "./env.ts";
+
+/**
+ * @param options.corsOrigins Their pages call from this machine without being local: they get no bypass, but loopback names
+ *   hold for them, too; else no listed origin could ever reach a server on this machine.
+ * @throws {AppError} `host_not_allowed`, with a message that names the setting.
+ */
+export function hostAllowlist(options: {
+  hosts: HostPolicy;
+  corsOrigins: readonly string[];
+}): MiddlewareHandler<Env> {
+  const { hosts, corsOrigins } = options;
+  return async (c, next) => {
+    const { host, listener, isSameMachine, isLocal, requestOrigin } = c.var.facts;
+    const isListedPage = requestOrigin !== null && corsOrigins.includes(requestOrigin);
+    const facts = { host, listener, isLocal: isLocal || (isSameMachine && isListedPage) };
+    const isOpen = isCeremonyPath(c.req.path) ? hosts.opensCeremonies(facts) : hosts.isAllowed(facts);
+    if (!isOpen) {
+      throw new AppError(
+        "host_not_allowed",
+        `This server does not answer under "${facts.host}" here; add the host to allowed_hosts if it should`,
+      );
+    }
+    await next();
+  };
+}

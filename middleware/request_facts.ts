@@ -1,0 +1,139 @@
+/** Computes peer, client, scheme, host and origin of a request, once. Only trusted_proxies calls it. */
+import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
+import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
+import { AppError } from "../services/errors.ts";
+import type { Connection, RequestFacts } from "./env.ts";
+
+/** Headers by which a proxy says, in one way or another, that somebody else is behind it. */
+const FORWARDING_HEADERS = new Set([
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-original-forwarded-for",
+  "true-client-ip",
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
+  "cf-ray",
+  "fastly-client-ip",
+  "fly-client-ip",
+]);
+const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
+
+/** Makes the function that turns a request into its facts. @param trustedProxies IPs and CIDRs. */
+export function requestFactsFor(
+  trustedProxies: readonly string[],
+): (request: Request, connection: Connection) => RequestFacts {
+  const isTrusted = addressMatcher(trustedProxies);
+
+  return (request, connection) => {
+    const { headers } = request;
+    const peerAddress = canonicalAddress(connection.peerAddress);
+    const isPeerLoopback = isLoopbackAddress(peerAddress);
+    const isPeerTrusted = isTrusted(peerAddress);
+    const isTls = request.url.startsWith("https:");
+    const hostHeader = hostHeaderOf(request, isTls);
+    const forwarded = isPeerTrusted ? headers.get("x-forwarded-for") : null;
+    const clientAddress = forwarded === null ? peerAddress : clientOf(forwarded, peerAddress, isTrusted);
+    const scheme = (isPeerTrusted && forwardedScheme(headers.get("x-forwarded-proto"))) || (isTls ? "https" : "http");
+    const forwardedHost = isPeerTrusted ? lastItem(headers.get("x-forwarded-host")) : undefined;
+    const asked = parseHost(hostHeader);
+    const named = forwardedHost === undefined ? asked : parseHost(forwardedHost);
+    const defaultPort = scheme === "https" ? 443 : 80;
+    const port = named.port ?? defaultPort;
+    const origin = `${scheme}://${named.host}${port === defaultPort ? "" : `:${port}`}`;
+    const hasForwardingHeader = carriesForwardingHeader(headers);
+    const requestOrigin = headers.get("origin");
+    // A trusted proxy has to name its client: without the header we cannot tell who that is.
+    const isClientHere = isPeerLoopback &&
+      (isPeerTrusted ? forwarded !== null && isLoopbackAddress(clientAddress) : !hasForwardingHeader);
+    const isSameMachine = isClientHere && connection.listener === "main" && isLoopbackName(named.host);
+    return {
+      peerAddress,
+      clientAddress,
+      scheme,
+      host: named.host,
+      port,
+      origin,
+      hostHeader,
+      isPeerLoopback,
+      isLocal: isSameMachine && (requestOrigin === null || requestOrigin === origin),
+      isSameMachine,
+      hasForwardingHeader,
+      untrustedProxy: hasForwardingHeader && !isPeerTrusted,
+      listener: connection.listener,
+      requestOrigin,
+    };
+  };
+}
+
+/** Gives the Host header, after a look whether the request target says the same (RFC 9112, section 3.2). */
+function hostHeaderOf(request: Request, isTls: boolean): string {
+  const authority = /^https?:\/\/([^/?#]*)/.exec(request.url)?.[1] ?? "";
+  const header = request.headers.get("host");
+  // For a missing Host the runtime makes up an authority of its own, so the URL cannot stand in for the header. HTTP/2
+  // has no Host either: the listener does not offer it.
+  if (header === null || header === "") {
+    throw new AppError("invalid_request", "Cannot tell the host of the request: its Host header is missing or empty");
+  }
+  if (authority.toLowerCase() !== header.toLowerCase()) {
+    // An absolute target may spell out the port that the header leaves out, or the reverse; nothing else may differ.
+    const target = parseHost(authority);
+    const named = parseHost(header);
+    const defaultPort = isTls ? 443 : 80;
+    if (target.host !== named.host || (target.port ?? defaultPort) !== (named.port ?? defaultPort)) {
+      throw new AppError(
+        "invalid_request",
+        "The request names two hosts: one in its target, another in its Host header",
+      );
+    }
+  }
+  return header;
+}
+
+function canonicalAddress(text: string): string {
+  return parseAddress(text)?.toString() ?? text;
+}
+
+/** Walks X-Forwarded-For from the right, past the proxies that are trusted, to the first address that is not. */
+function clientOf(header: string, peerAddress: string, isTrusted: (address: string) => boolean): string {
+  const hops = header.split(",").map((hop) => hop.trim()).filter((hop) => hop !== "");
+  if (hops.length === 0) return "unknown";
+  let client = peerAddress;
+  while (isTrusted(client)) {
+    const hop = hops.pop();
+    if (hop === undefined) break;
+    client = hopAddress(hop);
+  }
+  return client;
+}
+
+/** Parses `1.2.3.4`, `1.2.3.4:5678`, `::1`, `[::1]`, `[::1]:5678`, `unknown` and `_hidden` (RFC 7239, section 6). */
+function hopAddress(hop: string): string {
+  if (/^unknown$|^_[\w.-]+$/i.test(hop)) return "unknown";
+  const withoutPort = /^(\[[^\]]+\]|[0-9.]+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
+  const address = parseAddress(withoutPort);
+  if (address === undefined) {
+    throw new AppError("invalid_request", "Cannot read X-Forwarded-For: it holds something that is no address");
+  }
+  return address.toString();
+}
+
+/** The value that the nearest proxy gave: later ones come first in the list and may be the client's own. */
+function lastItem(header: string | null): string | undefined {
+  return header?.split(",").map((item) => item.trim()).filter((item) => item !== "").pop();
+}
+
+function forwardedScheme(header: string | null): "http" | "https" | undefined {
+  const scheme = lastItem(header)?.toLowerCase();
+  if (scheme === undefined || scheme === "http" || scheme === "https") return scheme;
+  throw new AppError("invalid_request", "Cannot read X-Forwarded-Proto: expected http or https");
+}
+
+function carriesForwardingHeader(headers: Headers): boolean {
+  for (const name of headers.keys()) {
+    if (FORWARDING_HEADERS.has(name) || FORWARDING_PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
+  }
+  return false;
+}

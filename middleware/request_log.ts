@@ -1,0 +1,34 @@
+/** Second link: one line a request. No ids, query strings, content or tokens: the route's pattern stands for its path. */
+import type { MiddlewareHandler } from "hono";
+import type { Log } from "../services/log.ts";
+import type { Env } from "./env.ts";
+import type { RouteTable } from "./route_table.ts";
+
+/** Methods that are written as they came; any other word is the client's own text. */
+const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
+
+/**
+ * Logs method, route pattern, status, milliseconds until the answer's head, and request id.
+ *
+ * @param options.routes `undefined` until the router is complete.
+ */
+export function requestLog(options: {
+  log: Log;
+  isEnabled: boolean;
+  routes: () => RouteTable;
+  now: () => number;
+}): MiddlewareHandler<Env> {
+  const { log, isEnabled, routes, now } = options;
+  if (!isEnabled) return (_c, next) => next();
+  return async (c, next) => {
+    const startedAt = now();
+    await next();
+    const method = KNOWN_METHODS.has(c.req.method) ? c.req.method : "other";
+    const route = routes().patternOf(c.req.path) ?? (c.req.path.startsWith("/api/") ? "/api/*" : "/*");
+    log("info", `${method} ${route}`, {
+      status: c.res.status,
+      ms: Math.round(now() - startedAt),
+      request_id: c.var.requestId,
+    });
+  };
+}

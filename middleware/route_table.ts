@@ -1,0 +1,65 @@
+/** What the chain has to know of a route before the router meets it: its pattern, its body, the methods of its path. */
+
+/** One route of the API document. */
+export interface RouteFacts {
+  /** Upper case. */
+  method: string;
+  /** As declared: `"/api/connections/{id}"`. */
+  pattern: string;
+  /** Content types its body may have; empty for a route that takes none. */
+  bodyTypes: readonly string[];
+  bodyLimitBytes: number;
+  /** The handler reads the body as it comes; otherwise the chain reads it whole before. */
+  isBodyStreamed: boolean;
+}
+
+/** All routes, by path. */
+export interface RouteTable {
+  /** Gives the route a request will reach; HEAD reaches what GET does. */
+  find(method: string, path: string): RouteFacts | undefined;
+  /** Gives the methods that a path knows, HEAD included where GET is; empty for an unknown path. */
+  methodsOf(path: string): string[];
+  /** Gives the pattern of a path, whatever the method. */
+  patternOf(path: string): string | undefined;
+}
+
+/** Makes the table. Fixed segments win over `{parameters}`, as in the router. */
+export function createRouteTable(routes: readonly RouteFacts[]): RouteTable {
+  const byLength = new Map<number, { segments: string[]; route: RouteFacts }[]>();
+  for (const route of routes) {
+    const segments = route.pattern.split("/");
+    const list = byLength.get(segments.length) ?? [];
+    list.push({ segments, route });
+    byLength.set(segments.length, list);
+  }
+  for (const list of byLength.values()) {
+    list.sort((a, b) => parameterCount(a.segments) - parameterCount(b.segments));
+  }
+
+  function matching(path: string): RouteFacts[] {
+    const segments = path.split("/");
+    const candidates = byLength.get(segments.length) ?? [];
+    return candidates.filter(({ segments: pattern }) => {
+      return pattern.every((part, i) => part.startsWith("{") ? segments[i] !== "" : part === segments[i]);
+    }).map(({ route }) => route);
+  }
+
+  return {
+    find(method, path) {
+      const wanted = method === "HEAD" ? "GET" : method;
+      return matching(path).find((route) => route.method === wanted);
+    },
+    methodsOf(path) {
+      const methods = new Set(matching(path).map((route) => route.method));
+      if (methods.has("GET")) methods.add("HEAD");
+      return [...methods].sort();
+    },
+    patternOf(path) {
+      return matching(path)[0]?.pattern;
+    },
+  };
+}
+
+function parameterCount(segments: string[]): number {
+  return segments.filter((segment) => segment.startsWith("{")).length;
+}

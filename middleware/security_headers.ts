@@ -1,0 +1,39 @@
+/** Around the chain: what every answer carries, failures of the first link included. */
+import type { MiddlewareHandler } from "hono";
+import { uuidV7 } from "../services/crypto/random.ts";
+import { corsHeaders } from "./cors.ts";
+import type { Env } from "./env.ts";
+
+/** Policy of everything that is not the UI: nothing in it is a page. The UI's own answers set DESIGN.md section 4's. */
+const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
+
+/** SPEC, "Sessions". */
+const HSTS = "max-age=31536000; includeSubDomains";
+
+/** Gives each request its id and each answer its security and CORS headers. @param corsOrigins Origins of `cors_origins`. */
+export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    c.set("requestId", uuidV7());
+    await next();
+    if (c.req.method === "HEAD" && c.res.body !== null) {
+      // Hono answers HEAD by the GET handler and drops its body; a stream left unread would never end.
+      await c.res.body.cancel();
+      c.res = new Response(null, c.res);
+    }
+    const { headers } = c.res;
+    headers.set("X-Request-Id", c.var.requestId);
+    headers.set("X-Content-Type-Options", "nosniff");
+    headers.set("Referrer-Policy", "no-referrer");
+    headers.set("X-Frame-Options", "DENY");
+    headers.set("Cross-Origin-Resource-Policy", "same-origin");
+    headers.set("Cross-Origin-Opener-Policy", "same-origin");
+    if (!headers.has("content-security-policy")) headers.set("Content-Security-Policy", DATA_POLICY);
+    const facts: Env["Variables"]["facts"] | undefined = c.get("facts");
+    const isHttps = facts === undefined ? c.req.raw.url.startsWith("https:") : facts.scheme === "https";
+    if (isHttps) headers.set("Strict-Transport-Security", HSTS);
+    for (const [name, value] of corsHeaders(facts?.requestOrigin ?? null, corsOrigins)) {
+      if (name === "Vary") headers.append(name, value);
+      else headers.set(name, value);
+    }
+  };
+}

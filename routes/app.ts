@@ -1,0 +1,87 @@
+/** The whole HTTP side: the chain in SPEC's order, then one mount per resource. Read it first. */
+import { authentication } from "../middleware/authentication.ts";
+import { bodyLimit } from "../middleware/body_limit.ts";
+import { cors } from "../middleware/cors.ts";
+import type { Connection } from "../middleware/env.ts";
+import { hostAllowlist } from "../middleware/host_allowlist.ts";
+import { noStore } from "../middleware/no_store.ts";
+import { requestLog } from "../middleware/request_log.ts";
+import { createRouteTable } from "../middleware/route_table.ts";
+import { securityHeaders } from "../middleware/security_headers.ts";
+import { trustedProxies } from "../middleware/trusted_proxies.ts";
+import { AppError } from "../services/errors.ts";
+import type { Services } from "../services/services.ts";
+import { authStatusRoutes } from "./auth_status.ts";
+import { chatRoutes } from "./chat.ts";
+import { conversationRoutes } from "./conversations.ts";
+import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
+import { eventRoutes } from "./events.ts";
+import { healthzRoutes } from "./healthz.ts";
+import { jobRoutes } from "./jobs.ts";
+import { openapiRoutes } from "./openapi.ts";
+import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
+import { newRouter, type Router } from "./router.ts";
+import { setupRoutes } from "./setup.ts";
+
+/** What a listener hands requests to. */
+export interface App {
+  /** Every route, for the API document. */
+  readonly router: Router;
+  /** Answers a request; never rejects. */
+  fetch(request: Request, connection: Connection): Promise<Response>;
+}
+
+/** Builds the HTTP side over open services. @param options.version Parlor's version, for the API document. */
+export function createApp(services: Services, { version }: { version: string }): App {
+  const { access, config, hosts, log, pageOrigins } = services;
+  const app = newRouter();
+  const routes = () => table;
+
+  app.use(securityHeaders(config.corsOrigins));
+  app.use(trustedProxies(config.trustedProxies));
+  app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
+  app.use("/api/*", noStore());
+  app.use("/api/*", authentication({ access, pageOrigins }));
+  app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
+  app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
+  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
+
+  app.route("/", healthzRoutes());
+  app.route("/", authStatusRoutes(access, pageOrigins));
+  app.route("/", chatRoutes(services.chat));
+  app.route("/", conversationRoutes(services.conversations));
+  app.route("/", setupRoutes(services.setup));
+  app.route("/", eventRoutes(services.events));
+  app.route("/", jobRoutes(services.jobs));
+  app.route("/", openapiRoutes(() => app, version));
+
+  app.notFound((c) => {
+    const allow = table.methodsOf(c.req.path);
+    return errorResponse(
+      allow.length > 0
+        ? new AppError("method_not_allowed", "This path does not know the method of the request", { allow })
+        : new AppError("not_found", "There is nothing under this path"),
+      c,
+    );
+  });
+  app.onError((error, c) => {
+    if (isDefect(error)) {
+      log("error", "A request failed on a defect", { request_id: c.var.requestId, ...causeOf(error) });
+    }
+    return errorResponse(error, c);
+  });
+
+  const table = createRouteTable(routeFactsOf(app, bodyLimitsOf(config)));
+  return {
+    router: app,
+    async fetch(request, connection) {
+      try {
+        return await app.fetch(request, connection);
+      } catch (error) {
+        // Only what is no Error gets past Hono's own handler.
+        log("error", "A request failed on a defect", causeOf(error));
+        return Response.json(errorBody(error, "none"), { status: 500 });
+      }
+    },
+  };
+}

@@ -1,0 +1,143 @@
+/** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
+import { type AppContext, clientSignal } from "../middleware/env.ts";
+import {
+  type ChatRequest,
+  type ChatService,
+  START,
+  type StartedReply,
+  type StatefulChatRequest,
+} from "../services/chat/chat.ts";
+import type { ReplyPlace, ReplySource } from "../services/chat/reply.ts";
+import { randomToken } from "../services/crypto/random.ts";
+import { AppError, type ErrorCode } from "../services/errors.ts";
+import { EVENT_STREAM_HEADERS, eventStream } from "./event_stream.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import { chatRequestOf, chatRoute, followRoute, repliesRoute, stopRoute } from "./schemas/chat.ts";
+import { ChunkFrames, completionOf, doneFrame, errorFrame, placeOf, ReplyFrames } from "./schemas/chat_frames.ts";
+
+/** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
+const PATIENCE_MS = 10_000;
+
+/** Routes of chat and replies. */
+export function chatRoutes(chat: ChatService) {
+  return newRouter()
+    .openapi(chatRoute, async (c) => {
+      const body = c.req.valid("json");
+      const request = chatRequestOf(body);
+      if (request.conversationId === undefined) {
+        return body.stream
+          ? await streamAnswer(c, chat, request)
+          : c.json(await chat.complete(request, clientSignal(c)), 200);
+      }
+      const started = await chat.start(request as StatefulChatRequest);
+      nameMessages(c, started);
+      if (body.stream === false) return c.json(await wholeReply(started), 200);
+      await hasBegun(started, clientSignal(c));
+      return streamReply(c, started.reply, started.from);
+    })
+    .openapi(repliesRoute, (c) => {
+      const replies = chat.running().map((reply) => ({
+        assistant_message_id: reply.messageId,
+        conversation_id: reply.conversationId,
+        started_at: new Date(reply.startedAtMs).toISOString(),
+      }));
+      return c.json(replies, 200);
+    })
+    .openapi(followRoute, (c) => {
+      const reply = chat.get(c.req.valid("param").mid);
+      nameMessages(c, { reply });
+      return streamReply(c, reply, placeOf(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
+    })
+    .openapi(stopRoute, async (c) => {
+      const message = await chat.stop(c.req.valid("param").mid);
+      return rawAnswer(c.json(message, 202));
+    });
+}
+
+function nameMessages(c: AppContext, { reply, userMessageId }: Pick<StartedReply, "reply" | "userMessageId">): void {
+  c.header("X-Parlor-Conversation-Id", reply.conversationId);
+  c.header("X-Parlor-Assistant-Message-Id", reply.messageId);
+  if (userMessageId !== undefined) c.header("X-Parlor-User-Message-Id", userMessageId);
+}
+
+/** Waits until the model answers, so that a refusal is an ordinary error; not for ever, since silent lines get cut. */
+async function hasBegun(started: StartedReply, client: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, PATIENCE_MS));
+  const left = new Promise<void>((resolve) => client.addEventListener("abort", () => resolve(), { once: true }));
+  try {
+    await Promise.race([started.begun, patience, left]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Follows a reply from a place to its end. The client's leaving ends the following, not the reply. */
+function streamReply(c: AppContext, reply: ReplySource, from: ReplyPlace) {
+  const frames = new ReplyFrames(reply);
+  let place: ReplyPlace | undefined;
+  let hasEnded = false;
+  const next = async () => {
+    if (hasEnded) return undefined;
+    if (place === undefined) {
+      place = from;
+      return frames.begin(place);
+    }
+    const step = await reply.next(place);
+    if ("end" in step) {
+      hasEnded = true;
+      return frames.end(step.end, c.var.requestId);
+    }
+    place = step.batch.at(-1)!;
+    return frames.batch(step.batch);
+  };
+  return rawAnswer(c.body(eventStream({ next }), 200, EVENT_STREAM_HEADERS));
+}
+
+/** Passes a model's stream on. The client's leaving aborts the upstream call at once. */
+async function streamAnswer(c: AppContext, chat: ChatService, request: ChatRequest) {
+  const { model, batches, cancel } = await chat.stream(request, clientSignal(c));
+  const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
+  const iterator = batches[Symbol.asyncIterator]();
+  let state: "begin" | "body" | "ended" = "begin";
+  const next = async () => {
+    if (state === "ended") return undefined;
+    if (state === "begin") {
+      state = "body";
+      return new TextEncoder().encode(frames.role());
+    }
+    try {
+      for (;;) {
+        const { done, value } = await iterator.next();
+        if (done) {
+          state = "ended";
+          return doneFrame();
+        }
+        if (value.length > 0) return frames.events(value);
+      }
+    } catch (error) {
+      state = "ended";
+      return errorFrame(error, c.var.requestId);
+    }
+  };
+  return rawAnswer(c.body(eventStream({ next, close: cancel }), 200, EVENT_STREAM_HEADERS));
+}
+
+/** Waits for a reply's end and gives it as one object; a reply that failed is an ordinary error. */
+async function wholeReply({ reply, from, begun }: StartedReply) {
+  await begun;
+  let [text, reasoning, place] = ["", "", from];
+  for (;;) {
+    const step = await reply.next(place);
+    if ("end" in step) {
+      if (step.end.error !== undefined) throw new AppError(step.end.error.code as ErrorCode, step.end.error.message);
+      return completionOf(reply, text, reasoning, step.end);
+    }
+    for (const event of step.batch) {
+      if (event.type === "text") text += event.delta;
+      else reasoning += event.delta;
+    }
+    place = step.batch.at(-1)!;
+  }
+}

@@ -1,0 +1,58 @@
+/** `/api/conversations`: SPEC's seven endpoints and the texts of a message. */
+import type { AppContext } from "../middleware/env.ts";
+import type { Conversations } from "../services/chat/conversations.ts";
+import { etag, expectedVersion } from "./etag.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/conversations.ts";
+
+/** Routes of conversations, their drafts and messages. */
+export function conversationRoutes(conversations: Conversations) {
+  const { reader } = conversations;
+  const wholeAnswer = async (c: AppContext, id: string, status: 200 | 201) => {
+    const { revision, json } = await reader.read(id);
+    return rawAnswer(
+      c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
+    );
+  };
+  return newRouter()
+    .openapi(schema.listRoute, async (c) => {
+      const { view, limit, cursor } = c.req.valid("query");
+      const body = view === "full" ? ReadableStream.from(reader.list()) : await reader.summaries(limit, cursor);
+      return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
+    })
+    .openapi(schema.getRoute, (c) => wholeAnswer(c, c.req.valid("param").id, 200))
+    .openapi(schema.putRoute, async (c) => {
+      const { id } = c.req.valid("param");
+      const { isNew } = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
+      return await wholeAnswer(c, id, isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await conversations.remove(c.req.valid("param").id, expected(c.req.valid("header")));
+      return c.body(null, 204);
+    })
+    .openapi(schema.patchDraftRoute, async (c) => {
+      const { draft } = c.req.valid("json");
+      const version = await conversations.saveDraft(c.req.valid("param").id, draft, expected(c.req.valid("header")));
+      return c.body(null, 204, { ETag: etag(version) });
+    })
+    .openapi(schema.patchMessageRoute, async (c) => {
+      const { id, mid } = c.req.valid("param");
+      const patch = c.req.valid("json");
+      const message = await conversations.patchMessage(id, mid, patch, expected(c.req.valid("header")));
+      return rawAnswer(c.json(message, 200));
+    })
+    .openapi(schema.deleteMessageRoute, async (c) => {
+      const { id, mid } = c.req.valid("param");
+      await conversations.removeMessage(id, mid, expected(c.req.valid("header")));
+      return c.body(null, 204);
+    })
+    .openapi(schema.variantsRoute, (c) => {
+      const { id, mid } = c.req.valid("param");
+      return rawAnswer(c.json(conversations.variantsOf(id, mid), 200));
+    });
+}
+
+function expected(headers: { "if-match"?: string }): number | undefined {
+  return expectedVersion(headers["if-match"]);
+}

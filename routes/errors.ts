@@ -1,0 +1,90 @@
+/** Any thrown value becomes a status and the one error body. The only table from code to status. */
+import { HTTPException } from "hono/http-exception";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { AppContext } from "../middleware/env.ts";
+import { AppError, type ErrorCode, type ErrorIssue } from "../services/errors.ts";
+
+/** DESIGN.md section 4. `interrupted` occurs in stream events only, whose status was sent long before. */
+const STATUS_OF_CODE = {
+  invalid_json: 400,
+  invalid_request: 400,
+  unauthenticated: 401,
+  host_not_allowed: 403,
+  cross_site: 403,
+  session_required: 403,
+  pairing_code_required: 403,
+  address_not_allowed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  revision_mismatch: 412,
+  too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  too_many_requests: 429,
+  internal: 500,
+  interrupted: 500,
+  upstream_error: 502,
+  not_available: 503,
+  upstream_timeout: 504,
+  storage_full: 507,
+} as const satisfies Record<ErrorCode, ContentfulStatusCode>;
+
+/** The one error body, of JSON answers and of stream events. */
+export interface ErrorBody {
+  error: { code: ErrorCode; message: string; request_id: string; issues?: ErrorIssue[] };
+}
+
+/** Gives the status that belongs to a code. */
+export function statusOf(code: ErrorCode): ContentfulStatusCode {
+  return STATUS_OF_CODE[code];
+}
+
+/**
+ * Turns any thrown value into an AppError: what the framework throws is translated, a defect becomes `internal` with
+ * the value as its cause and nothing of it in its message.
+ */
+export function toAppError(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  if (thrown instanceof HTTPException) {
+    if (thrown.status === 400) return new AppError("invalid_json", "The body of the request is not JSON");
+    if (thrown.status === 413) return new AppError("too_large", "The body of the request is too large");
+    if (thrown.status === 415) {
+      return new AppError(
+        "unsupported_media_type",
+        "The body of the request has a content type this path does not take",
+      );
+    }
+  }
+  return new AppError("internal", "Something went wrong inside the server; its log says more", { cause: thrown });
+}
+
+/** Makes the error body; also what a stream sends as its last event. */
+export function errorBody(thrown: unknown, requestId: string): ErrorBody {
+  const { code, message, issues } = toAppError(thrown);
+  return { error: { code, message, request_id: requestId, ...(issues && { issues }) } };
+}
+
+/** Makes the whole answer to a request that failed before its first byte was sent. */
+export function errorResponse(thrown: unknown, c: AppContext): Response {
+  const error = toAppError(thrown);
+  if (error.code === "unauthenticated") c.header("WWW-Authenticate", "Bearer");
+  if (error.allow !== undefined) c.header("Allow", error.allow.join(", "));
+  if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(Math.ceil(error.retryAfterSeconds)));
+  return c.json(errorBody(error, c.var.requestId), statusOf(error.code));
+}
+
+/** Tells whether a thrown value is a defect of ours, to be logged whole. */
+export function isDefect(thrown: unknown): boolean {
+  return toAppError(thrown).code === "internal";
+}
+
+/** Gives what the log has to say of a thrown value: its stack and those of its causes. */
+export function causeOf(thrown: unknown): { error: string } {
+  const parts: string[] = [];
+  for (let value = thrown, depth = 0; value !== undefined && depth < 5; depth++) {
+    parts.push(value instanceof Error ? value.stack ?? String(value) : String(value));
+    value = value instanceof Error ? value.cause : undefined;
+  }
+  return { error: parts.join("\ncaused by ") };
+}

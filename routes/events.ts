@@ -1,0 +1,58 @@
+/** `GET /api/events`: each client gets a queue of its own, and nobody waits for a slow one. */
+import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import { changeFrames, eventsRoute } from "./schemas/events.ts";
+
+/** Changes a client may be behind; beyond it the stream ends, and the client connects again and reads afresh. */
+const MAX_WAITING = 1_000;
+
+/** The event stream; it ends when the client leaves or the listener closes. @param keepAliveMs Longest silence. */
+export function eventRoutes(events: EventHub, keepAliveMs?: number) {
+  return newRouter().openapi(eventsRoute, (c) => {
+    const body = eventStream(changesFrom(events, c.env.closing), keepAliveMs);
+    return rawAnswer(c.body(body, 200, EVENT_STREAM_HEADERS));
+  });
+}
+
+/** Subscribes now, so that no change is missed between the answer's head and its first frame. */
+function changesFrom(events: EventHub, closing: AbortSignal): FrameSource {
+  // The same thing changed twice while a client was away is one frame: the later one.
+  const waiting = new Map<string, ChangeEvent>();
+  let wake = () => {};
+  let hasEnded = false;
+  let hasBegun = false;
+
+  const end = () => {
+    if (hasEnded) return;
+    hasEnded = true;
+    unsubscribe();
+    closing.removeEventListener("abort", end);
+    wake();
+  };
+  const unsubscribe = events.subscribe((event) => {
+    const key = `${event.kind} ${event.id}`;
+    waiting.delete(key);
+    waiting.set(key, event);
+    if (waiting.size > MAX_WAITING) end();
+    else wake();
+  });
+  closing.addEventListener("abort", end, { once: true });
+  if (closing.aborted) end();
+
+  return {
+    close: end,
+    async next() {
+      if (!hasBegun) {
+        hasBegun = true;
+        return new TextEncoder().encode(": open\n\n"); // so that the client sees the stream stand
+      }
+      while (!hasEnded && waiting.size === 0) await new Promise<void>((resolve) => wake = resolve);
+      if (hasEnded) return undefined;
+      const frames = changeFrames(waiting.values());
+      waiting.clear();
+      return frames;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** What the chain has to know of each route, read off the API document: declared once, used for 405, body caps and types. */
+import type { RouteFacts } from "../middleware/route_table.ts";
+import type { Config } from "../services/config.ts";
+import type { Router } from "./router.ts";
+
+/** Body caps in bytes, as configured. */
+export interface BodyLimits {
+  default: number;
+  chat: number;
+  conversation: number;
+  upload: number;
+  voice: number;
+  import: number;
+}
+
+/** Routes whose bodies may be larger than the default; DESIGN.md section 4, "Body caps". */
+const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
+  "POST /api/chat": "chat",
+  "PUT /api/conversations/{id}": "conversation",
+};
+
+/** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
+const STREAMED_CLASSES = new Set<keyof BodyLimits>(["upload", "voice", "import"]);
+
+/** Picks the caps out of the configuration. */
+export function bodyLimitsOf(config: Config): BodyLimits {
+  return {
+    default: config.maxBodyBytes,
+    chat: config.maxChatBodyBytes,
+    conversation: config.maxConversationBodyBytes,
+    upload: config.maxUploadBodyBytes,
+    voice: config.maxVoiceBodyBytes,
+    import: config.maxImportBodyBytes,
+  };
+}
+
+/** Reads the facts of all routes mounted so far. */
+export function routeFactsOf(router: Router, limits: BodyLimits): RouteFacts[] {
+  return router.openAPIRegistry.definitions.flatMap((definition) => {
+    if (definition.type !== "route") return [];
+    const { method, path: pattern, request } = definition.route;
+    const bodyClass = BODY_CLASSES[`${method.toUpperCase()} ${pattern}`] ?? "default";
+    return [{
+      method: method.toUpperCase(),
+      pattern,
+      bodyTypes: Object.keys(request?.body?.content ?? {}),
+      bodyLimitBytes: limits[bodyClass],
+      isBodyStreamed: STREAMED_CLASSES.has(bodyClass),
+    }];
+  });
+}

@@ -1,0 +1,122 @@
+/** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat.ts";
+import type { ChatMessage } from "../../services/llm/chat_event.ts";
+import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
+import { MessageAnswer } from "./conversations.ts";
+
+const RequestMessage = z.looseObject({
+  role: z.string().min(1).max(32),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
+});
+
+/** SPEC's chat request. Fields beyond these pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
+export const ChatBody = z.looseObject({
+  model: z.string().min(1).nullish(),
+  messages: z.array(RequestMessage).min(1),
+  stream: z.boolean().nullish(),
+  conversation_id: Id.nullish(),
+  user_message_id: Id.nullish(),
+  assistant_message_id: Id.nullish(),
+  action: z.enum(["send", "regenerate", "continue"]).default("send"),
+  context: z.enum(["client"]).default("client").openapi({ description: "Who assembled the messages; the client did" }),
+  temperature: z.number().min(0).max(100).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+}).refine(
+  (body) =>
+    body.action === "send" ||
+    (typeof body.assistant_message_id === "string" && typeof body.conversation_id === "string"),
+  {
+    message: "regenerate and continue name the conversation and the message",
+    path: ["assistant_message_id"],
+  },
+);
+
+/** Fields that are ours and mean nothing to a model server; `stream_options` is the server's own business. */
+const OWN_FIELDS = new Set([
+  ...["model", "messages", "stream", "stream_options", "conversation_id", "user_message_id", "assistant_message_id"],
+  ...["action", "context", "time_zone"],
+]);
+
+/** Gives a parsed body its form inside the server; `conversationId` only where the request belongs to a conversation. */
+export function chatRequestOf(body: z.infer<typeof ChatBody>): ChatRequest & Partial<StatefulChatRequest> {
+  const params = Object.fromEntries(
+    Object.entries(body).filter(([field, value]) => !OWN_FIELDS.has(field) && value !== null),
+  );
+  return {
+    model: body.model ?? undefined,
+    messages: body.messages.map((message) => ({ ...message, content: message.content ?? "" }) as ChatMessage),
+    params,
+    conversationId: body.conversation_id ?? undefined,
+    userMessageId: body.user_message_id ?? undefined,
+    assistantMessageId: body.assistant_message_id ?? undefined,
+    action: body.action,
+  };
+}
+
+const Completion = z.looseObject({
+  id: z.string(),
+  object: z.literal("chat.completion"),
+  created: z.number(),
+  model: z.string(),
+  choices: z.array(z.looseObject({})),
+}).openapi("ChatCompletion");
+
+const events = {
+  "text/event-stream": {
+    schema: z.string().openapi({ description: "OpenAI chat.completion.chunk frames, [DONE] last" }),
+  },
+};
+const tags = ["Chat"];
+const ReplyParams = z.object({ mid: Id });
+
+/** Ask the model. */
+export const chatRoute = createRoute({
+  method: "post",
+  path: "/api/chat",
+  tags,
+  summary: "Ask the model; with conversation_id the server keeps turn and reply",
+  request: { body: jsonBody(ChatBody) },
+  responses: {
+    200: {
+      description: "The stream, or with stream: false one OpenAI-shaped object",
+      content: { ...events, "application/json": { schema: Completion } },
+    },
+    ...ERRORS,
+  },
+});
+
+/** The replies that run now. */
+export const repliesRoute = createRoute({
+  method: "get",
+  path: "/api/chat/replies",
+  tags,
+  summary: "List the replies that are being written",
+  responses: {
+    200: json(
+      z.array(z.object({ assistant_message_id: Id, conversation_id: Id, started_at: Time })),
+      "Running replies",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** Follow a reply. */
+export const followRoute = createRoute({
+  method: "get",
+  path: "/api/chat/replies/{mid}",
+  tags,
+  summary: "Follow a reply, running or done; Last-Event-ID gives the exact rest",
+  request: { params: ReplyParams, headers: z.object({ "last-event-id": z.string().max(200).optional() }) },
+  responses: { 200: { description: "The stream", content: events }, ...ERRORS },
+});
+
+/** Stop a reply. */
+export const stopRoute = createRoute({
+  method: "post",
+  path: "/api/chat/replies/{mid}/stop",
+  tags,
+  summary: "Stop a reply and keep what has come",
+  request: { params: ReplyParams },
+  responses: { 202: json(MessageAnswer, "The message"), ...ERRORS },
+});

@@ -1,0 +1,75 @@
+/** Schemas that several resources share. */
+import { z } from "@hono/zod-openapi";
+
+/** Words that stand as path segments beside ids and therefore are none. DESIGN.md section 4. */
+const NO_IDS = new Set([
+  ...[
+    "activate",
+    "browse",
+    "cancel",
+    "discover",
+    "download",
+    "downloads",
+    "draft",
+    "export",
+    "files",
+    "from-url",
+    "generate",
+  ],
+  ...[
+    "import",
+    "import-url",
+    "local",
+    "messages",
+    "preview",
+    "replies",
+    "restore",
+    "restore-app",
+    "revisions",
+    "search",
+    "test",
+    "variants",
+  ],
+]);
+
+/** An id of any resource, chosen by the client or made by the server. */
+export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")
+  .refine((id) => !NO_IDS.has(id), "this word is no id: it is part of a path").openapi({ example: "c1" });
+
+/** `{id}` in a path. */
+export const IdParams = z.object({ id: Id });
+
+/** ISO 8601, UTC. */
+export const Time = z.string().openapi({ format: "date-time" });
+
+/** The one error body. */
+export const ErrorAnswer = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    request_id: z.string(),
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  }),
+}).openapi("Error");
+
+/** The answers every route can give beside its own. */
+export const ERRORS = {
+  default: { description: "The one error body", content: { "application/json": { schema: ErrorAnswer } } },
+};
+
+/** Header of a checked write. */
+export const IfMatch = z.object({
+  "if-match": z.string().optional().openapi({
+    description: "The version that must stand, as its ETag says; without it the write overwrites",
+  }),
+});
+
+/** Describes a JSON answer or body. */
+export function json<T extends z.ZodType>(schema: T, description: string) {
+  return { description, content: { "application/json": { schema } } };
+}
+
+/** Describes a JSON body that has to be there. */
+export function jsonBody<T extends z.ZodType>(schema: T) {
+  return { required: true, content: { "application/json": { schema } } };
+}

@@ -1,0 +1,34 @@
+/** Change events on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { ChangeEvent } from "../../services/events/event_hub.ts";
+import { ERRORS } from "./common.ts";
+
+const Change = z.object({
+  kind: z.string().openapi({ example: "conversation" }),
+  id: z.string(),
+  revision: z.number().int().optional(),
+}).openapi("ChangeEvent");
+
+/** `GET /api/events` */
+export const eventsRoute = createRoute({
+  method: "get",
+  path: "/api/events",
+  tags: ["events"],
+  summary: "What changes, as it changes: names only, no content",
+  responses: {
+    200: {
+      description: "Server-sent events, each `data:` one ChangeEvent; what happened before is not repeated",
+      content: { "text/event-stream": { schema: Change } },
+    },
+    ...ERRORS,
+  },
+});
+
+const encoder = new TextEncoder();
+
+/** Makes the frames of some changes, in order. */
+export function changeFrames(events: Iterable<ChangeEvent>): Uint8Array<ArrayBuffer> {
+  let text = "";
+  for (const { kind, id, revision } of events) text += `data: ${JSON.stringify({ kind, id, revision })}\n\n`;
+  return encoder.encode(text);
+}

@@ -1,0 +1,59 @@
+/** Background jobs on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { JobSnapshot } from "../../services/jobs/job_runner.ts";
+import { ERRORS, IdParams, json, Time } from "./common.ts";
+
+const Job = z.object({
+  id: z.string(),
+  kind: z.string(),
+  title: z.string(),
+  state: z.enum(["queued", "running", "verifying", "done", "failed", "cancelled"]),
+  progress: z.object({
+    done: z.number(),
+    total: z.number().nullable().openapi({ description: "null while unknown" }),
+    unit: z.string().openapi({ example: "bytes" }),
+  }).nullable(),
+  detail: z.unknown().optional().openapi({ description: "What only this kind of job can say" }),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  created_at: Time,
+  updated_at: Time,
+}).openapi("Job");
+
+/** `GET /api/jobs` */
+export const listRoute = createRoute({
+  method: "get",
+  path: "/api/jobs",
+  tags: ["jobs"],
+  summary: "All background jobs, newest first",
+  responses: { 200: json(z.array(Job), "Running, waiting and recently ended jobs"), ...ERRORS },
+});
+
+/** `GET /api/jobs/{id}` */
+export const getRoute = createRoute({
+  method: "get",
+  path: "/api/jobs/{id}",
+  tags: ["jobs"],
+  summary: "One background job",
+  request: { params: IdParams },
+  responses: { 200: json(Job, "The job"), ...ERRORS },
+});
+
+/** `POST /api/jobs/{id}/cancel` */
+export const cancelRoute = createRoute({
+  method: "post",
+  path: "/api/jobs/{id}/cancel",
+  tags: ["jobs"],
+  summary: "Cancels a job; answers once it has cleaned up, 409 when it has ended or is being verified",
+  request: { params: IdParams },
+  responses: { 200: json(Job, "The job, cancelled"), ...ERRORS },
+});
+
+/** Spells a job as the API does. */
+export function jobAnswer(job: JobSnapshot): z.infer<typeof Job> {
+  const { createdAtMs, updatedAtMs, ...same } = job;
+  return {
+    ...same,
+    created_at: new Date(createdAtMs).toISOString(),
+    updated_at: new Date(updatedAtMs).toISOString(),
+  };
+}

@@ -1,0 +1,23 @@
+/** The first-run flag on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, json } from "./common.ts";
+
+const SetupStatus = z.object({ completed: z.boolean() }).openapi("SetupStatus");
+
+/** Whether the wizard has ended. */
+export const statusRoute = createRoute({
+  method: "get",
+  path: "/api/setup/status",
+  tags: ["Setup"],
+  summary: "Whether the first-run wizard has ended",
+  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+});
+
+/** Mark the wizard finished. */
+export const completeRoute = createRoute({
+  method: "post",
+  path: "/api/setup/complete",
+  tags: ["Setup"],
+  summary: "Mark the wizard dismissed or finished",
+  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+});

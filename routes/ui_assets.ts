@@ -1,0 +1,109 @@
+/** The page and its files, as build.ts left them in static/dist. Every address of the UI answers with the one page. */
+import { createHash } from "node:crypto";
+import type { AppContext } from "../middleware/env.ts";
+import { AppError } from "../services/errors.ts";
+import { newRouter } from "./router.ts";
+
+/** DESIGN.md section 4: nothing inline, nothing from elsewhere, nothing that could be a plug-in. */
+export const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+].join("; ");
+
+const CONTENT_TYPES: Record<string, string> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+  png: "image/png",
+  woff2: "font/woff2",
+  webmanifest: "application/manifest+json",
+};
+
+/** Compressed copies in the order we would send them. */
+const ENCODINGS = [{ name: "br", extension: ".br" }, { name: "gzip", extension: ".gz" }];
+
+/** Names of assets carry the hash of their content, so what is under a name never changes. */
+const FOREVER = "public, max-age=31536000, immutable";
+
+/** One plain file name whose type is known; a compressed copy is no address of its own. */
+const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanifest)$/;
+
+/**
+ * Serves the UI. Files are read for each request: the page's are few and a browser asks once, and a new build shows at once.
+ *
+ * @param folder Path of static/dist. Missing files are 404; a missing page is `not_available` that says how to build it.
+ */
+export function uiAssetsRoutes(folder: string) {
+  const router = newRouter();
+  router.get("/assets/:name", async (c) => {
+    const name = c.req.param("name");
+    if (!ASSET_NAME.test(name)) return c.notFound();
+    return await answerWithFile(c, `${folder}/assets/${name}`, FOREVER) ?? c.notFound();
+  });
+  router.get("/*", async (c) => {
+    if (!isPagePath(c.req.path)) return c.notFound();
+    const page = await answerWithFile(c, `${folder}/index.html`, "no-cache");
+    if (!page) throw new AppError("not_available", `There is no page in "${folder}": build it with "deno task ui"`);
+    return page;
+  });
+  return router;
+}
+
+/** Tells addresses of screens from those of files and of the API; which screens there are is the page's business. */
+function isPagePath(path: string): boolean {
+  if (path === "/api" || path.startsWith("/api/")) return false;
+  return !path.split("/").at(-1)!.includes(".");
+}
+
+/** Answers with a file, compressed if the client takes that; undefined when there is none. */
+async function answerWithFile(c: AppContext, path: string, cacheControl: string): Promise<Response | undefined> {
+  const accepted = acceptedEncodings(c.req.header("accept-encoding") ?? "");
+  for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
+    const content = await readFile(path + (encoding?.extension ?? ""));
+    if (content === undefined) continue;
+    const tag = `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
+    const headers = new Headers({
+      "Content-Type": CONTENT_TYPES[path.slice(path.lastIndexOf(".") + 1)]!,
+      "Cache-Control": cacheControl,
+      "Content-Security-Policy": PAGE_POLICY,
+      "ETag": tag,
+      "Vary": "Accept-Encoding",
+    });
+    if (encoding) headers.set("Content-Encoding", encoding.name);
+    const known = (c.req.header("if-none-match") ?? "").split(",").map((each) => each.trim().replace(/^W\//, ""));
+    if (known.includes(tag)) return new Response(null, { status: 304, headers });
+    headers.set("Content-Length", String(content.length));
+    return new Response(content, { headers });
+  }
+  return undefined;
+}
+
+/** Reads Accept-Encoding; an encoding with quality 0 is refused. @see RFC 9110, section 12.5.3 */
+function acceptedEncodings(header: string): Set<string> {
+  const names = new Set<string>();
+  for (const part of header.split(",")) {
+    const [name = "", ...parameters] = part.split(";").map((each) => each.trim().toLowerCase());
+    if (!parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))) names.add(name);
+  }
+  return names;
+}
+
+async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    return await Deno.readFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
