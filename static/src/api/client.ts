@@ -1,0 +1,104 @@
+/** One place where the page talks to its server: headers, JSON, and every failure as an `ApiError`. */
+import type { ErrorBody } from "./types.ts";
+
+/** A request that was refused, or that got no answer (`status` 0, code `no_answer`). */
+export class ApiError extends Error {
+  /** HTTP status; 0 when there was no answer at all. */
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | undefined;
+  readonly issues: { path: string; message: string }[];
+
+  constructor(status: number, body: ErrorBody, options: ErrorOptions = {}) {
+    super(body.message, options);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = body.code;
+    this.requestId = body.request_id;
+    this.issues = body.issues ?? [];
+  }
+
+  /** True when the server could not be reached, so that trying again may help. */
+  get isOffline(): boolean {
+    return this.status === 0;
+  }
+}
+
+/** What a request carries beside method and path. */
+export interface RequestOptions {
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Lets the request outlive the page; browsers cap its body at 64 KiB. */
+  keepalive?: boolean;
+}
+
+/** Sends one request and gives its answer once the headers are there. */
+export interface ApiClient {
+  /** @throws {ApiError} for every status outside 200–299 and when no answer comes. An abort is thrown as it is. */
+  send(method: string, path: string, options?: RequestOptions): Promise<Response>;
+}
+
+/**
+ * Makes the client of one page.
+ *
+ * @param pageOrigin `location.origin`; the server compares it with the origin it sees to notice a proxy that hides clients.
+ */
+export function createClient(fetchFunction: typeof fetch, pageOrigin: string): ApiClient {
+  return {
+    async send(method, path, options = {}) {
+      const headers: Record<string, string> = { "x-parlor-page": pageOrigin, ...options.headers };
+      const init: RequestInit = { method, headers, cache: "no-store" };
+      if (options.body !== undefined) {
+        headers["content-type"] = "application/json";
+        init.body = JSON.stringify(options.body);
+      }
+      if (options.signal) init.signal = options.signal;
+      if (options.keepalive) init.keepalive = true;
+      let response: Response;
+      try {
+        response = await fetchFunction(path, init);
+      } catch (thrown) {
+        if (options.signal?.aborted) throw thrown;
+        throw new ApiError(0, { code: "no_answer", message: "The server does not answer" }, { cause: thrown });
+      }
+      if (!response.ok) throw new ApiError(response.status, await readErrorBody(response));
+      return response;
+    },
+  };
+}
+
+async function readErrorBody(response: Response): Promise<ErrorBody> {
+  const requestId = response.headers.get("x-request-id") ?? undefined;
+  try {
+    const error = parseErrorBody(await response.json());
+    if (error) return { request_id: requestId, ...error };
+  } catch {
+    // Not JSON: something between the page and the server answered, so its status is all there is to tell.
+  }
+  return {
+    code: "unexpected_answer",
+    message: `The server answered with status ${response.status}`,
+    request_id: requestId,
+  };
+}
+
+/** Reads the one error body; undefined when the value is something else. */
+export function parseErrorBody(value: unknown): ErrorBody | undefined {
+  if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
+  const error = value.error;
+  if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return undefined;
+  if (typeof error.code !== "string" || typeof error.message !== "string") return undefined;
+  const body: ErrorBody = { code: error.code, message: error.message };
+  if ("request_id" in error && typeof error.request_id === "string") body.request_id = error.request_id;
+  if ("issues" in error && Array.isArray(error.issues)) body.issues = error.issues;
+  return body;
+}
+
+/** Gives any thrown value as an `ApiError`, so that a view has one thing to show. */
+export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ApiError(0, { code: "page_defect", message });
+}

@@ -1,0 +1,89 @@
+/** Turns the events of a reply's stream into what they mean for its text. */
+import type { EventSourceMessage } from "eventsource-parser";
+import { ApiError, parseErrorBody } from "./client.ts";
+import type { Usage } from "./types.ts";
+
+/** Where a reply stood after an event; lengths in UTF-16 units. */
+export interface ReplyPosition {
+  generation: string;
+  sequence: number;
+  textLength: number;
+  reasoningLength: number;
+}
+
+/** One event of a reply. */
+export type ReplyFrame =
+  | {
+    kind: "delta";
+    id: string | undefined;
+    position: ReplyPosition | undefined;
+    text: string;
+    reasoning: string;
+    finishReason?: string;
+    model?: string;
+    usage?: Usage;
+  }
+  | { kind: "done" }
+  | { kind: "error"; error: ApiError };
+
+/** Reads `<generation>.<sequence>.<text length>.<reasoning length>`; undefined for any other id. */
+export function parseReplyPosition(id: string | undefined): ReplyPosition | undefined {
+  const match = /^([^.]+)\.(\d+)\.(\d+)\.(\d+)$/.exec(id ?? "");
+  if (!match) return undefined;
+  return {
+    generation: match[1]!,
+    sequence: Number(match[2]),
+    textLength: Number(match[3]),
+    reasoningLength: Number(match[4]),
+  };
+}
+
+/** Gives what an event says; undefined for one that says nothing to us. */
+export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefined {
+  if (event.data === "[DONE]") return { kind: "done" };
+  let value: unknown;
+  try {
+    value = JSON.parse(event.data);
+  } catch {
+    return undefined;
+  }
+  if (event.event === "error") {
+    const body = parseErrorBody(value) ?? { code: "internal", message: "The reply failed without saying why" };
+    return { kind: "error", error: new ApiError(200, body) };
+  }
+  const chunk = value as {
+    model?: string;
+    usage?: Usage | null;
+    choices?: {
+      delta?: { content?: string | null; reasoning_content?: string | null };
+      finish_reason?: string | null;
+    }[];
+  };
+  const choice = chunk.choices?.[0];
+  return {
+    kind: "delta",
+    id: event.id,
+    position: parseReplyPosition(event.id),
+    text: choice?.delta?.content ?? "",
+    reasoning: choice?.delta?.reasoning_content ?? "",
+    finishReason: choice?.finish_reason ?? undefined,
+    model: chunk.model,
+    usage: chunk.usage ?? undefined,
+  };
+}
+
+/**
+ * Puts a delta at its place in the text known so far.
+ *
+ * Placing by position instead of appending makes a repeated event harmless and a missing one visible.
+ *
+ * @param endLength Length of the whole text after this delta; undefined appends.
+ * @returns undefined when text between the known part and the delta is missing.
+ */
+export function placeDelta(known: string, delta: string, endLength: number | undefined): string | undefined {
+  if (endLength === undefined) return known + delta;
+  if (delta === "") return known.length >= endLength ? known : undefined;
+  const start = endLength - delta.length;
+  if (start < 0 || start > known.length) return undefined;
+  return known.length > endLength ? known : known.slice(0, start) + delta;
+}

@@ -1,0 +1,40 @@
+/** A message that stands where its cause is. */
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../api/client.ts";
+import { texts } from "../texts/texts.ts";
+import { Icon } from "./Icon.tsx";
+
+/** What happened, what can be done, and for a failure the details to ask about. */
+export function Notice(
+  { tone, title, children, error, actions }: {
+    tone: "info" | "warning" | "danger";
+    title?: string;
+    children?: ComponentChildren;
+    error?: ApiError;
+    actions?: ComponentChildren;
+  },
+) {
+  return (
+    <div class={`notice ${tone}`} role={tone === "danger" ? "alert" : "status"}>
+      {tone !== "info" && <Icon name="warning" />}
+      <div class="notice-body">
+        {title && <p class="notice-title">{title}</p>}
+        {children && <p>{children}</p>}
+        {error && <p>{error.message}</p>}
+        {error?.issues.map((issue) => <p key={issue.path}>{issue.path}: {issue.message}</p>)}
+        {error?.requestId && <ErrorDetails code={error.code} requestId={error.requestId} />}
+        {actions && <div class="actions-row">{actions}</div>}
+      </div>
+    </div>
+  );
+}
+
+/** What someone who helps will ask for. */
+export function ErrorDetails({ code, requestId }: { code: string; requestId: string }) {
+  return (
+    <details class="error-details">
+      <summary>{texts.details}</summary>
+      <code>{code} · {texts.requestId(requestId)}</code>
+    </details>
+  );
+}

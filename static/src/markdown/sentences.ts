@@ -1,0 +1,37 @@
+/** Whole sentences out of a text that grows, for those who listen instead of look. */
+
+/** Gives each sentence of a growing text once, as soon as it is whole. */
+export class Sentences {
+  #spoken = 0;
+
+  /** @param skip What is there already and was read before. */
+  constructor(skip = "") {
+    this.#spoken = skip.length;
+  }
+
+  /** @param isFinal The text is whole, so the rest counts as a sentence. */
+  next(text: string, isFinal: boolean): string {
+    if (text.length <= this.#spoken) return "";
+    const fresh = text.slice(this.#spoken);
+    const end = isFinal ? fresh.length : lastEnd(fresh);
+    this.#spoken += end;
+    return plain(fresh.slice(0, end));
+  }
+}
+
+/** Where the last whole sentence ends: at a mark with white space behind it, at a wide mark, or at a line's end. */
+function lastEnd(text: string): number {
+  let end = 0;
+  for (const match of text.matchAll(/[.!?…]["'”’)\]*_]*(?=\s)|[。！？]|\n/g)) end = match.index + match[0].length;
+  return end;
+}
+
+/** Leaves out the marks that only mean looks. */
+function plain(text: string): string {
+  return text
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")
+    .replace(/[*_`~]+/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}

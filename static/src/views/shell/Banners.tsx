@@ -1,0 +1,26 @@
+/** Lines over the page that hold wherever the reader is. */
+import { Icon } from "../../components/Icon.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Warns of a proxy that undermines who may pass, and of a server that is away. */
+export function Banners() {
+  const store = useStore();
+  const hint = store.auth.value?.hint;
+  const warning = hint === "untrusted_proxy"
+    ? texts.banner.untrustedProxy
+    : hint === "bare_proxy"
+    ? texts.banner.bareProxy
+    : undefined;
+  return (
+    <>
+      {warning && (
+        <p class="banner danger" role="alert">
+          <Icon name="warning" />
+          {warning}
+        </p>
+      )}
+      <p class="banner offline" role="status" hidden={store.feed.isLive.value}>{texts.banner.offline}</p>
+    </>
+  );
+}

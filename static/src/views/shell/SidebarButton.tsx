@@ -1,0 +1,24 @@
+/** The way to the sidebar from any screen. */
+import { IconButton } from "../../components/Button.tsx";
+import { useMedia } from "../../components/hooks.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** The width from which the sidebar has its own place. */
+export const WIDE = "(min-width: 1024px)";
+
+/** Opens the drawer, or brings a folded sidebar back; nothing where the sidebar is in view. */
+export function SidebarButton() {
+  const store = useStore();
+  const isWide = useMedia(WIDE);
+  const { isSidebarFolded } = store.device;
+  if (isWide && !isSidebarFolded.value) return null;
+  return (
+    <IconButton
+      icon={isWide ? "sidebar" : "menu"}
+      label={isWide ? texts.nav.unfold : texts.nav.open}
+      isExpanded={isWide ? undefined : store.isDrawerOpen.value}
+      onClick={() => isWide ? (isSidebarFolded.value = false) : (store.isDrawerOpen.value = true)}
+    />
+  );
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { framesOf, gather, understand, until } from "../helpers/chat_client.ts";
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { openFakeLlm } from "../helpers/fake_llm.ts";
+
+interface Conversation {
+  messages: { id: string; content: string; status: string; reasoning?: string }[];
+}
+
+const QUESTION = {
+  conversation_id: "c1",
+  user_message_id: "u1",
+  assistant_message_id: "a1",
+  messages: [{ role: "user", content: "Hi" }],
+};
+
+async function connect(server: ChildServer, url: string): Promise<void> {
+  await server.json("PUT", "/api/connections", {
+    id: "double",
+    name: "Double",
+    kind: "openai",
+    base_url: url,
+    model: "fake-model",
+  });
+  await server.json("POST", "/api/connections/double/activate");
+}
+
+test(
+  "D02 kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be had",
+  async () => {
+    await using llm = await openFakeLlm({ switches: { manual: "on" } });
+    for (const count of [0, 1, 7, 20]) {
+      const dataDir = await Deno.makeTempDir();
+      try {
+        const first = await startChildServer({ dataDir });
+        await connect(first, llm.url);
+        const response = await first.request("POST", "/api/chat", QUESTION);
+        const call = await llm.nextCall();
+        const seen = [];
+        let sent = 0;
+        for await (const frame of framesOf(response)) {
+          seen.push(frame);
+          if (sent === count) break;
+          await call.emit(` word${sent++} 😀`);
+        }
+        await first.kill("SIGKILL");
+        const { text } = understand(seen);
+        expect(text.split("word").length - 1).toBe(count);
+
+        await using second = await startChildServer({ dataDir });
+        const { messages } = await second.json<Conversation>("GET", "/api/conversations/c1");
+        expect(messages).toMatchObject([{ id: "u1", status: "complete" }, {
+          id: "a1",
+          content: text,
+          status: "interrupted",
+        }]);
+        for (const [index, frame] of seen.entries()) {
+          const rest = await gather(
+            await second.request("GET", "/api/chat/replies/a1", undefined, { headers: { "Last-Event-ID": frame.id! } }),
+          );
+          expect(understand(seen.slice(0, index + 1)).text + rest.text).toBe(text);
+          expect(rest.error).toMatchObject({ code: "interrupted" });
+        }
+        expect(await Array.fromAsync(Deno.readDir(`${dataDir}/replies`))).toEqual([]);
+      } finally {
+        await Deno.remove(dataDir, { recursive: true });
+      }
+    }
+  },
+  120_000,
+);
+
+test("L06 SIGTERM under load ends streams, saves every reply, and ends the process well", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const dataDir = await Deno.makeTempDir();
+  try {
+    const first = await startChildServer({ dataDir });
+    await connect(first, llm.url);
+    const clients = [];
+    for (let n = 0; n < 8; n++) {
+      const ids = { conversation_id: `c${n}`, user_message_id: `u${n}`, assistant_message_id: `a${n}` };
+      const response = await first.request("POST", "/api/chat", { ...QUESTION, ...ids });
+      await (await llm.nextCall()).emit(`part ${n}`);
+      clients.push(gather(response));
+    }
+    await until(async () => {
+      const all = await first.json<Conversation[]>("GET", "/api/conversations");
+      return all.every(({ messages }) => messages[1]!.content !== "");
+    }, "every reply had begun");
+    const status = await first.kill("SIGTERM");
+    expect(status).toMatchObject({ code: 0 });
+    for (const [n, client] of clients.entries()) {
+      expect(await client).toMatchObject({ text: `part ${n}`, error: { code: "interrupted" } });
+    }
+
+    await using second = await startChildServer({ dataDir });
+    const all = await second.json<Conversation[]>("GET", "/api/conversations");
+    expect(all.length).toBe(8);
+    for (const { messages } of all) {
+      expect(messages[1]).toMatchObject({ content: `part ${messages[1]!.id.slice(1)}`, status: "interrupted" });
+    }
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}, 60_000);
+
+test("a second server on the same folder is refused with one sentence", async () => {
+  const dataDir = await Deno.makeTempDir();
+  try {
+    await using _first = await startChildServer({ dataDir });
+    await expect(startChildServer({ dataDir })).rejects.toThrow(/ended with code 1.*\nparlor: .*(another|already)/s);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});

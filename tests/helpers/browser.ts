@@ -1,0 +1,76 @@
+/** A real Chromium for tests of the page. */
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import axe from "axe-core";
+
+/** Where Debian puts it; `CHROMIUM` names another one. */
+const CHROMIUM_PATH = "/usr/bin/chromium";
+
+/** Keeps the browser from talking to anybody by itself. */
+const QUIET_FLAGS = [
+  "--no-sandbox",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+];
+
+/** What axe found wrong, short enough for a test's message. */
+export interface AxeFinding {
+  rule: string;
+  targets: string[];
+  help: string;
+}
+
+/** Starts a browser. Close it. */
+export function openBrowser(flags: string[] = []): Promise<Browser> {
+  const executablePath = Deno.env.get("CHROMIUM") ?? CHROMIUM_PATH;
+  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags] });
+}
+
+/** A page, and everything about it that must not go unseen. */
+export interface WatchedPage {
+  page: Page;
+  context: BrowserContext;
+  /** Addresses of requests that left the page's own origin. */
+  foreign: string[];
+  /** Uncaught errors, and what the console calls an error except answers with an error status. */
+  errors: string[];
+}
+
+/** Opens a page in a context of its own and watches what it asks for and what goes wrong. */
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const foreign: string[] = [];
+  const errors: string[] = [];
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !["data:", "blob:", "about:"].includes(url.protocol)) foreign.push(request.url());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      errors.push(message.text());
+    }
+  });
+  return { page, context, foreign, errors };
+}
+
+/** Runs axe on the page as it is now. */
+export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
+  // Through the debugger, which the page's own policy does not bind.
+  await page.evaluate(axe.source);
+  return await page.evaluate(async () => {
+    const runner = (globalThis as unknown as { axe: typeof axe }).axe;
+    const { violations } = await runner.run(document, { resultTypes: ["violations"] });
+    return violations.map(({ id, help, nodes }) => ({
+      rule: id,
+      help,
+      targets: nodes.map((node) => node.target.join(" ")),
+    }));
+  });
+}

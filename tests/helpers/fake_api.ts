@@ -1,0 +1,340 @@
+/** A server that answers the page as Parlor does, and fails when told: for states of the page that are hard to bring about for real. */
+import type {
+  Connection,
+  ConnectionVerdict,
+  Conversation,
+  FoundServer,
+  Health,
+  Message,
+} from "../../static/src/api/types.ts";
+import { uiAssetsRoutes } from "../../routes/ui_assets.ts";
+import { FakeReply } from "./fake_reply.ts";
+
+/** A refusal that a test orders for a call. */
+export interface Refusal {
+  status: number;
+  code: string;
+  message: string;
+}
+
+/** One request as it came. */
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: Headers;
+  body: unknown;
+}
+
+type Handler = (request: SeenRequest, match: RegExpExecArray) => Response | Promise<Response>;
+
+const DIST = new URL("../../static/dist", import.meta.url).pathname;
+
+/** The double; its fields are what a test sets and reads. */
+export class FakeApi implements AsyncDisposable {
+  readonly conversations = new Map<string, Conversation>();
+  readonly replies = new Map<string, FakeReply>();
+  readonly requests: SeenRequest[] = [];
+  connections: Connection[] = [demoConnection()];
+  found: FoundServer[] = [];
+  verdict: ConnectionVerdict = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
+  health: Partial<Health> = {};
+  hint: string | undefined;
+  isSetupCompleted = true;
+  /** Pieces of the next reply; undefined leaves the reply to the test. */
+  script: string[] | undefined = ["Hel", "lo"];
+  readonly #refusals = new Map<string, Refusal>();
+  readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
+  readonly #ui = uiAssetsRoutes(DIST);
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #routes: [method: string, pattern: RegExp, handler: Handler][];
+
+  constructor(port = 0) {
+    this.#routes = this.#makeRoutes();
+    const options = { hostname: "127.0.0.1", port, onListen: () => {} };
+    this.#server = Deno.serve(options, (request) => this.#answer(request));
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** Requests of a method to a path so far. */
+  seen(method: string, path: string | RegExp): SeenRequest[] {
+    return this.requests.filter((each) =>
+      each.method === method && (typeof path === "string" ? each.path === path : path.test(each.path))
+    );
+  }
+
+  /** Makes every call of a method to a path fail until `allow`. */
+  refuse(call: string, refusal: Refusal): void {
+    this.#refusals.set(call, refusal);
+  }
+
+  /** Ends a refusal. */
+  allow(call: string): void {
+    this.#refusals.delete(call);
+  }
+
+  /** Tells every open page that something changed. */
+  publish(kind: string, id: string, revision?: number): void {
+    const frame = new TextEncoder().encode(`data: ${JSON.stringify({ kind, id, revision })}\n\n`);
+    for (const listener of this.#listeners) listener.enqueue(frame);
+  }
+
+  /** Stores a conversation with these messages. */
+  addConversation(id: string, title: string, messages: Partial<Message>[] = [], updatedAt = new Date()): Conversation {
+    const iso = updatedAt.toISOString();
+    const conversation: Conversation = {
+      id,
+      title,
+      created_at: iso,
+      updated_at: iso,
+      revision: 1,
+      draft: "",
+      draft_version: 0,
+      messages: messages.map((message, index) => stored({ id: `${id}-m${index}`, created_at: iso, ...message })),
+    };
+    this.conversations.set(id, conversation);
+    return conversation;
+  }
+
+  /** Starts a reply in a conversation as another device would. */
+  startReply(conversationId: string, messageId: string, text = ""): FakeReply {
+    const conversation = this.conversations.get(conversationId)!;
+    let message = conversation.messages.find((each) => each.id === messageId);
+    if (!message) conversation.messages.push(message = stored({ id: messageId, role: "assistant", content: text }));
+    message.status = "streaming";
+    message.error = undefined;
+    const reply = new FakeReply(conversationId, message, () => {
+      conversation.revision++;
+      this.publish("reply_ended", conversationId);
+      this.publish("conversation", conversationId, conversation.revision);
+    });
+    this.replies.set(messageId, reply);
+    conversation.revision++;
+    this.publish("conversation", conversationId, conversation.revision);
+    this.publish("reply_started", conversationId);
+    return reply;
+  }
+
+  /** Saves a draft as another device would. */
+  setDraft(conversationId: string, draft: string): void {
+    const conversation = this.conversations.get(conversationId)!;
+    conversation.draft = draft;
+    conversation.draft_version++;
+    this.publish("draft", conversationId, conversation.draft_version);
+  }
+
+  /** Cuts every stream of a reply as a lost network does. */
+  cutReplies(): void {
+    for (const reply of this.replies.values()) reply.cut();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cutReplies();
+    for (const listener of this.#listeners) listener.close();
+    this.#listeners.clear();
+    await this.#server.shutdown();
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    if (!url.pathname.startsWith("/api/")) return await this.#ui.fetch(request);
+    const text = await request.text();
+    const body = text === "" ? undefined : JSON.parse(text);
+    const seen = { method: request.method, path: url.pathname, headers: request.headers, body };
+    this.requests.push(seen);
+    const refusal = this.#refusals.get(`${seen.method} ${seen.path}`) ?? this.#refusals.get("*");
+    if (refusal) return failure(refusal);
+    for (const [method, pattern, handler] of this.#routes) {
+      const match = method === seen.method ? pattern.exec(seen.path) : null;
+      if (match) return await handler(seen, match);
+    }
+    return failure({ status: 404, code: "not_found", message: "There is nothing under this path" });
+  }
+
+  #makeRoutes(): [string, RegExp, Handler][] {
+    const gone = () => failure({ status: 404, code: "not_found", message: "There is no such conversation" });
+    return [
+      ["GET", /^\/api\/conversations$/, () => this.#list()],
+      ["GET", /^\/api\/conversations\/([^/]+)$/, (_, [, id]) => {
+        const conversation = this.conversations.get(id!);
+        return conversation ? json(conversation) : gone();
+      }],
+      ["DELETE", /^\/api\/conversations\/([^/]+)$/, (_, [, id]) => {
+        this.conversations.delete(id!);
+        this.publish("conversation", id!);
+        return none();
+      }],
+      ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],
+      ["DELETE", /^\/api\/conversations\/([^/]+)\/messages\/([^/]+)$/, (_, [, id, mid]) => {
+        const conversation = this.conversations.get(id!);
+        if (!conversation) return gone();
+        conversation.messages = conversation.messages.filter((message) => message.id !== mid);
+        this.publish("conversation", id!, ++conversation.revision);
+        return none();
+      }],
+      ["POST", /^\/api\/chat$/, (request) => this.#chat(request)],
+      [
+        "GET",
+        /^\/api\/chat\/replies$/,
+        () => json([...this.replies.values()].filter((r) => r.isRunning).map((r) => r.listed())),
+      ],
+      ["GET", /^\/api\/chat\/replies\/([^/]+)$/, (request, [, mid]) => {
+        const reply = this.replies.get(mid!);
+        return reply ? reply.stream(request.headers.get("last-event-id") ?? undefined) : gone();
+      }],
+      ["POST", /^\/api\/chat\/replies\/([^/]+)\/stop$/, (_, [, mid]) => {
+        const reply = this.replies.get(mid!);
+        if (!reply) return gone();
+        reply.end("stopped");
+        return json(reply.message, 202);
+      }],
+      ["GET", /^\/api\/events$/, () => this.#events()],
+      ["GET", /^\/api\/connections$/, () => json(this.connections)],
+      ["PUT", /^\/api\/connections$/, (request) => this.#saveConnection(request.body as Record<string, unknown>)],
+      ["DELETE", /^\/api\/connections\/([^/]+)\/key$/, (_, [, id]) => {
+        this.connections = this.connections.map((each) => each.id === id ? { ...each, has_key: false } : each);
+        return none();
+      }],
+      ["DELETE", /^\/api\/connections\/([^/]+)$/, (_, [, id]) => {
+        this.connections = this.connections.filter((each) => each.id !== id);
+        return none();
+      }],
+      ["POST", /^\/api\/connections\/test$/, () => json(this.verdict)],
+      ["POST", /^\/api\/connections\/discover$/, () => json(this.found)],
+      ["POST", /^\/api\/connections\/([^/]+)\/activate$/, (_, [, id]) => {
+        this.connections = this.connections.map((each) => ({ ...each, active: each.id === id }));
+        this.publish("connection", id!);
+        return json(this.connections.find((each) => each.id === id));
+      }],
+      ["GET", /^\/api\/health$/, () => json(this.#health())],
+      [
+        "GET",
+        /^\/api\/auth\/status$/,
+        () => json({ paired: false, authenticated: false, bypass: "loopback", hint: this.hint }),
+      ],
+      ["GET", /^\/api\/setup\/status$/, () => json({ completed: this.isSetupCompleted })],
+      ["POST", /^\/api\/setup\/complete$/, () => {
+        this.isSetupCompleted = true;
+        return json({ completed: true });
+      }],
+    ];
+  }
+
+  #list(): Response {
+    const items = [...this.conversations.values()]
+      .sort((a, b) => b.updated_at.localeCompare(a.updated_at))
+      .map(({ messages, ...head }) => ({ ...head, message_count: messages.length }));
+    return json({ items, next_cursor: null });
+  }
+
+  #saveDraft(request: SeenRequest, id: string): Response {
+    const conversation = this.conversations.get(id);
+    if (!conversation) return failure({ status: 404, code: "not_found", message: "There is no such conversation" });
+    const wanted = request.headers.get("if-match");
+    if (wanted !== null && wanted !== `"${conversation.draft_version}"`) {
+      return failure({ status: 412, code: "revision_mismatch", message: "The draft has another version" });
+    }
+    conversation.draft = (request.body as { draft: string }).draft;
+    conversation.draft_version++;
+    this.publish("draft", id, conversation.draft_version);
+    return new Response(null, { status: 204, headers: { etag: `"${conversation.draft_version}"` } });
+  }
+
+  #chat(request: SeenRequest): Response {
+    const body = request.body as {
+      conversation_id: string;
+      user_message_id?: string;
+      assistant_message_id: string;
+      action?: string;
+      messages: { role: string; content: string }[];
+    };
+    const running = this.replies.get(body.assistant_message_id);
+    if (running?.isRunning) return running.stream(undefined);
+    const turn = body.messages.at(-1);
+    const conversation = this.conversations.get(body.conversation_id) ??
+      this.addConversation(body.conversation_id, turn?.content.slice(0, 40) ?? "");
+    const isSend = (body.action ?? "send") === "send";
+    if (isSend && turn?.role === "user" && !conversation.messages.some((each) => each.id === body.user_message_id)) {
+      conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content }));
+    }
+    const message = conversation.messages.find((each) => each.id === body.assistant_message_id);
+    if (body.action === "regenerate" && message) message.content = "";
+    const reply = this.startReply(conversation.id, body.assistant_message_id);
+    if (this.script) {
+      for (const piece of this.script) reply.say(piece);
+      reply.end("complete");
+    }
+    return reply.stream(reply.startId);
+  }
+
+  #events(): Response {
+    let listener: ReadableStreamDefaultController<Uint8Array>;
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#listeners.add(listener = controller);
+        controller.enqueue(new TextEncoder().encode(": hello\n\n"));
+      },
+      cancel: () => {
+        this.#listeners.delete(listener);
+      },
+    });
+    return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+  }
+
+  #saveConnection(body: Record<string, unknown>): Response {
+    const { api_key, ...fields } = body;
+    const known = this.connections.find((each) => each.id === fields.id);
+    const hasKey = api_key === undefined ? known?.has_key ?? false : api_key !== null;
+    const id = typeof fields.id === "string" ? fields.id : `conn-${this.connections.length}`;
+    const saved = { active: false, ...known, ...fields, id, has_key: hasKey } as Connection;
+    this.connections = known
+      ? this.connections.map((each) => each.id === id ? saved : each)
+      : [...this.connections, saved];
+    this.publish("connection", id);
+    return json(saved, known ? 200 : 201);
+  }
+
+  #health(): Health {
+    const active = this.connections.find((each) => each.active);
+    if (!active) return { status: "unconfigured", version: "0.1.0", connection: null };
+    const { id, name, kind, base_url, model } = active;
+    return {
+      status: "ok",
+      version: "0.1.0",
+      connection: { id, name, kind, base_url, model, reachable: true },
+      ...this.health,
+    };
+  }
+}
+
+/** The connection of a fresh data directory. */
+export function demoConnection(): Connection {
+  return { id: "demo", name: "Demo", kind: "demo", base_url: "", has_key: false, active: true };
+}
+
+function stored(message: Partial<Message>): Message {
+  const now = new Date().toISOString();
+  return {
+    id: crypto.randomUUID(),
+    role: "user",
+    content: "",
+    status: "complete",
+    created_at: now,
+    updated_at: now,
+    ...message,
+  };
+}
+
+function json(value: unknown, status = 200): Response {
+  return Response.json(value, { status });
+}
+
+function none(): Response {
+  return new Response(null, { status: 204 });
+}
+
+function failure({ status, code, message }: Refusal): Response {
+  return json({ error: { code, message, request_id: "req-1" } }, status);
+}

@@ -1,0 +1,270 @@
+/** The double of an OpenAI-shaped model server: every deviation of protocols/llm.md by a switch, and a manual mode. */
+import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
+import { answerFailure, failInStream } from "./fake_llm_failures.ts";
+import { type FakePersonality, PERSONALITIES, type PersonalityName } from "./fake_llm_servers.ts";
+import {
+  fakeCompletion,
+  FakeStream,
+  type FakeSwitches,
+  parseSwitches,
+  PLAIN_SWITCHES,
+  seededWords,
+} from "./fake_llm_stream.ts";
+
+export type { RecordedRequest } from "./fake_llm_http.ts";
+export { FAKE_TIMINGS, FAKE_USAGE, type FakeSwitches, seededWords } from "./fake_llm_stream.ts";
+
+/** How the double behaves. */
+export interface FakeLlmOptions {
+  /** What it says, one delta a piece. */
+  pieces?: string[];
+  /** What it thinks before, one delta a piece. */
+  reasoning?: string[];
+  /** Pieces of tool calls sent after the text, one delta each. */
+  tools?: unknown[][];
+  /** Which server it imitates; a plain one unless given. */
+  personality?: PersonalityName;
+  models?: string[];
+  /** Requests without this key are refused. */
+  apiKey?: string;
+  switches?: Partial<FakeSwitches>;
+  /** Address to listen on. */
+  host?: string;
+  port?: number;
+  /** Where the endpoints lie; `/v1` unless given. */
+  prefix?: string;
+}
+
+/** An answer that the test drives step by step. */
+export class ManualAnswer {
+  readonly request: RecordedRequest;
+  readonly #answer: FakeAnswer;
+  readonly #stream: FakeStream;
+
+  constructor(request: RecordedRequest, answer: FakeAnswer, stream: FakeStream) {
+    this.request = request;
+    this.#answer = answer;
+    this.#stream = stream;
+  }
+
+  /** Sends one text delta. */
+  emit(text: string): Promise<void> {
+    return this.#stream.write(this.#stream.deltas("text", text));
+  }
+
+  /** Sends one reasoning delta. */
+  think(text: string): Promise<void> {
+    return this.#stream.write(this.#stream.deltas("reasoning", text));
+  }
+
+  /** Sends any bytes. */
+  raw(bytes: string | Uint8Array): Promise<void> {
+    return this.#answer.write(bytes);
+  }
+
+  /** Sends the finish reason, the usage if asked for, and the end. */
+  async finish(reason = "stop"): Promise<void> {
+    this.#stream.switches.reason = reason;
+    const options = this.request.json?.stream_options as { include_usage?: boolean } | undefined;
+    await this.#stream.write(this.#stream.ending(options?.include_usage === true));
+    await this.#answer.end();
+  }
+
+  /** Fails in the way given; `cut` closes the connection. */
+  fail(how: FakeSwitches["fail"] = "cut", message = "the double was told to fail"): Promise<void> {
+    return failInStream(this.#answer, this.#stream, { ...this.#stream.switches, fail: how, message });
+  }
+
+  /** Resolves when the client has closed the connection, or the answer is complete. */
+  get over(): Promise<void> {
+    return this.request.over;
+  }
+}
+
+/** A running double. */
+export class FakeLlm {
+  pieces: string[];
+  reasoning: string[];
+  tools: unknown[][];
+  models: string[];
+  apiKey: string | undefined;
+  switches: FakeSwitches;
+  /** While true every path answers as a server that still loads its model. */
+  isLoading = false;
+  /** While true a busy server refuses. */
+  isBusy = false;
+  readonly personality: FakePersonality;
+  readonly #host: string;
+  readonly #prefix: string;
+  #http!: FakeHttp;
+  readonly #manual: ManualAnswer[] = [];
+  readonly #waiting: ((answer: ManualAnswer) => void)[] = [];
+
+  constructor(options: FakeLlmOptions = {}) {
+    this.personality = PERSONALITIES[options.personality ?? "generic"];
+    this.pieces = options.pieces ?? ["Hel", "lo"];
+    this.reasoning = options.reasoning ?? [];
+    this.tools = options.tools ?? [];
+    this.models = options.models ?? ["fake-model"];
+    this.apiKey = options.apiKey;
+    this.switches = { ...PLAIN_SWITCHES, ...this.personality.switches, ...options.switches };
+    this.#host = options.host ?? "127.0.0.1";
+    this.#prefix = options.prefix ?? "/v1";
+  }
+
+  /** Starts listening. */
+  async open(port = 0): Promise<this> {
+    this.#http = await openFakeHttp((request, answer) => this.#handle(request, answer), this.#host, port);
+    return this;
+  }
+
+  get port(): number {
+    return this.#http.port;
+  }
+
+  /** `http://127.0.0.1:PORT` */
+  get origin(): string {
+    return `http://${this.#host.includes(":") ? `[${this.#host}]` : this.#host}:${this.port}`;
+  }
+
+  /** Base URL as an owner would enter it. */
+  get url(): string {
+    return `${this.origin}${this.#prefix}`;
+  }
+
+  /** All requests so far. */
+  get requests(): RecordedRequest[] {
+    return this.#http.requests;
+  }
+
+  /** Chat requests so far. */
+  get chats(): RecordedRequest[] {
+    return this.requests.filter((request) => request.path.endsWith("/chat/completions"));
+  }
+
+  /** Chat requests whose client left before the end. */
+  get abandoned(): RecordedRequest[] {
+    return this.chats.filter((request) => request.closedEarly);
+  }
+
+  /** Connections taken so far. */
+  get connectionCount(): number {
+    return this.#http.connectionCount();
+  }
+
+  /** Gives the next answer that waits to be driven by hand (switch `manual=on`). */
+  nextCall(): Promise<ManualAnswer> {
+    const ready = this.#manual.shift();
+    if (ready !== undefined) return Promise.resolve(ready);
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #handle(request: RecordedRequest, answer: FakeAnswer): Promise<void> {
+    const { personality } = this;
+    const path = request.path.split("?")[0]!;
+    if (this.isLoading && personality.loading !== undefined) return await personality.loading(answer);
+    const open = personality.openPaths?.includes(path) ?? false;
+    if (!open && !this.#isAuthorized(request)) return await personality.unauthorized(request, answer);
+    const isChat = request.method === "POST" && personality.isChatPath(path, this.#prefix);
+    if (isChat) return await this.#chat(request, answer);
+    const extra = await personality.extra?.(request, answer, this);
+    if (extra) return;
+    if (request.method === "GET" && personality.isModelsPath(path, this.#prefix)) {
+      return await answer.json(200, personality.models(this.models), personality.headers);
+    }
+    await personality.unknown(request, answer);
+  }
+
+  #isAuthorized(request: RecordedRequest): boolean {
+    if (this.apiKey === undefined) return true;
+    return request.headers.get("authorization") === `Bearer ${this.apiKey}`;
+  }
+
+  async #chat(request: RecordedRequest, answer: FakeAnswer): Promise<void> {
+    const model = String(request.json?.model ?? "");
+    const named = model.startsWith("fake:") ? parseSwitches(model.slice("fake:".length)) : {};
+    const headed = parseSwitches(request.headers.get("x-fake-llm") ?? "");
+    const switches: FakeSwitches = { ...this.switches, ...named, ...headed };
+    await pause(switches.delay_headers, answer);
+    if (this.isBusy && this.personality.busy !== undefined) return await this.personality.busy(answer);
+    if (await this.personality.refuse?.(request, answer, this)) return;
+    if (switches.no_stream_options === "on" && request.json?.stream_options !== undefined) {
+      return await answer.json(400, {
+        error: { message: "Unrecognized request argument: stream_options", type: "invalid_request_error" },
+      });
+    }
+    if (await answerFailure(request, answer, switches, this.personality.headers)) return;
+    const pieces = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;
+    const isStream = request.json?.stream === true && switches.ignore_stream === "off";
+    if (!isStream && switches.manual === "off") {
+      const value = fakeCompletion(model, pieces.join(""), this.reasoning.join(""), switches);
+      return await answer.json(200, value, this.personality.headers);
+    }
+    const stream = new FakeStream(answer, switches, model);
+    await stream.open(this.personality.headers);
+    if (switches.manual === "on") return this.#offer(new ManualAnswer(request, answer, stream));
+    await this.#speak(request, answer, stream, pieces);
+  }
+
+  async #speak(request: RecordedRequest, answer: FakeAnswer, stream: FakeStream, pieces: string[]): Promise<void> {
+    const { switches } = stream;
+    await pause(switches.delay_first, answer);
+    if (this.personality.preamble) await stream.write(this.personality.preamble);
+    const options = request.json?.stream_options as { include_usage?: boolean } | undefined;
+    let whole = "";
+    const put = async (frames: string) => {
+      if (switches.chunk === -1) whole += frames;
+      else await stream.write(frames);
+      await pause(switches.delay_between, answer);
+    };
+    const steps: [kind: "text" | "reasoning", text: string][] = [
+      ...this.reasoning.map((text): ["reasoning", string] => ["reasoning", text]),
+      ...pieces.map((text): ["text", string] => ["text", text]),
+    ];
+    for (const [index, [kind, text]] of steps.entries()) {
+      if (answer.isGone) return;
+      if (switches.fail !== "none" && index === switches.after) break;
+      const isLast = index === steps.length - 1 && switches.finish === "last";
+      await put(stream.deltas(kind, text, isLast ? switches.reason : null));
+    }
+    if (switches.fail !== "none") {
+      await stream.write(whole);
+      return await failInStream(answer, stream, switches);
+    }
+    for (const delta of this.tools) await put(stream.tools(delta));
+    await put(stream.ending(options?.include_usage === true));
+    await stream.write(whole);
+    await answer.end();
+  }
+
+  #offer(call: ManualAnswer): void {
+    const taker = this.#waiting.shift();
+    if (taker !== undefined) taker(call);
+    else this.#manual.push(call);
+  }
+}
+
+/** Starts a double. */
+export function openFakeLlm(options: FakeLlmOptions = {}): Promise<FakeLlm> {
+  return new FakeLlm(options).open(options.port);
+}
+
+/** A pause of the double itself, ended when the client leaves. */
+function pause(delayMs: number, answer: FakeAnswer): Promise<void> {
+  if (delayMs <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, delayMs);
+    answer.gone.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

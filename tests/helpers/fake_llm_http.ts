@@ -1,0 +1,211 @@
+/** A raw HTTP/1.1 server for doubles: whoever answers decides over every byte, the framing, cuts and resets. */
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+
+/** One request as it arrived, and what became of it. */
+export interface RecordedRequest {
+  method: string;
+  /** Path with its query. */
+  path: string;
+  headers: Headers;
+  body: string;
+  /** The body parsed, `undefined` when it is no JSON. */
+  json: Record<string, unknown> | undefined;
+  /** True when the client closed the connection before the answer was complete. */
+  closedEarly: boolean;
+  /** Resolves when the answer is complete or the connection gone. */
+  over: Promise<void>;
+}
+
+/** How the body's end is told: by its length, by chunks, or by closing (HTTP/1.0 style). */
+export type Framing = "length" | "chunked" | "close";
+
+/** The answer to one request, byte by byte. */
+export class FakeAnswer {
+  readonly #socket: Socket;
+  readonly #done: () => void;
+  #framing: Framing = "length";
+  /** Fires when the client has gone or the answer has been cut. */
+  readonly gone: Promise<void>;
+  isGone = false;
+  isOver = false;
+
+  constructor(socket: Socket, done: () => void) {
+    this.#socket = socket;
+    this.#done = done;
+    this.gone = new Promise((resolve) =>
+      socket.once("close", () => {
+        this.isGone = true;
+        resolve();
+      })
+    );
+  }
+
+  /** Sends the whole answer. */
+  async send(status: number, type: string, body: string, headers: Record<string, string> = {}): Promise<void> {
+    const bytes = new TextEncoder().encode(body);
+    await this.head(status, { "content-type": type, "content-length": String(bytes.length), ...headers }, "length");
+    await this.write(bytes);
+    await this.end();
+  }
+
+  /** Sends a whole JSON answer. */
+  async json(status: number, value: unknown, headers: Record<string, string> = {}): Promise<void> {
+    await this.send(status, "application/json", JSON.stringify(value), headers);
+  }
+
+  /** Sends the status line and the headers. */
+  async head(status: number, headers: Record<string, string>, framing: Framing): Promise<void> {
+    this.#framing = framing;
+    const lines = Object.entries(headers).filter(([, value]) => value !== "").map(([name, value]) =>
+      `${name}: ${value}`
+    );
+    if (framing === "chunked") lines.push("transfer-encoding: chunked");
+    if (framing === "close") lines.push("connection: close");
+    await this.#put(new TextEncoder().encode(`HTTP/1.1 ${status} Status\r\n${lines.join("\r\n")}\r\n\r\n`));
+  }
+
+  /** Sends bytes of the body; resolves when the system has taken them. */
+  async write(body: Uint8Array | string): Promise<void> {
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    if (bytes.length === 0) return;
+    if (this.#framing !== "chunked") return await this.#put(bytes);
+    const size = new TextEncoder().encode(`${bytes.length.toString(16)}\r\n`);
+    const framed = new Uint8Array(size.length + bytes.length + 2);
+    framed.set(size);
+    framed.set(bytes, size.length);
+    framed.set([13, 10], size.length + bytes.length);
+    await this.#put(framed);
+  }
+
+  /** Ends the answer as its framing says. */
+  async end(): Promise<void> {
+    if (this.#framing === "chunked") await this.#put(new TextEncoder().encode("0\r\n\r\n"));
+    this.isOver = true;
+    if (this.#framing === "close") this.#socket.end();
+    this.#done();
+  }
+
+  /** Closes the connection in the middle of the answer. */
+  cut(): void {
+    this.isOver = true;
+    this.#socket.end();
+    this.#done();
+  }
+
+  /** Resets the connection (RST) in the middle of the answer. */
+  reset(): void {
+    this.isOver = true;
+    this.#socket.resetAndDestroy();
+    this.#done();
+  }
+
+  #put(bytes: Uint8Array): Promise<void> {
+    if (this.isGone) return Promise.resolve();
+    return Promise.race([new Promise<void>((resolve) => this.#socket.write(bytes, () => resolve())), this.gone]);
+  }
+}
+
+/** Answers one request. */
+export type FakeHandler = (request: RecordedRequest, answer: FakeAnswer) => Promise<void> | void;
+
+/** A running server. */
+export interface FakeHttp {
+  port: number;
+  /** All requests so far, in order. */
+  requests: RecordedRequest[];
+  /** Connections taken so far. */
+  connectionCount(): number;
+  close(): Promise<void>;
+}
+
+/** Starts the server on a free port of 127.0.0.1 (or `host`), or on the port given. */
+export async function openFakeHttp(handler: FakeHandler, host = "127.0.0.1", port = 0): Promise<FakeHttp> {
+  const requests: RecordedRequest[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server: Server = createServer((socket) => {
+    connections++;
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+    serveSocket(socket, handler, requests);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => resolve());
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    requests,
+    connectionCount: () => connections,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Reads one request after another; a body of unknown length (chunked) is kept with its framing, which doubles refuse. */
+function serveSocket(socket: Socket, handler: FakeHandler, requests: RecordedRequest[]): void {
+  let buffer = new Uint8Array();
+  let isBusy = false;
+
+  const next = () => {
+    if (isBusy) return;
+    const parsed = parseRequest(buffer);
+    if (parsed === undefined) return;
+    buffer = buffer.subarray(parsed.size);
+    isBusy = true;
+    let done = () => {};
+    const over = new Promise<void>((resolve) => (done = resolve));
+    const request: RecordedRequest = { ...parsed.request, closedEarly: false, over };
+    requests.push(request);
+    const answer = new FakeAnswer(socket, () => {
+      done();
+      isBusy = false;
+      queueMicrotask(next);
+    });
+    answer.gone.then(() => {
+      if (!answer.isOver) request.closedEarly = true;
+      done();
+    });
+    Promise.resolve(handler(request, answer)).catch((error) => {
+      console.error("A double failed while it answered:", error);
+      answer.cut();
+    });
+  };
+
+  socket.on("data", (bytes: Uint8Array) => {
+    const joined = new Uint8Array(buffer.length + bytes.length);
+    joined.set(buffer);
+    joined.set(bytes, buffer.length);
+    buffer = joined;
+    next();
+  });
+}
+
+type ParsedRequest = Omit<RecordedRequest, "closedEarly" | "over">;
+
+function parseRequest(buffer: Uint8Array): { request: ParsedRequest; size: number } | undefined {
+  const text = new TextDecoder("latin1").decode(buffer);
+  const headEnd = text.indexOf("\r\n\r\n");
+  if (headEnd === -1) return undefined;
+  const [requestLine = "", ...lines] = text.slice(0, headEnd).split("\r\n");
+  const [method = "", path = ""] = requestLine.split(" ");
+  const headers = new Headers(lines.map((line): [string, string] => {
+    const colon = line.indexOf(":");
+    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  }));
+  const length = Number(headers.get("content-length") ?? 0);
+  const size = headEnd + 4 + length;
+  if (buffer.length < size) return undefined;
+  const body = new TextDecoder().decode(buffer.subarray(headEnd + 4, size));
+  let json: Record<string, unknown> | undefined;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    json = undefined;
+  }
+  return { request: { method, path, headers, body, json }, size };
+}

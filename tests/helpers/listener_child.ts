@@ -1,0 +1,9 @@
+/** A listener in a process of its own, for tests that starve or stop it. Prints its port; each answer is "ok". */
+import { openListener } from "../../routes/listener.ts";
+import { createLog } from "../../services/log.ts";
+
+if (import.meta.main) {
+  const log = createLog({ level: "info", asJson: false, write: (line) => console.error(line), now: Date.now });
+  const listener = openListener({ host: "127.0.0.1", port: 0, handler: () => new Response("ok"), log });
+  console.log(listener.port);
+}

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { dirname, join, relative, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dirname!, "..");
+const FLOOR = ["storage", "crypto", "net", "jobs", "events"];
+/** Which rooms of services/ may import which beside the floor, itself and the files in services/ itself. */
+const ROOMS: Record<string, string[]> = {
+  auth: [],
+  chat: ["llm", "prompts"],
+  llm: [],
+  setup: [],
+};
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+async function* sources(folder: string): AsyncGenerator<string> {
+  for await (const entry of Deno.readDir(join(ROOT, folder))) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory && entry.name !== "dist") yield* sources(path);
+    else if (/\.tsx?$/.test(entry.name)) yield path;
+  }
+}
+
+async function importsOf(folders: string[]): Promise<Import[]> {
+  const found: Import[] = [];
+  for (const folder of folders) {
+    for await (const from of sources(folder)) {
+      const text = await Deno.readTextFile(join(ROOT, from));
+      for (const match of text.matchAll(/^\s*(?:import|export)\b[^;"']*?["'](\.[^"']+)["']/gm)) {
+        found.push({ from, to: relative(ROOT, resolve(ROOT, dirname(from), match[1]!)) });
+      }
+    }
+  }
+  return found;
+}
+
+const imports = await importsOf(["routes", "middleware", "services", "static/src"]);
+const room = (path: string) => path.split("/")[1]!;
+const isFileInServices = (path: string) => /^services\/[^/]+\.ts$/.test(path);
+
+test("imports were found at all", () => {
+  expect(imports.length).toBeGreaterThan(100);
+});
+
+test("routes import middleware and services, middleware imports services, services import services", () => {
+  const allowed: Record<string, RegExp> = {
+    routes: /^(routes|middleware|services)\//,
+    middleware: /^(middleware|services)\//,
+    services: /^services\//,
+  };
+  const wrong = imports.filter(({ from, to }) => allowed[from.split("/")[0]!]?.test(to) === false);
+  expect(wrong).toEqual([]);
+});
+
+test("services know no web framework", async () => {
+  for await (const path of sources("services")) {
+    expect(await Deno.readTextFile(join(ROOT, path)), path).not.toMatch(/from "(hono|@hono)/);
+  }
+});
+
+test("a floor room imports no other room but services/errors.ts", () => {
+  const wrong = imports.filter(({ from, to }) =>
+    from.startsWith("services/") && FLOOR.includes(room(from)) && to !== "services/errors.ts" && room(to) !== room(from)
+  );
+  // Types of the floor's own interfaces cost nothing at run time: jobs speak of databases, sealers and events.
+  expect(wrong.filter(({ to }) => !FLOOR.includes(room(to)))).toEqual([]);
+});
+
+test("a room imports only the rooms named for it", () => {
+  const wrong = imports.filter(({ from, to }) => {
+    if (!from.startsWith("services/") || isFileInServices(from) || FLOOR.includes(room(from))) return false;
+    if (isFileInServices(to)) return to === "services/services.ts";
+    return ![room(from), ...FLOOR, ...ROOMS[room(from)] ?? []].includes(room(to));
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("only services.ts knows every room", () => {
+  const knowsAll = imports.filter(({ to }) => to === "services/services.ts").map(({ from }) => from);
+  expect(knowsAll.filter((from) => from.startsWith("services/") || from.startsWith("middleware/"))).toEqual([]);
+});
+
+test("the page imports nothing of the server but types of routes/schemas", async () => {
+  const outside = imports.filter(({ from, to }) => from.startsWith("static/src") && !to.startsWith("static/src"));
+  for (const { from, to } of outside) {
+    expect(to).toMatch(/^routes\/schemas\//);
+    const text = await Deno.readTextFile(join(ROOT, from));
+    for (const line of text.split("\n").filter((candidate) => candidate.includes("routes/schemas/"))) {
+      expect(line).toMatch(/import type/);
+    }
+  }
+});

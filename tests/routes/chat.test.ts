@@ -1,0 +1,485 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/chat_client.ts";
+import { FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+let llm: FakeLlm;
+
+beforeEach(async () => {
+  [app, llm] = await Promise.all([openTestApp(), openFakeLlm()]);
+  await useModel(app, llm);
+});
+afterEach(async () => {
+  await app[Symbol.asyncDispose]();
+  await llm.close();
+});
+
+const follow = (mid: string, lastEventId?: string) =>
+  app.get(`/api/chat/replies/${mid}`, lastEventId === undefined ? {} : { headers: { "Last-Event-ID": lastEventId } });
+const conversation = async (id = "c1") => await (await app.get(`/api/conversations/${id}`)).json();
+
+test("a reply streams as OpenAI chunks and is stored beside the user's turn", async () => {
+  llm.pieces = ["Hel", "lo 😀"];
+  llm.reasoning = ["Hm, ", "well."];
+  const response = await ask(app, 1);
+  expect(response.status).toBe(200);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "content-type": "text/event-stream",
+    "cache-control": "no-store, no-transform",
+    "x-accel-buffering": "no",
+    "x-parlor-conversation-id": "c1",
+    "x-parlor-user-message-id": "u1",
+    "x-parlor-assistant-message-id": "a1",
+  });
+  const all = await gather(response);
+  expect(all).toMatchObject({ text: "Hello 😀", reasoning: "Hm, well.", finish: "stop", isDone: true });
+  expect(JSON.parse(all.frames[0]!.data)).toMatchObject({
+    object: "chat.completion.chunk",
+    model: "fake-model",
+    choices: [{ delta: { role: "assistant" } }],
+  });
+  expect(all.frames.at(-1)!.data).toBe("[DONE]");
+  const { messages, title } = await conversation();
+  expect(title).toBe("question 1");
+  expect(messages).toMatchObject([
+    { id: "u1", role: "user", content: "question 1", status: "complete" },
+    {
+      id: "a1",
+      role: "assistant",
+      content: "Hello 😀",
+      reasoning: "Hm, well.",
+      status: "complete",
+      model: "fake-model",
+      usage: all.usage,
+    },
+  ]);
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
+});
+
+test("ids are made where the client gives none, and its messages go upstream as they are", async () => {
+  const messages = [{ role: "system", content: "Be brief" }, {
+    role: "user",
+    content: [{ type: "text", text: "Hi" }],
+    name: "Ada",
+  }];
+  const response = await app.post("/api/chat", {
+    conversation_id: "c1",
+    messages,
+    temperature: 0.5,
+    top_k: 3,
+    seed: null,
+  });
+  await gather(response);
+  const { messages: stored } = await conversation();
+  expect(stored.map(({ id }: { id: string }) => id)).toEqual([
+    response.headers.get("x-parlor-user-message-id"),
+    response.headers.get("x-parlor-assistant-message-id"),
+  ]);
+  const sent = llm.chats[0]!.json!;
+  expect(sent).toMatchObject({
+    messages,
+    temperature: 0.5,
+    top_k: 3,
+    model: "fake-model",
+    stream: true,
+    max_tokens: expect.any(Number),
+  });
+  for (const field of ["seed", "top_p", "conversation_id", "action", "context"]) expect(sent).not.toHaveProperty(field);
+});
+
+test("U06 a reply cut at every event gives the exact rest from the running reply, the ended one, and after a restart", async () => {
+  llm.pieces = Array.from({ length: 40 }, (_, i) => (i % 5 === 0 ? `w${i} 😀` : ` word${i}`));
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  const live: Promise<unknown>[] = [];
+  const whole = llm.pieces.join("");
+  const frames = [];
+  let sent = 0;
+  for await (const frame of framesOf(response)) {
+    frames.push(frame);
+    const place = frame.id;
+    const seen = understand(frames).text;
+    if (place !== undefined) {
+      live.push(gather(await follow("a1", place)).then((rest) => expect(seen + rest.text).toBe(whole)));
+    }
+    if (sent < llm.pieces.length) await call.emit(llm.pieces[sent++]!);
+    else if (sent++ === llm.pieces.length) await call.finish();
+  }
+  expect(understand(frames)).toMatchObject({ text: whole, finish: "stop", isDone: true });
+  expect(frames.filter(({ id }) => id !== undefined).length).toBe(41);
+  expect(live.length).toBe(41);
+  await Promise.all(live);
+  for (const stage of ["ended", "restarted"]) {
+    if (stage === "restarted") await app.restart();
+    for (let count = 0; count < frames.length; count++) {
+      const seen = understand(frames.slice(0, count));
+      const rest = await gather(
+        await follow("a1", frames[count - 1]?.id ?? frames.slice(0, count).findLast(({ id }) => id)?.id),
+      );
+      expect(seen.text + rest.text, `${stage}, cut after ${count}`).toBe(whole);
+      expect(rest).toMatchObject({ finish: "stop", isDone: true });
+    }
+  }
+});
+
+test("U06 a reply outlives its client, and a second client reads it whole", async () => {
+  llm.switches.manual = "on";
+  const first = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  await gather(first, 2);
+  const second = await follow("a1");
+  expect(await (await app.get("/api/chat/replies")).json()).toMatchObject([{
+    assistant_message_id: "a1",
+    conversation_id: "c1",
+  }]);
+  await call.emit("lo");
+  await call.finish();
+  expect(await gather(second)).toMatchObject({ text: "Hello", isDone: true });
+  await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello" });
+  expect(llm.abandoned).toEqual([]);
+  expect(await (await app.get("/api/chat/replies")).json()).toEqual([]);
+});
+
+test("while a reply runs, the conversation shows what has come so far", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.think("So");
+  await call.emit("Hel");
+  await gather(response, 3);
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hel", reasoning: "So", status: "streaming" });
+  const [listed] = await (await app.get("/api/conversations")).json();
+  expect(listed.messages[1]).toMatchObject({ content: "Hel", status: "streaming" });
+  await call.finish();
+});
+
+test("Stop works from any client, keeps the text and ends the call upstream", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  await gather(response, 2);
+  const following = follow("a1").then((other) => gather(other));
+  const stopped = await app.post("/api/chat/replies/a1/stop");
+  expect(stopped.status).toBe(202);
+  expect(await stopped.json()).toMatchObject({ id: "a1", content: "Hel", status: "stopped" });
+  expect(await following).toMatchObject({ text: "Hel", isDone: true });
+  await call.over;
+  expect(llm.abandoned.length).toBe(1);
+  expect((await app.post("/api/chat/replies/a1/stop")).status).toBe(202);
+  expect((await app.post("/api/chat/replies/none/stop")).status).toBe(404);
+});
+
+test("sending twice attaches to the reply there is, running or done, and never calls twice", async () => {
+  llm.switches.manual = "on";
+  const first = ask(app, 1);
+  const again = ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hello");
+  await call.finish();
+  const both = await Promise.all([first, again]);
+  for (const response of both) expect(await gather(response)).toMatchObject({ text: "Hello", isDone: true });
+  expect(await gather(await ask(app, 1))).toMatchObject({ text: "Hello", isDone: true });
+  expect(llm.chats.length).toBe(1);
+  expect((await conversation()).messages.length).toBe(2);
+});
+
+test("a second reply in a busy conversation, and ids that are taken, are conflicts that change nothing", async () => {
+  llm.switches.manual = "on";
+  const running = await ask(app, 1);
+  const call = await llm.nextCall();
+  expect((await ask(app, 2)).status).toBe(409);
+  await call.emit("x");
+  await call.finish();
+  await gather(running);
+  llm.switches.manual = "off";
+  expect((await ask(app, 1, { conversation_id: "c2" })).status).toBe(409);
+  expect((await ask(app, 1, { conversation_id: "c2", assistant_message_id: "a9" })).status).toBe(409);
+  expect((await ask(app, 3, { assistant_message_id: "u1" })).status).toBe(409);
+  expect((await ask(app, 3, { assistant_message_id: "u3" })).status).toBe(400);
+  expect((await app.get("/api/conversations/c2")).status).toBe(404);
+  expect((await conversation()).messages.length).toBe(2);
+});
+
+test("a model that refuses gives an ordinary error; turn and reason stay, and sending again tries again", async () => {
+  llm.switches.fail = "status_json";
+  llm.switches.status = 503;
+  const refused = await ask(app, 1);
+  expect(refused.status).toBe(502);
+  expect((await refused.json()).error).toMatchObject({ code: "upstream_error" });
+  expect((await conversation()).messages).toMatchObject([{ id: "u1" }, {
+    id: "a1",
+    content: "",
+    status: "failed",
+    error: { code: "upstream_error" },
+  }]);
+  llm.switches.fail = "none";
+  expect(await gather(await ask(app, 1))).toMatchObject({ text: "Hello", isDone: true });
+  const { messages } = await conversation();
+  expect(messages).toMatchObject([{ id: "u1" }, { id: "a1", content: "Hello", status: "complete", variant_count: 1 }]);
+  expect(messages[1]).not.toHaveProperty("error");
+});
+
+test("no connection at all is said before anything is stored", async () => {
+  for (const { id } of await (await app.get("/api/connections")).json()) await app.delete(`/api/connections/${id}`);
+  const response = await ask(app, 1);
+  expect(response.status).toBe(503);
+  expect((await response.json()).error.code).toBe("not_available");
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+});
+
+test.each(["cut", "frame_object", "event_error"] as const)(
+  "U05 an answer that breaks by %s keeps its text and ends in one error event",
+  async (fail) => {
+    llm.pieces = ["par", "tial", "never"];
+    llm.switches.fail = fail;
+    llm.switches.after = 2;
+    const all = await gather(await ask(app, 1));
+    expect(all).toMatchObject({
+      text: "partial",
+      isDone: false,
+      error: { code: "upstream_error", request_id: expect.any(String) },
+    });
+    expect(all.frames.at(-1)!.event).toBe("error");
+    await until(async () => (await savedMessage(app, "a1"))?.status === "failed", "the failure was saved");
+    expect(await savedMessage(app, "a1")).toMatchObject({ content: "partial", error: { code: "upstream_error" } });
+    expect(await gather(await follow("a1"))).toMatchObject({ text: "partial", error: { code: "upstream_error" } });
+  },
+);
+
+test("regenerate keeps what was said as a variant, and the active one can be switched", async () => {
+  await gather(await ask(app, 1));
+  llm.pieces = ["Other"];
+  await gather(await ask(app, 1, { action: "regenerate" }));
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "Other", variant_count: 2, active_variant: 1 });
+  const variants = await (await app.get("/api/conversations/c1/messages/a1/variants")).json();
+  expect(variants).toMatchObject([{ n: 0, content: "Hello" }, { n: 1, content: "Other" }]);
+  const switched = await (await app.patch("/api/conversations/c1/messages/a1", { active_variant: 0 })).json();
+  expect(switched).toMatchObject({ content: "Hello", variant_count: 2, active_variant: 0 });
+  expect(await (await app.get("/api/conversations/c1/messages/a1/variants")).json()).toMatchObject(variants);
+  expect((await app.patch("/api/conversations/c1/messages/a1", { active_variant: 5 })).status).toBe(400);
+  const { messages } = await conversation();
+  const kept = await app.put("/api/conversations/c1", { messages });
+  expect((await kept.json()).messages[1]).toMatchObject({ variant_count: 2, active_variant: 0 });
+});
+
+test("continue adds to a reply, and a client gets only what is new unless it asks for all", async () => {
+  await gather(await ask(app, 1));
+  llm.pieces = [", wor", "ld"];
+  const all = await gather(await ask(app, 1, { action: "continue" }));
+  expect(all.text).toBe(", world");
+  expect(await savedMessage(app, "a1")).toMatchObject({
+    content: "Hello, world",
+    status: "complete",
+    variant_count: 1,
+  });
+  expect((await gather(await follow("a1"))).text).toBe("Hello, world");
+  expect((await gather(await follow("a1", all.frames[1]!.id))).text).toBe("ld");
+});
+
+test("a place in an earlier run, or before an edit, is not taken for one in this", async () => {
+  const first = await gather(await ask(app, 1));
+  llm.pieces = ["Another text"];
+  await gather(await ask(app, 1, { action: "regenerate" }));
+  expect((await gather(await follow("a1", first.frames.at(-3)!.id))).text).toBe("Another text");
+  await app.patch("/api/conversations/c1/messages/a1", { content: "Edited" });
+  expect((await gather(await follow("a1", "x.1.3.0"))).text).toBe("Edited");
+  for (const junk of ["", "1", "a.b.c.d", "x".repeat(100)]) {
+    expect((await gather(await follow("a1", junk))).text).toBe("Edited");
+  }
+});
+
+test.each([
+  ["regenerate", "u1", 400],
+  ["continue", "none", 404],
+  ["regenerate", "none", 404],
+])("%s of %s is refused", async (action, mid, status) => {
+  await gather(await ask(app, 1));
+  expect((await ask(app, 1, { action, assistant_message_id: mid })).status).toBe(status);
+});
+
+test("U07 a save by another page keeps the running text; without its message the reply is stopped", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  await gather(response, 2);
+  const { messages } = await conversation();
+  const edited = [{ ...messages[0], content: "edited" }, { ...messages[1], content: "overwritten" }];
+  expect((await app.put("/api/conversations/c1", { messages: edited, title: "T" })).status).toBe(200);
+  expect((await app.patch("/api/conversations/c1/messages/a1", { content: "x" })).status).toBe(409);
+  expect((await app.delete("/api/conversations/c1/messages/a1")).status).toBe(409);
+  expect((await app.patch("/api/conversations/c1/messages/u1", { content: "edited twice" })).status).toBe(200);
+  await call.emit("lo");
+  await call.finish();
+  await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
+  expect(await conversation()).toMatchObject({
+    title: "T",
+    messages: [{ content: "edited twice" }, { content: "Hello" }],
+  });
+
+  const next = await ask(app, 2);
+  const second = await llm.nextCall();
+  await second.emit("gone");
+  await gather(next, 2);
+  expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBe(200);
+  await second.over;
+  expect((await conversation()).messages).toEqual([]);
+});
+
+test("U07 deleting the conversation aborts the call, and nothing comes back", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  await gather(response, 2);
+  expect((await app.delete("/api/conversations/c1")).status).toBe(204);
+  await call.over;
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+  expect((await app.get("/api/chat/replies/a1")).status).toBe(404);
+  await app.restart();
+  expect(await (await app.get("/api/conversations")).json()).toEqual([]);
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
+});
+
+test("U06 a server that stops mid-answer saves the part once, marked, and says so", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  const following = gather(response);
+  await until(async () => (await savedMessage(app, "a1"))?.content === "Hel", "the text came");
+  await app.restart();
+  expect(await following).toMatchObject({ text: "Hel", error: { code: "interrupted" } });
+  expect(await savedMessage(app, "a1")).toMatchObject({
+    content: "Hel",
+    status: "interrupted",
+    error: { code: "interrupted" },
+  });
+  expect(await gather(await follow("a1"))).toMatchObject({ text: "Hel", error: { code: "interrupted" } });
+});
+
+test("without a conversation nothing is stored: one object, or a stream when asked for", async () => {
+  const messages = [{ role: "user", content: "Hi" }];
+  const single = await (await app.post("/api/chat", { messages })).json();
+  expect(single).toMatchObject({
+    object: "chat.completion",
+    choices: [{ message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }],
+  });
+  const all = await gather(await app.post("/api/chat", { messages, stream: true }));
+  expect(all).toMatchObject({ text: "Hello", finish: "stop", isDone: true });
+  expect(all.frames.every(({ id }) => id === undefined)).toBe(true);
+  expect(await (await app.get("/api/conversations")).json()).toEqual([]);
+});
+
+test("in a conversation stream: false gives the whole reply as one object, stored as any other", async () => {
+  const single = await (await ask(app, 1, { stream: false })).json();
+  expect(single).toMatchObject({
+    id: "a1",
+    object: "chat.completion",
+    choices: [{ message: { content: "Hello" }, finish_reason: "stop" }],
+  });
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello", status: "complete" });
+});
+
+test("U06 a stateless client that leaves ends the upstream call at once, before and after the first word", async () => {
+  llm.switches.manual = "on";
+  const messages = [{ role: "user", content: "Hi" }];
+  const response = await app.post("/api/chat", { messages, stream: true });
+  const call = await llm.nextCall();
+  await call.emit("a");
+  await gather(response, 2);
+  await call.over;
+  expect(llm.abandoned.length).toBe(1);
+
+  llm.switches.manual = "off";
+  llm.switches.delay_headers = 20_000;
+  const leaving = new AbortController();
+  const asked = app.post("/api/chat", { messages }, { signal: leaving.signal });
+  asked.catch(() => {});
+  await until(() => llm.chats.length === 2, "the model was asked");
+  leaving.abort();
+  await until(() => llm.abandoned.length === 2, "the model was let go");
+});
+
+test("U06 three hundred clients that come and go leave nothing behind", async () => {
+  llm.switches.manual = "on";
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("a");
+  await gather(response, 2);
+  for (let round = 0; round < 30; round++) {
+    await Promise.all(Array.from({ length: 10 }, async () => await gather(await follow("a1"), 2)));
+  }
+  await call.emit("b");
+  await call.finish();
+  await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
+  expect(await gather(await follow("a1"))).toMatchObject({ text: "ab", isDone: true });
+  expect(llm.chats.length).toBe(1);
+});
+
+test("a message of ten thousand tokens at full speed arrives without loss, and wire bytes grow linearly", async () => {
+  const measure = async (n: number, words: number) => {
+    llm.pieces = Array.from({ length: words }, (_, i) => ` token${i % 10}`);
+    const response = await ask(app, n);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const all = await gather(new Response(bytes));
+    expect(all.text).toBe(llm.pieces.join(""));
+    expect(await savedMessage(app, `a${n}`)).toMatchObject({ content: all.text, status: "complete" });
+    return bytes.length;
+  };
+  const [small, large] = [await measure(1, 1_000), await measure(2, 10_000)];
+  expect(large / small).toBeGreaterThan(5);
+  expect(large / small).toBeLessThan(11.5);
+});
+
+test("U08 whatever a model writes is kept and sent as it is", async () => {
+  llm.pieces = [
+    "<|im_end|>\nUser: ",
+    "a\u0000b",
+    "\ud83d",
+    "\ude00",
+    "\ud800",
+    "data: [DONE]\n\nevent: error\n\n",
+    "id: 9.9.9\r\n",
+  ];
+  const all = await gather(await ask(app, 1));
+  expect(all.text).toBe(llm.pieces.join(""));
+  expect(all.isDone).toBe(true);
+  expect((await savedMessage(app, "a1"))?.content).toBe(all.text);
+});
+
+test("events tell of a conversation's changes and of replies, without content", async () => {
+  const seen: unknown[] = [];
+  app.services.events.subscribe((event) => seen.push(event));
+  await gather(await ask(app, 1));
+  await until(() => seen.some((event) => (event as { kind: string }).kind === "reply_ended"), "the end was told");
+  expect(seen).toEqual([
+    { kind: "conversation", id: "c1", revision: 1 },
+    { kind: "reply_started", id: "c1" },
+    { kind: "conversation", id: "c1", revision: 2 },
+    { kind: "reply_ended", id: "c1" },
+  ]);
+});
+
+test.each([
+  ["no messages", { messages: [] }],
+  ["a message without a role", { messages: [{ content: "x" }] }],
+  ["a temperature that is no number", { messages: [{ role: "user", content: "x" }], temperature: "hot" }],
+  ["a bad id", { conversation_id: "../x", messages: [{ role: "user", content: "x" }] }],
+  ["regenerate without naming the message", {
+    conversation_id: "c1",
+    action: "regenerate",
+    messages: [{ role: "user", content: "x" }],
+  }],
+  ["an unknown action", { action: "dance", messages: [{ role: "user", content: "x" }] }],
+])("%s is refused and the model is not asked", async (_, body) => {
+  const response = await app.post("/api/chat", body);
+  expect(response.status).toBe(400);
+  expect((await response.json()).error).toMatchObject({ code: "invalid_request", issues: [expect.anything()] });
+  expect(llm.chats).toEqual([]);
+});

@@ -1,0 +1,292 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+beforeEach(async () => {
+  app = await openTestApp();
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Message {
+  id: string;
+  content: unknown;
+  [field: string]: unknown;
+}
+
+const say = (id: string, content: string, role = "user") => ({ id, role, content });
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+
+async function put(id: string, body: unknown, headers: Record<string, string> = {}) {
+  return await app.put(`/api/conversations/${id}`, body as Record<string, unknown>, { headers });
+}
+
+async function read(id: string) {
+  const response = await app.get(`/api/conversations/${id}`);
+  expect(response.status).toBe(200);
+  return await response.json();
+}
+
+test("a saved conversation comes back whole, with what the API does not know kept", async () => {
+  const created = await put("c1", {
+    title: "Tea",
+    character_id: "ada",
+    custom: { deep: [1, null] },
+    messages: [
+      { ...say("m1", "Grüße 😀\u0000\ud800"), extra: true, created_at: "2020-01-02T03:04:05Z" },
+      {
+        id: "m2",
+        role: "assistant",
+        content: [{ type: "text", text: "hi" }, { type: "image_url", image_url: { url: "data:image/png;base64,AA" } }],
+        reasoning: "Hm",
+      },
+    ],
+  });
+  expect(created.status).toBe(201);
+  expect(created.headers.get("etag")).toMatch(/"1"/);
+  const saved = await created.json();
+  expect(await read("c1")).toEqual(saved);
+  expect(saved).toMatchObject({
+    id: "c1",
+    title: "Tea",
+    character_id: "ada",
+    participants: [{ character_id: "ada" }],
+    custom: { deep: [1, null] },
+    revision: 1,
+    draft: "",
+    draft_version: 0,
+  });
+  expect(saved.messages[0]).toMatchObject({
+    ...say("m1", "Grüße 😀\u0000\ud800"),
+    extra: true,
+    created_at: "2020-01-02T03:04:05.000Z",
+    status: "complete",
+    variant_count: 1,
+    active_variant: 0,
+  });
+  expect(saved.messages[1]).toMatchObject({
+    reasoning: "Hm",
+    content: [{ type: "text", text: "hi" }, { type: "image_url" }],
+  });
+  expect((await put("c1", { messages: [] })).status).toBe(200);
+  expect(await read("c1")).toMatchObject({ revision: 2, title: "", messages: [], created_at: saved.created_at });
+});
+
+test("messages without an id get one, and ids that occur twice or elsewhere are refused", async () => {
+  const { messages } = await (await put("c1", { messages: [{ role: "user", content: "a" }] })).json();
+  expect(messages[0].id).toMatch(/^[0-9a-f-]{36}$/);
+  expect((await put("c2", { messages: [say("x", "1"), say("x", "2")] })).status).toBe(400);
+  expect((await put("c2", { messages: [{ ...messages[0] }] })).status).toBe(409);
+  expect((await app.get("/api/conversations/c2")).status).toBe(404);
+});
+
+test.each(["search", "messages", "a b", "a".repeat(65), "ä", "a%2eb", "..%2fx"])("P01 %s is no id", async (id) => {
+  expect((await put(id, { messages: [] })).status).toBe(400);
+});
+
+test("P01 an id that differs by letter case alone is a conflict", async () => {
+  await put("Tea", { messages: [] });
+  expect((await put("tea", { messages: [] })).status).toBe(409);
+  expect((await put("Tea", { messages: [] })).status).toBe(200);
+});
+
+test("a checked save is refused once somebody else has saved, an unchecked one overwrites", async () => {
+  await put("c1", { messages: [say("m1", "a")] });
+  expect((await put("c1", { messages: [say("m1", "b")] }, { "If-Match": '"1"' })).status).toBe(200);
+  const refused = await put("c1", { messages: [say("m1", "c")] }, { "If-Match": '"1"' });
+  expect(refused.status).toBe(412);
+  expect((await refused.json()).error).toMatchObject({ code: "revision_mismatch" });
+  expect((await put("new", { messages: [] }, { "If-Match": '"1"' })).status).toBe(412);
+  expect((await put("c1", { messages: [] }, { "If-Match": '"other"' })).status).toBe(412);
+  expect((await read("c1")).messages[0].content).toBe("b");
+  const { revision } = await read("c1");
+  expect(
+    (await app.patch("/api/conversations/c1/messages/m1", { content: "d" }, {
+      headers: { "If-Match": `W/"${revision - 1}"` },
+    })).status,
+  ).toBe(412);
+  expect((await app.delete("/api/conversations/c1", { headers: { "If-Match": '"99"' } })).status).toBe(412);
+  expect((await put("c1", { messages: [] })).status).toBe(200);
+});
+
+test("editing, removing and splitting blocks keeps every message in its place at any length", async () => {
+  const messages = range(700).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(i % 97)}`));
+  await put("c1", { messages });
+  const expected = new Map<string, string>(messages.map(({ id, content }) => [id, content]));
+  for (const i of [0, 1, 350, 351, 698, 699]) {
+    const content = `edited ${i} ${"y".repeat(i % 2 === 0 ? 20_000 : 5)}`;
+    const response = await app.patch(`/api/conversations/c1/messages/m${i}`, { content });
+    expect(await response.json()).toMatchObject({ id: `m${i}`, content });
+    expected.set(`m${i}`, content);
+  }
+  for (const i of [5, 6, 7, 352, 699]) {
+    expect((await app.delete(`/api/conversations/c1/messages/m${i}`)).status).toBe(204);
+    expected.delete(`m${i}`);
+  }
+  const conversation = await read("c1");
+  expect(conversation.messages.map(({ id, content }: Message) => [id, content])).toEqual([...expected]);
+  expect(conversation.revision).toBe(12);
+  await app.restart();
+  expect(await read("c1")).toEqual(conversation);
+});
+
+test("a block that grows again and again in one spot is split without losing the order", async () => {
+  await put("c1", { messages: range(60).map((i) => say(`m${i}`, "z".repeat(200))) });
+  for (let round = 0; round < 40; round++) {
+    await app.patch("/api/conversations/c1/messages/m3", { content: "g".repeat(9_000 + round) });
+    await app.patch("/api/conversations/c1/messages/m4", { content: "h".repeat(16_000 + round) });
+    await app.patch("/api/conversations/c1/messages/m5", { content: "i".repeat(100) });
+  }
+  expect((await read("c1")).messages.map(({ id }: Message) => id)).toEqual(range(60).map((i) => `m${i}`));
+});
+
+test("removing every message leaves an empty conversation, and removing one twice is not found", async () => {
+  await put("c1", { messages: [say("m1", "a"), say("m2", "b")] });
+  for (const mid of ["m2", "m1"]) expect((await app.delete(`/api/conversations/c1/messages/${mid}`)).status).toBe(204);
+  expect((await app.delete("/api/conversations/c1/messages/m1")).status).toBe(404);
+  expect((await app.patch("/api/conversations/c1/messages/m1", { content: "x" })).status).toBe(404);
+  expect(await read("c1")).toMatchObject({ messages: [] });
+});
+
+test("fifty edits of different messages at once all survive", async () => {
+  await put("c1", { messages: range(50).map((i) => say(`m${i}`, "old")) });
+  await Promise.all(range(50).map((i) => app.patch(`/api/conversations/c1/messages/m${i}`, { content: `new ${i}` })));
+  const { messages, revision } = await read("c1");
+  expect(messages.map(({ content }: Message) => content)).toEqual(range(50).map((i) => `new ${i}`));
+  expect(revision).toBe(51);
+});
+
+test("a patch clears an optional field by null and cannot change the id or the count of variants", async () => {
+  await put("c1", { messages: [{ ...say("m1", "a"), model: "x", hidden: true }] });
+  const message = await (await app.patch("/api/conversations/c1/messages/m1", {
+    id: "m9",
+    model: null,
+    hidden: false,
+    variant_count: 7,
+    colour: "red",
+  })).json();
+  expect(message).toMatchObject({ id: "m1", content: "a", hidden: false, variant_count: 1, colour: "red" });
+  expect(message).not.toHaveProperty("model");
+});
+
+test("the draft has its own version and moves nothing else", async () => {
+  await put("c1", { messages: [say("m1", "a")] });
+  const before = await read("c1");
+  const first = await app.patch("/api/conversations/c1/draft", { draft: "Dear \ud83d" });
+  expect(first.status).toBe(204);
+  expect(first.headers.get("etag")).toBe('"1"');
+  expect(
+    (await app.patch("/api/conversations/c1/draft", { draft: "Dear A" }, { headers: { "If-Match": '"1"' } })).status,
+  ).toBe(204);
+  expect(
+    (await app.patch("/api/conversations/c1/draft", { draft: "stale" }, { headers: { "If-Match": '"1"' } })).status,
+  ).toBe(412);
+  expect(await read("c1")).toEqual({ ...before, draft: "Dear A", draft_version: 2 });
+  expect((await app.patch("/api/conversations/none/draft", { draft: "x" })).status).toBe(404);
+});
+
+test("a save by a page that has not seen the newer draft does not undo it", async () => {
+  await put("c1", { messages: [], draft: "begun" });
+  expect(await read("c1")).toMatchObject({ draft: "begun", draft_version: 1 });
+  await app.patch("/api/conversations/c1/draft", { draft: "newer" });
+  await put("c1", { messages: [], draft: "begun", draft_version: 1 });
+  expect(await read("c1")).toMatchObject({ draft: "newer", draft_version: 2 });
+  await put("c1", { messages: [], draft: "newest", draft_version: 2 });
+  expect(await read("c1")).toMatchObject({ draft: "newest", draft_version: 3 });
+});
+
+test("the list gives full arrays, the one changed last first; summaries come in stable pages", async () => {
+  for (const i of range(7)) await put(`c${i}`, { title: `T${i}`, messages: [say(`m${i}`, `text ${i}`)] });
+  await app.patch("/api/conversations/c2/messages/m2", { content: "touched" });
+  const all = await (await app.get("/api/conversations")).json();
+  expect(all.map(({ id }: { id: string }) => id)).toEqual(["c2", "c6", "c5", "c4", "c3", "c1", "c0"]);
+  expect(all[0].messages[0].content).toBe("touched");
+  for (const item of all) expect(item).toEqual(await read(item.id));
+
+  const first = await (await app.get("/api/conversations?view=summary&limit=3")).json();
+  expect(first.items[0]).toMatchObject({ id: "c2", title: "T2", message_count: 1, snippet: "touched", revision: 2 });
+  await put("c9", { messages: [] });
+  const second = await (await app.get(`/api/conversations?view=summary&limit=3&cursor=${first.next_cursor}`)).json();
+  const third = await (await app.get(`/api/conversations?view=summary&limit=3&cursor=${second.next_cursor}`)).json();
+  expect([...first.items, ...second.items, ...third.items].map(({ id }: { id: string }) => id)).toEqual([
+    "c2",
+    "c6",
+    "c5",
+    "c4",
+    "c3",
+    "c1",
+    "c0",
+  ]);
+  expect(third.next_cursor).toBeNull();
+  expect((await app.get("/api/conversations?view=summary&cursor=junk")).status).toBe(400);
+});
+
+test("a removed conversation is gone at once, its ids too, and a new one may take its id", async () => {
+  await put("c1", { messages: [say("m1", "a")] });
+  expect((await app.delete("/api/conversations/c1")).status).toBe(204);
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+  expect((await app.delete("/api/conversations/c1")).status).toBe(404);
+  expect(await (await app.get("/api/conversations")).json()).toEqual([]);
+  expect((await put("c1", { messages: [say("m1", "again")] })).status).toBe(201);
+  expect((await read("c1")).messages).toHaveLength(1);
+});
+
+test("K02 K03 a conversation that cannot be opened is an error for itself and an entry in the list, never an empty document", async () => {
+  await put("good", { messages: [say("g", "fine")] });
+  await put("bad", { messages: [say("b", "broken")] });
+  await put("other", { messages: [say("o", "text of another")] });
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec(
+    "UPDATE block SET sealed = (SELECT sealed FROM block WHERE conversation_id = 'other') WHERE conversation_id = 'bad'",
+  );
+  db.close();
+  const single = await app.get("/api/conversations/bad");
+  expect(single.status).toBe(500);
+  expect(JSON.stringify(await single.json())).not.toContain("text of another");
+  const list = await (await app.get("/api/conversations")).json();
+  expect(list.map(({ id }: { id: string }) => id)).toEqual(["other", "bad", "good"]);
+  expect(list[1]).toEqual({ id: "bad", error: { code: "unreadable" }, messages: [] });
+  expect(list[2].messages[0].content).toBe("fine");
+  expect((await app.patch("/api/conversations/bad/messages/b", { content: "x" })).status).toBe(500);
+});
+
+test("K01 nothing that was said is found in the data folder", async () => {
+  await put("c1", { title: "SecretTitleOfMine", messages: [say("m1", "SecretMessageOfMine")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "SecretDraftOfMine" });
+  const found: string[] = [];
+  const search = async (folder: string) => {
+    for await (const entry of Deno.readDir(folder)) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory) await search(path);
+      else if (/Secret(Title|Message|Draft)OfMine/.test(new TextDecoder("latin1").decode(await Deno.readFile(path)))) {
+        found.push(path);
+      }
+    }
+  };
+  await search(app.dataDir);
+  expect(found).toEqual([]);
+});
+
+test("a message of ten megabytes is kept exactly", async () => {
+  const content = range(1_000_000).map((i) => String.fromCharCode(32 + (i * 7) % 90)).join("").repeat(10);
+  expect((await put("c1", { messages: [say("m0", "a"), say("m1", content), say("m2", "b")] })).status).toBe(201);
+  const { messages } = await read("c1");
+  expect(messages[1].content === content).toBe(true);
+  expect(messages.map(({ id }: Message) => id)).toEqual(["m0", "m1", "m2"]);
+});
+
+test.each([
+  ["no body", undefined],
+  ["null", null],
+  ["no messages", {}],
+  ["messages that are no list", { messages: "x" }],
+  ["a message that is no object", { messages: [1] }],
+  ["content that is a number", { messages: [{ role: "user", content: 1 }] }],
+  ["a bad message id", { messages: [{ id: "..", role: "user", content: "" }] }],
+  ["two different characters", { character_id: "a", participants: [{ character_id: "b" }], messages: [] }],
+])("%s is refused with reasons and nothing is stored", async (_, body) => {
+  const response = await put("c1", body);
+  expect([400, 415]).toContain(response.status);
+  expect((await response.json()).error.code).toMatch(/^invalid_|unsupported_/);
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+});

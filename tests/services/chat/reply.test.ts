@@ -1,0 +1,214 @@
+import { expect, test } from "vitest";
+import { Reply, type ReplyPlace, StoredReply } from "../../../services/chat/reply.ts";
+import type { Journal, JournalBatch } from "../../../services/chat/journal.ts";
+import { completeMessage, type Message } from "../../../services/chat/message.ts";
+import { AppError } from "../../../services/errors.ts";
+import type { ChatEvent } from "../../../services/llm/chat_event.ts";
+
+const START: ReplyPlace = { seq: 0, textLength: 0, reasoningLength: 0 };
+
+function openReply(base = { text: "", reasoning: "" }) {
+  const journalled: JournalBatch[] = [];
+  const journal = { append: (batch: JournalBatch) => journalled.push(batch) } as unknown as Journal;
+  const reply = new Reply({
+    conversationId: "c1",
+    messageId: "a1",
+    generation: "g",
+    model: "m",
+    startedAtMs: 0,
+    base,
+    openJournal: () => journal,
+  });
+  return { reply, journalled };
+}
+
+async function* sending(...batches: (ChatEvent[] | Error)[]): AsyncGenerator<ChatEvent[]> {
+  for (const batch of batches) {
+    if (batch instanceof Error) throw batch;
+    yield batch;
+    await Promise.resolve();
+  }
+}
+
+const text = (value: string): ChatEvent => ({ type: "text", text: value });
+const reasoning = (value: string): ChatEvent => ({ type: "reasoning", text: value });
+
+/** Gathers, and settles as the chat service does. */
+async function run(reply: Reply, batches: AsyncIterable<ChatEvent[]>): Promise<void> {
+  await reply.gather(batches);
+  reply.markSettled();
+}
+
+async function follow(source: Pick<Reply, "next">, from: ReplyPlace) {
+  const all = { text: "", reasoning: "", places: [from], steps: 0 };
+  for (let place = from;;) {
+    const step = await source.next(place);
+    if ("end" in step) return { ...all, end: step.end };
+    all.steps++;
+    for (const event of step.batch) {
+      all[event.type] += event.delta;
+      all.places.push(event);
+    }
+    place = step.batch.at(-1)!;
+  }
+}
+
+test("every place in a reply gives the exact rest, while it is at hand and from the stored message alone", async () => {
+  const { reply, journalled } = openReply();
+  const batches = [[reasoning("Hm, "), reasoning("so.")], [text("Hel"), text("lo ")], [text("😀"), text(" you")], [
+    reasoning(" More?"),
+    text("!"),
+  ]];
+  const following = follow(reply, START);
+  await run(reply, sending(...batches, [{ type: "finish", reason: "stop" }]));
+  const whole = await following;
+  expect(whole).toMatchObject({
+    text: "Hello 😀 you!",
+    reasoning: "Hm, so. More?",
+    end: { status: "complete", finishReason: "stop" },
+  });
+  expect(journalled.map((batch) => batch.text).join("")).toBe("Hello 😀 you!");
+
+  const message = reply.overlay({
+    ...completeMessage({ role: "assistant" }, "a1", "2026-01-01T00:00:00.000Z"),
+    status: "streaming",
+  });
+  const stored = new StoredReply("c1", "g", 0, JSON.parse(JSON.stringify(message)));
+  for (const place of whole.places) {
+    for (const source of [reply, stored]) {
+      const rest = await follow(source, place);
+      expect(whole.text.slice(0, place.textLength) + rest.text).toBe(whole.text);
+      expect(whole.reasoning.slice(0, place.reasoningLength) + rest.reasoning).toBe(whole.reasoning);
+      expect(rest.end).toMatchObject({ status: "complete", finishReason: "stop" });
+    }
+  }
+});
+
+test("a batch is in the journal before any follower gets it", async () => {
+  const { reply, journalled } = openReply();
+  const seen = Promise.resolve(reply.next(START)).then(() => journalled.length);
+  await run(reply, sending([text("a")]));
+  expect(await seen).toBe(1);
+});
+
+test("followers at a boundary share one batch object, so that it is encoded once", async () => {
+  const { reply } = openReply();
+  const steps = Promise.all([reply.next(START), reply.next(START)]);
+  await run(reply, sending([text("a"), text("b")]));
+  const [one, two] = await steps;
+  expect(one).toEqual(two);
+  expect((one as { batch: unknown }).batch).toBe((two as { batch: unknown }).batch);
+});
+
+test("a follower that fell far behind gets the same text in fewer steps, and little is kept for it", async () => {
+  const { reply } = openReply();
+  const chunk = "x".repeat(1000);
+  await run(reply, sending(...Array.from({ length: 2000 }, () => [text(chunk)])));
+  const all = await follow(reply, START);
+  expect(all.text.length).toBe(2_000_000);
+  expect(all.steps).toBeLessThan(10);
+});
+
+test("a place beyond the end, as after a power cut, gives nothing twice and does end", async () => {
+  const { reply } = openReply();
+  await run(reply, sending([text("abc")]));
+  expect(await follow(reply, { seq: 9, textLength: 9, reasoningLength: 0 })).toMatchObject({ text: "", steps: 0 });
+});
+
+test("a reply that continues counts from the begin of its message", async () => {
+  const { reply } = openReply({ text: "Once ", reasoning: "" });
+  await run(reply, sending([text("more")]));
+  expect((await follow(reply, START)).text).toBe("Once more");
+  expect((await follow(reply, { seq: 0, textLength: 5, reasoningLength: 0 })).text).toBe("more");
+});
+
+test.each([
+  ["an upstream error", new AppError("upstream_timeout", "Too slow"), {
+    status: "failed",
+    error: { code: "upstream_timeout", message: "Too slow" },
+  }],
+  ["a defect", new TypeError("secret detail"), { status: "failed", error: { code: "internal" } }],
+])("%s keeps the text that came and says what happened", async (_, error, end) => {
+  const { reply } = openReply();
+  await run(reply, sending([text("par"), text("tial")], error));
+  const all = await follow(reply, START);
+  expect(all.text).toBe("partial");
+  expect(all.end).toMatchObject(end);
+  expect(JSON.stringify(all.end)).not.toContain("secret");
+});
+
+test("an answer without a word is a failure, never a normal message", async () => {
+  const { reply } = openReply();
+  await run(reply, sending([{ type: "finish", reason: "stop" }]));
+  expect(reply.end).toMatchObject({ status: "failed", error: { message: "The model gave an empty answer" } });
+});
+
+test.each(["stopped", "interrupted"] as const)(
+  "a reply that is %s keeps its text and aborts the model",
+  async (why) => {
+    const { reply } = openReply();
+    async function* endless(): AsyncGenerator<ChatEvent[]> {
+      yield [text("a")];
+      await new Promise((_, reject) => reply.signal.addEventListener("abort", () => reject(reply.signal.reason)));
+    }
+    const gathering = run(reply, endless());
+    await reply.next(START);
+    reply.abort(why);
+    await gathering;
+    expect(reply.end?.status).toBe(why);
+    expect((await follow(reply, START)).text).toBe("a");
+  },
+);
+
+test("a journal that cannot be written fails the reply before anyone sees the unwritten text", async () => {
+  const { reply } = openReply();
+  const journal = {
+    append: () => {
+      throw new AppError("storage_full", "The disk is full");
+    },
+  } as unknown as Journal;
+  const failing = new Reply({ ...reply, base: { text: "", reasoning: "" }, openJournal: () => journal } as never);
+  await run(failing, sending([text("a")]));
+  expect(failing.end).toMatchObject({ status: "failed", error: { code: "storage_full" } });
+  expect(failing.signal.aborted).toBe(true);
+});
+
+test("tool calls are put together and given at the end", async () => {
+  const { reply } = openReply();
+  const piece = (fragment: object): ChatEvent => ({ type: "tool_calls", delta: [fragment] });
+  await run(
+    reply,
+    sending(
+      [piece({ index: 0, id: "t1", function: { name: "look", arguments: '{"a"' } })],
+      [
+        piece({ index: 0, function: { name: "", arguments: ":1}" } }),
+        piece({ index: 1, id: "t2", function: { name: "go", arguments: "{}" } }),
+      ],
+      [{ type: "finish", reason: "tool_calls" }],
+    ),
+  );
+  expect(reply.end).toMatchObject({
+    status: "complete",
+    toolCalls: [{ id: "t1", function: { name: "look", arguments: '{"a":1}' } }, { id: "t2", function: { name: "go" } }],
+  });
+});
+
+test("an old message that no reply of this process wrote is followed to its end", async () => {
+  const message: Message = {
+    ...completeMessage({ role: "assistant", content: "abc" }, "a1", "2026-01-01T00:00:00.000Z"),
+    status: "interrupted",
+  };
+  const rest = await follow(new StoredReply("c1", "g", 0, message), { seq: 1, textLength: 1, reasoningLength: 0 });
+  expect(rest).toMatchObject({ text: "bc", end: { status: "interrupted", error: { code: "interrupted" } } });
+});
+
+test("followers hear of the end only once it is saved", async () => {
+  const { reply } = openReply();
+  await reply.gather(sending([text("a")]));
+  let hasEnded = false;
+  const following = follow(reply, START).then(() => hasEnded = true);
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  expect(hasEnded).toBe(false);
+  reply.markSettled();
+  await following;
+});
