@@ -77,8 +77,8 @@ function isCrossSite(facts: RequestFacts, site: string | undefined, corsOrigins:
 function assertNoFormType(request: Request, takesMultipart: boolean): void {
   const { method, headers } = request;
   if (method === "GET" || method === "HEAD" || !hasBody(request)) return;
-  const type = headers.get("content-type")?.split(";")[0]!.trim().toLowerCase();
-  if (type === undefined || type === "") {
+  const type = (headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
+  if (type === "") {
     throw new AppError("unsupported_media_type", "The request has a body without a Content-Type");
   }
   // Two headers joined, or a list: browsers read such a value in their own ways, so it is none we trust.

@@ -13,15 +13,21 @@ import { AppError } from "../services/errors.ts";
 import type { Services } from "../services/services.ts";
 import { authStatusRoutes } from "./auth_status.ts";
 import { chatRoutes } from "./chat.ts";
+import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
+import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
 import { jobRoutes } from "./jobs.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
 import { newRouter, type Router } from "./router.ts";
 import { setupRoutes } from "./setup.ts";
+import { uiAssetsRoutes } from "./ui_assets.ts";
+
+/** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
+const UI_FOLDER = `${import.meta.dirname}/../static/dist`;
 
 /** What a listener hands requests to. */
 export interface App {
@@ -31,8 +37,14 @@ export interface App {
   fetch(request: Request, connection: Connection): Promise<Response>;
 }
 
-/** Builds the HTTP side over open services. @param options.version Parlor's version, for the API document. */
-export function createApp(services: Services, { version }: { version: string }): App {
+/**
+ * Builds the HTTP side over open services.
+ *
+ * @param options.version Parlor's version, for the API document.
+ * @param options.uiFolder Folder with the built page.
+ */
+export function createApp(services: Services, options: { version: string; uiFolder?: string }): App {
+  const { version, uiFolder = UI_FOLDER } = options;
   const { access, config, hosts, log, pageOrigins } = services;
   const app = newRouter();
   const routes = () => table;
@@ -48,12 +60,18 @@ export function createApp(services: Services, { version }: { version: string }):
 
   app.route("/", healthzRoutes());
   app.route("/", authStatusRoutes(access, pageOrigins));
+  app.route("/", healthRoutes(services.connections, { upstream: services.upstream, version }));
+  app.route(
+    "/",
+    connectionRoutes(services.connections, { upstream: services.upstream, discoverHosts: config.discoverHosts }),
+  );
   app.route("/", chatRoutes(services.chat));
   app.route("/", conversationRoutes(services.conversations));
   app.route("/", setupRoutes(services.setup));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
   app.route("/", openapiRoutes(() => app, version));
+  app.route("/", uiAssetsRoutes(uiFolder));
 
   app.notFound((c) => {
     const allow = table.methodsOf(c.req.path);

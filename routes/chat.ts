@@ -19,8 +19,8 @@ import { ChunkFrames, completionOf, doneFrame, errorFrame, placeOf, ReplyFrames 
 /** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
 const PATIENCE_MS = 10_000;
 
-/** Routes of chat and replies. */
-export function chatRoutes(chat: ChatService) {
+/** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
+export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
   return newRouter()
     .openapi(chatRoute, async (c) => {
       const body = c.req.valid("json");
@@ -33,7 +33,7 @@ export function chatRoutes(chat: ChatService) {
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
       if (body.stream === false) return c.json(await wholeReply(started), 200);
-      await hasBegun(started, clientSignal(c));
+      await hasBegun(started, clientSignal(c), patienceMs);
       return streamReply(c, started.reply, started.from);
     })
     .openapi(repliesRoute, (c) => {
@@ -62,9 +62,9 @@ function nameMessages(c: AppContext, { reply, userMessageId }: Pick<StartedReply
 }
 
 /** Waits until the model answers, so that a refusal is an ordinary error; not for ever, since silent lines get cut. */
-async function hasBegun(started: StartedReply, client: AbortSignal): Promise<void> {
+async function hasBegun(started: StartedReply, client: AbortSignal, patienceMs: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, PATIENCE_MS));
+  const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, patienceMs));
   const left = new Promise<void>((resolve) => client.addEventListener("abort", () => resolve(), { once: true }));
   try {
     await Promise.race([started.begun, patience, left]);

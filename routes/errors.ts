@@ -62,7 +62,12 @@ export function toAppError(thrown: unknown): AppError {
 /** Makes the error body; also what a stream sends as its last event. */
 export function errorBody(thrown: unknown, requestId: string): ErrorBody {
   const { code, message, issues } = toAppError(thrown);
-  return { error: { code, message, request_id: requestId, ...(issues && { issues }) } };
+  return { error: { code, message: withoutFolders(message), request_id: requestId, ...(issues && { issues }) } };
+}
+
+/** Shortens quoted paths to their last part: where our files lie is for the log, not for a client. */
+function withoutFolders(message: string): string {
+  return message.replace(/"(?:\/|[A-Za-z]:\\)[^"]*?([^"/\\]+)"/g, '"$1"');
 }
 
 /** Makes the whole answer to a request that failed before its first byte was sent. */

@@ -164,9 +164,10 @@ export function errorFromReport(
  * Keys below four characters are placeholders ("x") and would spoil the text for nothing.
  */
 export function maskKey(text: string, apiKey: string | undefined): string {
-  if (apiKey === undefined || apiKey.length < 4) return text;
+  const key = apiKey?.trim();
+  if (key === undefined || key.length < 4) return text;
   let masked = text;
-  for (const form of new Set([apiKey, encodeURIComponent(apiKey), JSON.stringify(apiKey).slice(1, -1)])) {
+  for (const form of new Set([key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)])) {
     masked = masked.replaceAll(form, "[key]");
   }
   return masked;

@@ -64,7 +64,8 @@ export class UpstreamCall {
 
   /** Reads the body of a failed answer, at most 64 KiB, and makes its error. */
   async failed(response: Response): Promise<UpstreamError> {
-    const text = await readText(response, 64 * 1024).catch(() => "");
+    // Masked before anything is cut off, so that no half of a key remains.
+    const text = this.mask(await readText(response, 64 * 1024).catch(() => ""));
     let reported;
     try {
       reported = readReportedError(JSON.parse(text));

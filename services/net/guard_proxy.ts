@@ -91,8 +91,7 @@ export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): Guard
     refusalMark: context.refusalMark,
     async close() {
       context.closing.abort();
-      listener.close();
-      for (const conn of open.keys()) closeQuietly(conn);
+      [listener, ...open.keys()].forEach(closeQuietly);
       await Promise.all([accepting, ...open.values()]);
     },
   };
@@ -269,9 +268,9 @@ async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
 }
 
-function closeQuietly(conn: Deno.Conn): void {
+function closeQuietly(socket: Deno.Conn | Deno.Listener): void {
   try {
-    conn.close();
+    socket.close();
   } catch {
     // closed already
   }

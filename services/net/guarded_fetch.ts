@@ -150,7 +150,11 @@ class Call {
     }
   }
 
-  /** One hop: a lookup, a connection and a client of its own, so that no earlier judgement is used again. */
+  /**
+   * One hop: a lookup, a connection and a client of its own, so that no earlier judgement is used again.
+   *
+   * Deno 2.9 looks the name up once more by itself, for its --deny-net rules; it uses the answer for nothing else.
+   */
   async #ask({ url, ...sent }: Hop): Promise<Response> {
     const { proxy, policy, caCerts } = this.context;
     const isHttp = url.protocol === "http:" || url.protocol === "https:";
@@ -200,6 +204,7 @@ class Call {
     const body = isEmpty || response.body === null ? null : limitBody(response.body, {
       maxBytes,
       idleMs,
+      signal: this.#controller.signal,
       onExceeded: (limit) => {
         this.#controller.abort(
           limit === "bytes" ? tooLarge() : this.#error("upstream_timeout", `silent for ${idleMs} ms`),

@@ -5,7 +5,9 @@ export interface BodyLimits {
   maxBytes: number;
   /** How long one read may wait. */
   idleMs: number;
-  /** Called when the limits are passed; must make the pending read fail. Gets which one it was. */
+  /** Fires when the call has to end; the connection behind the body is then given up, read or not. */
+  signal: AbortSignal;
+  /** Called when a limit is passed; makes the signal fire. */
   onExceeded(limit: "bytes" | "idle"): void;
   /** Called once, however the body ends: read whole, failed, or given up by its reader. */
   onEnd(): void;
@@ -19,11 +21,18 @@ export function limitBody(
   limits: BodyLimits,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
+  const giveUp = () => void reader.cancel().catch(() => {}); // aborting the fetch alone can leave its socket open
+  limits.signal.addEventListener("abort", giveUp);
+  const end = () => {
+    limits.signal.removeEventListener("abort", giveUp);
+    limits.onEnd();
+  };
   let passed = 0;
   const read = async () => {
     const idle = setTimeout(() => limits.onExceeded("idle"), limits.idleMs);
     try {
       const { done, value } = await reader.read();
+      limits.signal.throwIfAborted(); // given up, which a reader sees as an ordinary end
       if (done) return undefined;
       passed += value.length;
       if (passed <= limits.maxBytes) return new Uint8Array(value);
@@ -41,12 +50,13 @@ export function limitBody(
         controller.close();
       } catch (thrown) {
         controller.error(limits.toError(thrown));
+        giveUp();
       }
-      limits.onEnd();
+      end();
     },
     async cancel(reason) {
       await reader.cancel(reason).catch(() => {});
-      limits.onEnd();
+      end();
     },
   }, { highWaterMark: 0 });
 }

@@ -6,6 +6,13 @@ import { AppError, messageOf } from "../errors.ts";
 /** Ending of a file that is still being written; a leftover of a crash may be removed at any start. */
 export const TEMPORARY_ENDING = ".tmp";
 
+/** System error numbers of a full disk, a met file size limit, an exceeded quota; Deno names only the first of them. */
+const FULL_ERROR_NUMBERS: Partial<Record<typeof Deno.build.os, number[]>> = {
+  linux: [28, 27, 122],
+  darwin: [28, 27, 69],
+  windows: [112, 39],
+};
+
 /** How a file is to be written. */
 export interface WriteFileOptions {
   /** Permission bits, 0600 unless told. */
@@ -72,8 +79,8 @@ export async function syncFolder(path: string): Promise<void> {
  */
 export function fileError(tried: string, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
-  const isFull = code === "ENOSPC" || code === "EDQUOT" || code === "EFBIG";
+  const errorNumber = Number(/\(os error (\d+)\)/.exec(messageOf(cause))?.[1]);
+  const isFull = (FULL_ERROR_NUMBERS[Deno.build.os] ?? []).includes(errorNumber);
   return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${messageOf(cause)}`, { cause });
 }
 

@@ -91,17 +91,8 @@ export function openWriter(options: WriterOptions): Writer {
     }
     underWay = gathered;
     gathered = [];
-    try {
-      worker ??= startWorker();
-      post(worker, { kind: "group", units: underWay.map((unit) => unit.statements) });
-    } catch (cause) {
-      // Something in it cannot be sent, such as a value that is no SqlValue.
-      const lost = underWay;
-      underWay = [];
-      for (const unit of lost) {
-        unit.reject(new AppError("internal", "Cannot write to the database: the write cannot be sent", { cause }));
-      }
-    }
+    worker ??= startWorker();
+    post(worker, { kind: "group", units: underWay.map((unit) => unit.statements) });
   }
 
   async function finish(): Promise<void> {
@@ -123,7 +114,8 @@ export function openWriter(options: WriterOptions): Writer {
         return Promise.reject(new AppError("internal", "Cannot write to the database: it is closed"));
       }
       return new Promise((resolve, reject) => {
-        gathered.push({ statements: statements.map(ownStatement), resolve, reject });
+        const own = statements.map(ownStatement); // what it throws becomes the rejection
+        gathered.push({ statements: own, resolve, reject });
         if (isScheduled || underWay.length > 0) return;
         isScheduled = true;
         queueMicrotask(sendGroup);
@@ -140,13 +132,25 @@ function post(worker: Worker, message: WriterRequest): void {
   worker.postMessage(message);
 }
 
-/** Copies what the caller could change before the group goes out. */
+/** Copies what the caller could change before the group goes out, and refuses what SQLite would store otherwise. */
 function ownStatement({ sql, params, expectChanges }: Statement): Statement {
-  return { sql, params: params?.map(ownValue), expectChanges };
+  return { sql, params: params?.map((value, index) => ownValue(value, index, sql)), expectChanges };
 }
 
-/** A view is sent with the whole buffer under it, so a part of a larger buffer is cut out first. */
-function ownValue(value: SqlValue): SqlValue {
-  if (!(value instanceof Uint8Array)) return value;
-  return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
+function ownValue(value: SqlValue, index: number, sql: string): SqlValue {
+  if (value instanceof Uint8Array) {
+    // A view is sent with the whole buffer under it, so a part of a larger buffer is cut out first.
+    return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
+  }
+  if (typeof value === "string") {
+    // node:sqlite gives a text back cut at its first NUL, and half a surrogate pair as another character.
+    if (!value.includes("\0") && value.isWellFormed()) return value;
+    throw refused(index, sql, "a text with NUL or half a surrogate pair");
+  }
+  if (value === null || typeof value === "bigint" || Number.isFinite(value)) return value;
+  throw refused(index, sql, typeof value === "number" ? String(value) : typeof value);
+}
+
+function refused(index: number, sql: string, found: string): AppError {
+  return new AppError("internal", `Cannot write to the database: value ${index + 1} of "${sql}" is ${found}`);
 }

@@ -21,7 +21,7 @@ export interface ChildServerOptions {
   args?: string[];
   /** The whole environment; by default the one of this run without `PARLOR_*`. */
   env?: Record<string, string>;
-  /** Folder to start it in. */
+  /** Folder to start the executable in. */
   cwd?: string;
 }
 
@@ -46,10 +46,10 @@ export interface ChildServer extends AsyncDisposable {
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const { executable, deno = Deno.execPath(), root = ROOT, dataDir, args = [], denoFlags = [] } = options;
   const own = ["--port", "0", "--data-dir", dataDir, ...args];
-  const source = ["run", ...await startPermissions(), ...denoFlags, `${root}/main.ts`, ...own];
+  const source = ["run", ...await startPermissions(), ...denoFlags, "main.ts", ...own];
   const child = new Deno.Command(executable ?? deno, {
     args: executable === undefined ? source : own,
-    cwd: options.cwd ?? (executable === undefined ? root : undefined),
+    cwd: executable === undefined ? root : options.cwd,
     env: options.env ?? ownEnvironment(),
     clearEnv: true,
     stdin: "null",
@@ -66,6 +66,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const reading = Promise.all([eachLine(child.stdout, take), eachLine(child.stderr, (line) => logs.push(line))]);
   const ended = Promise.all([child.status, reading]).then(([status]) => status);
   ended.then(({ code }) => ready.reject(new Error(`The server ended with code ${code}; it said:\n${logs.join("\n")}`)));
+  endWithRunner(child);
   const limit = setTimeout(() => child.kill("SIGKILL"), READY_WITHIN_MS);
   const readyLine = await ready.promise.finally(() => clearTimeout(limit));
   const url = readyLine.slice(readyLine.lastIndexOf(" ") + 1);
@@ -95,6 +96,23 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
       await kill();
     },
   };
+}
+
+const running = new Set<Deno.ChildProcess>();
+
+/** The runner ends its processes by SIGTERM, also where a test hangs or has failed before it disposed of its server. */
+function endWithRunner(child: Deno.ChildProcess): void {
+  if (running.size === 0) Deno.addSignalListener("SIGTERM", killAll);
+  running.add(child);
+  child.status.then(() => {
+    running.delete(child);
+    if (running.size === 0) Deno.removeSignalListener("SIGTERM", killAll);
+  });
+}
+
+function killAll(): void {
+  for (const child of running) child.kill("SIGKILL");
+  Deno.exit(143);
 }
 
 /** The environment of this run without settings of Parlor, which would change what is tested. */

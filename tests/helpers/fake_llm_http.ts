@@ -23,6 +23,7 @@ export type Framing = "length" | "chunked" | "close";
 export class FakeAnswer {
   readonly #socket: Socket;
   readonly #done: () => void;
+  readonly #onClose: () => void;
   #framing: Framing = "length";
   /** Fires when the client has gone or the answer has been cut. */
   readonly gone: Promise<void>;
@@ -32,12 +33,13 @@ export class FakeAnswer {
   constructor(socket: Socket, done: () => void) {
     this.#socket = socket;
     this.#done = done;
-    this.gone = new Promise((resolve) =>
-      socket.once("close", () => {
-        this.isGone = true;
-        resolve();
-      })
-    );
+    let resolveGone = () => {};
+    this.gone = new Promise((resolve) => (resolveGone = resolve));
+    this.#onClose = () => {
+      this.isGone = true;
+      resolveGone();
+    };
+    socket.once("close", this.#onClose);
   }
 
   /** Sends the whole answer. */
@@ -81,6 +83,7 @@ export class FakeAnswer {
   async end(): Promise<void> {
     if (this.#framing === "chunked") await this.#put(new TextEncoder().encode("0\r\n\r\n"));
     this.isOver = true;
+    this.#socket.off("close", this.#onClose);
     if (this.#framing === "close") this.#socket.end();
     this.#done();
   }

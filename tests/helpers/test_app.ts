@@ -15,6 +15,8 @@ export interface TestAppOptions {
   /** Serve HTTPS with this certificate; PEM texts. */
   tls?: { cert: string; key: string };
   limits?: Partial<ListenerLimits>;
+  /** Folder with a page; by default the built one, which need not be there. */
+  uiFolder?: string;
   /** Address to listen on; 127.0.0.1 by default. */
   host?: string;
   /** Changes what the listener says about a request: another peer address, the tailnet's listener. */
@@ -110,7 +112,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
   });
   const services = await openServices(config, { log, now: options.now });
   try {
-    const app = createApp(services, { version: "0.0.0-test" });
+    const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder });
     const listener = openListener({
       host: options.host ?? "127.0.0.1",
       port: 0,

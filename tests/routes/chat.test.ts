@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { chatRoutes } from "../../routes/chat.ts";
+import { newRouter } from "../../routes/router.ts";
 import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/chat_client.ts";
 import { FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -222,6 +224,21 @@ test("a model that refuses gives an ordinary error; turn and reason stay, and se
   const { messages } = await conversation();
   expect(messages).toMatchObject([{ id: "u1" }, { id: "a1", content: "Hello", status: "complete", variant_count: 1 }]);
   expect(messages[1]).not.toHaveProperty("error");
+});
+
+test("a model that is silent for long gives a stream at once, and its refusal then is the stream's error", async () => {
+  llm.switches.fail = "status_json";
+  llm.switches.delay_headers = 100;
+  const router = newRouter().route("/", chatRoutes(app.services.chat, { patienceMs: 10 }));
+  const body = { conversation_id: "c1", assistant_message_id: "a1", messages: [{ role: "user", content: "Hi" }] };
+  const response = await router.request("/api/chat", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(200);
+  expect(await gather(response)).toMatchObject({ text: "", isDone: false, error: { code: "upstream_error" } });
+  expect(await savedMessage(app, "a1")).toMatchObject({ status: "failed" });
 });
 
 test("no connection at all is said before anything is stored", async () => {

@@ -25,7 +25,7 @@ export class MarkdownRenderer {
 
   constructor() {
     this.#marked = new Marked({ gfm: true, breaks: false, async: false });
-    this.#marked.use({ renderer: this.#renderer() });
+    this.#marked.use({ renderer: rendererWith((depth) => this.#levelOf(depth)) });
   }
 
   /** Gives the state that the next block depends on, to come back to with `restore`. */
@@ -44,23 +44,30 @@ export class MarkdownRenderer {
     return sanitize(MAYBE_MEDIA.test(raw) ? mediaToLinks(raw) : raw);
   }
 
-  #renderer(): RendererObject {
-    const self = this;
-    return {
-      heading({ tokens, depth }: Tokens.Heading) {
-        while (self.#headings.length > 0 && self.#headings.at(-1)! >= depth) self.#headings.pop();
-        const level = Math.min(6, 3 + self.#headings.length);
-        self.#headings.push(depth);
-        return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
-      },
-      image({ href, text }: Tokens.Image) {
-        return mediaLink(href, text);
-      },
-      checkbox({ checked }: Tokens.Checkbox) {
-        return checked ? "☑ " : "☐ ";
-      },
-    };
+  /** Gives the level of a heading of this depth, and remembers it for the next. */
+  #levelOf(depth: number): number {
+    while (this.#headings.length > 0 && this.#headings.at(-1)! >= depth) this.#headings.pop();
+    this.#headings.push(depth);
+    return Math.min(6, TOP_LEVEL + this.#headings.length - 1);
   }
+}
+
+/** Level of the first heading of a message: under the one that names its speaker. */
+const TOP_LEVEL = 3;
+
+function rendererWith(levelOf: (depth: number) => number): RendererObject {
+  return {
+    heading({ tokens, depth }: Tokens.Heading) {
+      const level = levelOf(depth);
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
+    },
+    image({ href, text }: Tokens.Image) {
+      return mediaLink(href, text);
+    },
+    checkbox({ checked }: Tokens.Checkbox) {
+      return checked ? "☑ " : "☐ ";
+    },
+  };
 }
 
 const MAYBE_MEDIA = /<\s*(?:img|picture|video|audio|source|track|embed|object|iframe|image|input|svg)\b/i;

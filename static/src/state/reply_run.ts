@@ -5,6 +5,9 @@ import { parseReplyFrame, placeDelta, type ReplyFrame } from "../api/reply_frame
 import { readEvents } from "../api/stream_reader.ts";
 import { pause, pauseBeforeMs } from "./backoff.ts";
 
+/** Thoughts shorter than this are not worth a figure. */
+const SHORTEST_THOUGHT_MS = 500;
+
 /** What the page can say about a reply that runs. */
 export type ReplyPhase = "sending" | "waiting" | "writing" | "reconnecting";
 
@@ -128,7 +131,9 @@ export class ReplyRun {
     if (text === undefined || reasoning === undefined) return false;
     if (frame.reasoning !== "") this.#reasoningSinceMs ??= Date.now();
     if (frame.text !== "" && this.#reasoningSinceMs !== undefined && this.thoughtMs.value === undefined) {
-      this.thoughtMs.value = Date.now() - this.#reasoningSinceMs;
+      const thoughtMs = Date.now() - this.#reasoningSinceMs;
+      // Thoughts that came in one piece with the text were read back, not waited for: their time is unknown.
+      if (thoughtMs >= SHORTEST_THOUGHT_MS) this.thoughtMs.value = thoughtMs;
     }
     this.#text = text;
     this.#reasoning = reasoning;

@@ -73,6 +73,7 @@ export const en = {
     remove: "Delete",
     removed: "Message deleted",
     actions: "Actions for this message",
+    more: "Show what can be done with this message",
     latest: "Jump to latest",
     latestWith: (n: number) => count(n, "new paragraph", "new paragraphs"),
     earlier: "Show earlier messages",

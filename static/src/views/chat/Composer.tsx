@@ -81,7 +81,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               />
             )}
         </form>
-        <Below />
+        <Below isEmpty={chat.shown.value.length === 0} />
       </div>
     </div>
   );
@@ -119,9 +119,10 @@ function Above({ chat }: { chat: OpenChat }) {
 }
 
 /** Nobody should take the demonstration for a model. */
-function Below() {
-  const { connections } = useStore();
-  if (connections.active.value?.kind !== "demo") return null;
+function Below({ isEmpty }: { isEmpty: boolean }) {
+  const { connections, isSetupCompleted } = useStore();
+  // The hint of the first visit says the same.
+  if (connections.active.value?.kind !== "demo" || (isEmpty && !isSetupCompleted.value)) return null;
   return (
     <p class="composer-note">
       {texts.composer.demo} <a href="/settings/connections">{texts.composer.demoLink}</a>

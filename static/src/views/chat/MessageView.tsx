@@ -1,4 +1,6 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
+import { useState } from "preact/hooks";
+import { useMedia } from "../../components/hooks.ts";
 import { memo } from "../../components/memo.ts";
 import { CopyButton } from "../../components/CopyButton.tsx";
 import { IconButton } from "../../components/Button.tsx";
@@ -29,7 +31,7 @@ function TurnView({ chat, message, isLast }: MessageProps) {
   return (
     <article class="message turn" data-message-id={message.id}>
       <h2 class="visually-hidden">{message.role === "user" ? texts.chat.you : message.role}</h2>
-      <div class="turn-text">{textOf(message.content)}</div>
+      <div class="turn-text" title={moment(message.created_at, new Date())}>{textOf(message.content)}</div>
       <Actions chat={chat} message={message} isLast={isLast} />
       {isLast && !chat.isRunning.value && <Unanswered onAsk={() => chat.askAgain()} />}
     </article>
@@ -58,6 +60,15 @@ function Actions({ chat, message, isLast }: MessageProps) {
   const store = useStore();
   const isIdle = !chat.isRunning.value;
   const isReply = message.role === "assistant";
+  const isTouch = useMedia("(hover: none)");
+  const [isOpen, setOpen] = useState(false);
+  if (isTouch && !isOpen && !(isReply && isLast)) {
+    return (
+      <div class="message-actions">
+        <IconButton icon="more" label={texts.chat.more} isExpanded={false} onClick={() => setOpen(true)} />
+      </div>
+    );
+  }
   return (
     <div class="message-actions" role="group" aria-label={texts.chat.actions}>
       <CopyButton text={textOf(message.content)} />

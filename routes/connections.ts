@@ -1,0 +1,46 @@
+/** `/api/connections`: profiles of model servers, their test, and the search for running ones. */
+import { clientSignal } from "../middleware/env.ts";
+import type { Connections } from "../services/llm/connections.ts";
+import { discoverServers } from "../services/llm/discover.ts";
+import type { UpstreamClient } from "../services/llm/upstream.ts";
+import { testConnection } from "../services/llm/verdict.ts";
+import { etag, expectedVersion } from "./etag.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/connections.ts";
+
+/** Routes of connection profiles. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
+export function connectionRoutes(
+  connections: Connections,
+  options: { upstream: UpstreamClient; discoverHosts: readonly string[] },
+) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(connections.list().map(schema.answerOf), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const { connection, isNew } = await connections.put(schema.inputOf(c.req.valid("json")), expected);
+      c.header("ETag", etag(connection.version));
+      return isNew ? c.json(schema.answerOf(connection), 201) : c.json(schema.answerOf(connection), 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await connections.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(schema.clearKeyRoute, async (c) => {
+      await connections.clearKey(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(
+      schema.activateRoute,
+      async (c) => c.json(schema.answerOf(await connections.activate(c.req.valid("param").id)), 200),
+    )
+    .openapi(schema.testRoute, async (c) => {
+      const input = schema.inputOf(c.req.valid("json"));
+      const target = connections.targetForUnsaved(input);
+      const verdict = await testConnection(options.upstream, target, clientSignal(c), input.model ?? undefined);
+      return c.json(schema.verdictOf(verdict), 200);
+    })
+    .openapi(schema.discoverRoute, async (c) => {
+      const found = await discoverServers({ hosts: options.discoverHosts });
+      return c.json(found.map(schema.foundOf), 200);
+    });
+}

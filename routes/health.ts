@@ -1,0 +1,31 @@
+/** `GET /api/health` and `GET /api/models`: what the active connection says of itself. */
+import { clientSignal } from "../middleware/env.ts";
+import { AppError } from "../services/errors.ts";
+import type { Connections } from "../services/llm/connections.ts";
+import type { UpstreamClient } from "../services/llm/upstream.ts";
+import { checkReachable } from "../services/llm/verdict.ts";
+import { newRouter } from "./router.ts";
+import { healthRoute, modelsRoute } from "./schemas/health.ts";
+
+/** A page waits for this answer; a model server that needs longer is as good as away. */
+const CHECK_WITHIN_MS = 3_000;
+
+/** Routes of health and models. @param options.version Parlor's own. */
+export function healthRoutes(connections: Connections, options: { upstream: UpstreamClient; version: string }) {
+  const { upstream, version } = options;
+  return newRouter()
+    .openapi(healthRoute, async (c) => {
+      const active = connections.active();
+      if (active === undefined) return c.json({ status: "unconfigured" as const, version, connection: null }, 200);
+      const check = await checkReachable(upstream, connections.targetFor(active.id), CHECK_WITHIN_MS, clientSignal(c));
+      const { isReachable: reachable, latencyMs: latency_ms, error } = check;
+      const { id, name, kind, model, baseUrl: base_url } = active;
+      const connection = { id, name, kind, base_url, model, reachable, latency_ms, error };
+      return c.json({ status: reachable ? "ok" as const : "degraded" as const, version, connection }, 200);
+    })
+    .openapi(modelsRoute, async (c) => {
+      const active = connections.active();
+      if (active === undefined) throw new AppError("not_available", "No connection to a model is active");
+      return c.json(await upstream.listModels(connections.targetFor(active.id), clientSignal(c)), 200);
+    });
+}

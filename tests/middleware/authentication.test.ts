@@ -1,0 +1,141 @@
+import { expect, test } from "vitest";
+import { presentedBy } from "../../middleware/authentication.ts";
+import { enrol } from "../helpers/enrolled.ts";
+import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+
+const stateOf = async (app: { port: number }, headers: Record<string, string> = {}) =>
+  JSON.parse((await fetchAs(app, { path: "/api/auth/status", headers })).body);
+
+test.each([
+  ...["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-IP", "Via"],
+  ...["CF-Connecting-IP", "Tailscale-User-Login"],
+])("H05 a gated loopback request with %s is 401, one without it passes", async (name) => {
+  await using app = await openTestApp();
+  await enrol(app, "localhost");
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
+  const answer = await fetchAs(app, { path: "/api/conversations", headers: { [name]: "127.0.0.1" } });
+  expect([answer.status, codeOf(answer)]).toEqual([401, "unauthenticated"]);
+});
+
+test("H05 forwarding headers of an unlisted proxy are hinted at in the status", async () => {
+  await using app = await openTestApp({ config: { allowedHosts: ["localhost"] } });
+  expect(await stateOf(app)).not.toHaveProperty("hint");
+  expect(await stateOf(app, { "X-Forwarded-For": "127.0.0.1" })).toMatchObject({ hint: "untrusted_proxy" });
+});
+
+test("H06 behind a trusted proxy on this machine a remote client is 401", async () => {
+  await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"], allowedHosts: ["desk.example"] } });
+  await enrol(app, "desk.example");
+  const headers = { "X-Forwarded-For": "127.0.0.1, 203.0.113.9", "X-Forwarded-Host": "desk.example" };
+  expect((await fetchAs(app, { path: "/api/conversations", headers })).status).toBe(401);
+  expect(await stateOf(app, headers)).not.toHaveProperty("hint");
+});
+
+test("H08 forwarding headers of a stranger make nothing local and nothing HTTPS", async () => {
+  await using app = await openTestApp({
+    connection: { peerAddress: "192.168.1.5" },
+    config: { allowedHosts: ["desk.example"] },
+  });
+  await enrol(app, "desk.example");
+  const headers = { "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "https" };
+  const answer = await fetchAs(app, { path: "/api/conversations", host: "desk.example", headers });
+  expect([answer.status, answer.headers.has("strict-transport-security")]).toEqual([401, false]);
+});
+
+test("H17 a page behind a bare proxy ends the bypass until restart; log and status say so", async () => {
+  await using app = await openTestApp();
+  await enrol(app, "localhost");
+  const own = { "X-Parlor-Page": `http://localhost:${app.port}` };
+  expect((await fetchAs(app, { path: "/api/conversations", headers: own })).status).toBe(200);
+  const page = { "X-Parlor-Page": "https://chat.example" };
+  expect((await fetchAs(app, { path: "/api/conversations", headers: page })).status).toBe(401);
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(401);
+  expect(await stateOf(app)).toMatchObject({ bypass: null, paired: true, hint: "bare_proxy" });
+  expect(app.logLines.filter((line) => line.includes("loopback_auth_bypass = false"))).toHaveLength(1);
+  await app.restart();
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
+});
+
+test("G06 a damaged credentials file gates everything that no bypass opens", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
+  await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "{");
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(401);
+  await Deno.remove(`${app.dataDir}/credentials.json`);
+  expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
+});
+
+test("G19 status tells a stranger flags of his own origin and nothing else", async () => {
+  await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
+  await enrol(app, "desk.example", "localhost");
+  const answer = await fetchAs(app, { path: "/api/auth/status", host: "evil.test" });
+  expect(JSON.parse(answer.body)).toEqual({
+    rp_id: "evil.test",
+    origin: "http://evil.test",
+    paired: false,
+    authenticated: false,
+    method: null,
+    bypass: "grace",
+    passkeys_supported: false,
+    pairing: "open",
+  });
+});
+
+test.each([
+  ["localhost", true],
+  ["parlor.localhost", true],
+  ["127.0.0.1", false],
+  ["[::1]", false],
+])("G21 status under http://%s says passkeys can be had: %s", async (host, expected) => {
+  await using app = await openTestApp();
+  const answer = await fetchAs(app, { path: "/api/auth/status", host: `${host}:${app.port}` });
+  expect(JSON.parse(answer.body)).toMatchObject({ passkeys_supported: expected, bypass: "loopback" });
+});
+
+test("S13 S14 no invalid credential opens a gated host, in header, query or cookie", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  await enrol(app, "localhost");
+  const attempts: Record<string, string | string[]>[] = [
+    { Authorization: "Bearer wrong" },
+    { Authorization: "Bearer" },
+    { Authorization: ["Bearer a", "Bearer b"] },
+    { Authorization: "Basic d3Jvbmc6d3Jvbmc=" },
+    { Cookie: "app_sess=wrong" },
+    { Cookie: "__Host-app_sess=wrong; app_sess=%%%" },
+  ];
+  for (const headers of attempts) {
+    for (const path of ["/api/conversations", "/api/conversations?api_token=wrong&api_token=more"]) {
+      expect((await fetchAs(app, { path, headers })).status).toBe(401);
+    }
+  }
+});
+
+test.each([
+  [{ Authorization: "Bearer t1" }, "?api_token=t2", "t1"],
+  [{ Authorization: "bearer t1" }, "", "t1"],
+  [{ Authorization: "Basic t1" }, "?api_token=t2", null],
+  [{ Authorization: "Token t1" }, "?api_token=t2", null],
+  [{ Authorization: "Bearer t1, Bearer t2" }, "", null],
+  [{ Authorization: "Bearer " }, "?api_token=t2", null],
+  [{}, "?api_token=t2", "t2"],
+  [{}, "?api_token=t2&api_token=t3", null],
+  [{}, "", undefined],
+])("S13 the header decides which token is presented: %j with %s", (headers, query, token) => {
+  const request = new Request(`http://localhost/api/models${query}`, { headers: headers as Record<string, string> });
+  expect(presentedBy(request, { scheme: "http" }).bearerToken).toBe(token);
+});
+
+test.each<["http" | "https", string, string | undefined]>([
+  ["http", "app_sess=v", "v"],
+  ["https", "app_sess=v", undefined],
+  ["https", "a=b; __Host-app_sess=v", "v"],
+  ["http", "__Host-app_sess=v", undefined],
+  ["http", "app_sess=v; app_sess=w", undefined],
+  ["http", "\u00a0app_sess=v", undefined],
+  ["http", "=app_sess=v", undefined],
+  ["http", "xapp_sess=v; app_sessx=v; app_sess", undefined],
+])("S03 S04 over %s the cookies %j present %s", (scheme, cookie, value) => {
+  const request = { url: `${scheme}://localhost/`, headers: new Headers({ cookie }) } as Request;
+  expect(presentedBy(request, { scheme }).sessionCookie).toBe(value);
+});

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { bodyLimit } from "../../middleware/body_limit.ts";
+import { createRouteTable } from "../../middleware/route_table.ts";
+import { errorResponse } from "../../routes/errors.ts";
+import { newRouter } from "../../routes/router.ts";
+import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
+import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+const small = { config: { maxBodyBytes: 2_000 } };
+
+test.each([
+  ["a route that takes JSON", "PATCH", "/api/conversations/c1/draft"],
+  ["a route that ignores its body", "POST", "/api/jobs/j1/cancel"],
+  ["a DELETE", "DELETE", "/api/conversations/c1"],
+  ["a GET", "GET", "/api/conversations"],
+  ["an unknown path below /api", "POST", "/api/nothing"],
+  ["a path outside /api", "POST", "/nothing"],
+])("P03 a body declared too large is 413 on %s, before a byte of it is read", async (_name, method, path) => {
+  await using app = await openTestApp(small);
+  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
+    "Content-Type: application/json\r\nContent-Length: 2001\r\n\r\n";
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
+  await writeAll(connection, head);
+  const buffer = new Uint8Array(4096);
+  const count = await connection.read(buffer);
+  const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+  expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+  expect(answer).toContain('"too_large"');
+});
+
+test.each([
+  ["PATCH", "/api/conversations/c1/draft"],
+  ["POST", "/api/jobs/j1/cancel"],
+  ["DELETE", "/api/conversations/c1"],
+])("P03 a body in chunks without a length is cut off at the limit: %s %s", async (method, path) => {
+  await using app = await openTestApp(small);
+  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
+    "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const chunk = `3e8\r\n${"x".repeat(1000)}\r\n`;
+  const answer = await rawRequest(app.port, `${head}${chunk.repeat(3)}0\r\n\r\n`);
+  expect([answer.status, codeOf(answer)]).toEqual([413, "too_large"]);
+});
+
+test("P03 a GET with a body of unsaid length is 413", async () => {
+  await using app = await openTestApp();
+  const text = `GET /api/conversations HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
+    "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+  expect((await rawRequest(app.port, text)).status).toBe(413);
+});
+
+test("P03 routes of other classes have their own limits", async () => {
+  await using app = await openTestApp({ config: { maxBodyBytes: 1_000, maxConversationBodyBytes: 20_000 } });
+  const conversation = (length: number) => JSON.stringify({ title: "t", messages: [], note: "x".repeat(length) });
+  const put = (body: string) =>
+    fetchAs(app, { method: "PUT", path: "/api/conversations/c1", headers: JSON_TYPE, body });
+  expect((await put(conversation(10_000))).status).not.toBe(413);
+  expect((await put(conversation(20_000))).status).toBe(413);
+  expect(
+    (await fetchAs(app, {
+      method: "PATCH",
+      path: "/api/conversations/c1/draft",
+      headers: JSON_TYPE,
+      body: conversation(1_000),
+    })).status,
+  )
+    .toBe(413);
+});
+
+test("a body that its sender cuts off has no effect and harms nobody", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", { messages: [] });
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
+  await writeAll(
+    connection,
+    `PATCH /api/conversations/c1/draft HTTP/1.1\r\nHost: localhost:${app.port}\r\nContent-Type: application/json\r\n` +
+      'Content-Length: 100\r\n\r\n{"draft":"half"',
+  );
+  await connection.closeWrite();
+  await readToEnd(connection);
+  expect((await (await app.get("/api/conversations/c1")).json()).draft).toBe("");
+});
+
+/** The link alone, with two routes behind it. */
+function openRoute(options: { limitBytes?: number; idleMs?: number; isBodyStreamed?: boolean } = {}) {
+  const router = newRouter();
+  const seen: string[] = [];
+  const table = createRouteTable([{
+    method: "POST",
+    pattern: "/up",
+    bodyTypes: ["application/octet-stream"],
+    bodyLimitBytes: options.limitBytes ?? 10,
+    isBodyStreamed: options.isBodyStreamed ?? false,
+  }]);
+  router.onError(errorResponse);
+  router.use(bodyLimit({ routes: () => table, defaultLimitBytes: 10, idleMs: options.idleMs }));
+  router.post("/up", async (c) => {
+    seen.push("begun");
+    seen.push(await c.req.text());
+    return c.text("ok");
+  });
+  return { seen, send: (body: BodyInit) => router.request(new Request("http://a/up", { method: "POST", body })) };
+}
+
+/** A body that comes in pieces and then ends, or hangs. */
+function pieces(texts: string[], hangs = false) {
+  const waiting = [...texts];
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const text = waiting.shift();
+      if (text !== undefined) controller.enqueue(new TextEncoder().encode(text));
+      else if (hangs) return new Promise(() => {});
+      else controller.close();
+    },
+  });
+}
+
+test.each([true, false])(
+  "a body of exactly the limit passes, one byte more does not (streamed: %s)",
+  async (isBodyStreamed) => {
+    const route = openRoute({ isBodyStreamed });
+    expect((await route.send(pieces(["12345", "67890"]))).status).toBe(200);
+    expect(route.seen).toEqual(["begun", "1234567890"]);
+    expect((await route.send(pieces(["12345", "67890", "1"]))).status).toBe(413);
+  },
+);
+
+test("a body read whole is judged before its route begins, a streamed one while it does", async () => {
+  const whole = openRoute();
+  await whole.send(pieces(["12345678901"]));
+  expect(whole.seen).toEqual([]);
+  const streamed = openRoute({ isBodyStreamed: true });
+  await streamed.send(pieces(["12345678901"]));
+  expect(streamed.seen).toEqual(["begun"]);
+});
+
+test.each([true, false])("L02 a body that stops coming is given up (streamed: %s)", async (isBodyStreamed) => {
+  const route = openRoute({ idleMs: 20, isBodyStreamed });
+  const answer = await route.send(pieces(["123"], true));
+  expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+});

@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+import { enrol } from "../helpers/enrolled.ts";
+import { codeOf, fetchAs, type PlainRequest } from "../helpers/fetch_as.ts";
+import { rawRequest } from "../helpers/raw_http.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+const completion: PlainRequest = { method: "POST", path: "/api/setup/complete", headers: JSON_TYPE, body: "{}" };
+
+/** Asks for a change that shows, and tells whether it happened. */
+async function tryToComplete(app: TestApp, headers: Record<string, string>, body = "{}") {
+  const answer = await fetchAs(app, { ...completion, headers, body });
+  const { completed } = JSON.parse((await fetchAs(app, { path: "/api/setup/status" })).body);
+  return { status: answer.status, code: codeOf(answer), completed };
+}
+
+test.each(["cross-site", "same-site", "something-new"])(
+  "C01 a write with Sec-Fetch-Site: %s has no effect",
+  async (site) => {
+    await using app = await openTestApp();
+    for (const origin of ["https://evil.test", `http://localhost:${app.port}`, undefined]) {
+      const headers = { ...JSON_TYPE, "Sec-Fetch-Site": site, ...(origin && { Origin: origin }) };
+      expect(await tryToComplete(app, headers)).toMatchObject({ status: 403, completed: false });
+    }
+    for (const method of ["PUT", "PATCH", "DELETE"]) {
+      const headers = { ...JSON_TYPE, "Sec-Fetch-Site": site, Origin: "https://evil.test" };
+      const answer = await fetchAs(app, { method, path: "/api/conversations/c1", headers, body: '{"messages":[]}' });
+      expect([method, answer.status]).toEqual([method, 403]);
+    }
+  },
+);
+
+test.each(["https://evil.test", "null", "http://localhost:1", "https://localhost", "http://LOCALHOST", ""])(
+  "C02 a write from the origin %j without fetch metadata is 403",
+  async (origin) => {
+    await using app = await openTestApp();
+    // A foreign Origin is not local either; so that it gets as far as the CORS link, its host is listed here.
+    await using listed = await openTestApp({ config: { allowedHosts: ["localhost"] } });
+    expect(await tryToComplete(listed, { ...JSON_TYPE, Origin: origin }))
+      .toEqual({ status: 403, code: "cross_site", completed: false });
+    expect((await tryToComplete(app, { ...JSON_TYPE, Origin: origin })).status).toBe(403);
+  },
+);
+
+test.each(["application/json", "application/json; charset=utf-8", "application/octet-stream", "application/x-thing"])(
+  "C03 a command-line client writes with the type %s",
+  async (type) => {
+    await using app = await openTestApp();
+    expect(await tryToComplete(app, { "Content-Type": type })).toMatchObject({ status: 200, completed: true });
+  },
+);
+
+test("C03 a write without a body needs no type, and our own page may write", async () => {
+  await using app = await openTestApp();
+  expect((await fetchAs(app, { method: "DELETE", path: "/api/conversations/c1" })).status).toBe(404);
+  const own = { ...JSON_TYPE, Origin: `http://localhost:${app.port}`, "Sec-Fetch-Site": "same-origin" };
+  expect((await tryToComplete(app, own)).status).toBe(200);
+});
+
+test.each([
+  ...["text/plain", "TEXT/PLAIN", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded"],
+  ...["multipart/form-data; boundary=x", "application/json, text/plain", ""],
+])("C04 a JSON body called %j is 415 without an effect", async (type) => {
+  await using app = await openTestApp();
+  expect(await tryToComplete(app, { "Content-Type": type }))
+    .toEqual({ status: 415, code: "unsupported_media_type", completed: false });
+});
+
+test("C04 a body without a type is 415, in one piece or in chunks", async () => {
+  await using app = await openTestApp();
+  expect(await tryToComplete(app, {})).toMatchObject({ status: 415, completed: false });
+  const head = `POST /api/setup/complete HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n`;
+  const chunked = await rawRequest(app.port, `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`);
+  expect([chunked.status, codeOf(chunked)]).toEqual([415, "unsupported_media_type"]);
+});
+
+test("C06 a read from another site's page is 403 with fetch metadata, on every route", async () => {
+  await using app = await openTestApp();
+  for (const definition of app.app.router.openAPIRegistry.definitions) {
+    if (definition.type !== "route" || definition.route.method !== "get") continue;
+    if (!definition.route.path.startsWith("/api/")) continue;
+    const path = definition.route.path.replace(/\{[^}]+\}/g, "x1");
+    for (const dest of ["image", "script", "document"]) {
+      const headers = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": dest };
+      const answer = await fetchAs(app, { path, headers });
+      expect([path, dest, answer.status, codeOf(answer)]).toEqual([path, dest, 403, "cross_site"]);
+    }
+  }
+});
+
+test("C06 an API answer says that other sites' pages may not embed it", async () => {
+  await using app = await openTestApp();
+  expect((await fetchAs(app, { path: "/api/conversations" })).headers.get("cross-origin-resource-policy"))
+    .toBe("same-origin");
+});
+
+test.each(["https://evil.test", "https://listed.test.evil.test", "http://listed.test", "null"])(
+  "C07 preflight and request from %s get no CORS headers but Vary",
+  async (origin) => {
+    await using app = await openTestApp({ config: { corsOrigins: ["https://listed.test"] } });
+    const preflight = await fetchAs(app, {
+      method: "OPTIONS",
+      headers: { Origin: origin, "Access-Control-Request-Method": "PUT" },
+    });
+    const request = await fetchAs(app, { headers: { Origin: origin } });
+    for (const answer of [preflight, request]) {
+      expect(answer.status).toBe(403);
+      expect(answer.headers.has("access-control-allow-origin")).toBe(false);
+      expect(answer.headers.has("access-control-allow-credentials")).toBe(false);
+      expect(answer.headers.get("vary")).toContain("Origin");
+    }
+  },
+);
+
+test("C08 a listed origin is echoed exactly, in preflight and answer", async () => {
+  const origin = "https://listed.test";
+  await using app = await openTestApp({ config: { corsOrigins: ["https://other.test", origin] } });
+  const preflight = await fetchAs(app, {
+    method: "OPTIONS",
+    path: "/api/conversations/c1",
+    headers: { Origin: origin, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "if-match" },
+  });
+  expect([preflight.status, preflight.headers.get("access-control-allow-methods")])
+    .toEqual([204, expect.stringContaining("PUT")]);
+  const answer = await fetchAs(app, { headers: { Origin: origin, "Sec-Fetch-Site": "cross-site" } });
+  expect(answer.status).toBe(200);
+  for (const { headers } of [preflight, answer]) {
+    expect(headers.get("access-control-allow-origin")).toBe(origin);
+    expect(headers.get("access-control-allow-credentials")).toBe("true");
+    expect(headers.get("vary")).toContain("Origin");
+  }
+});
+
+test("C06 a 401, a 403 and a 404 to a listed origin carry its CORS headers", async () => {
+  const headers = { Origin: "https://listed.test" };
+  await using app = await openTestApp({ config: { corsOrigins: [headers.Origin] } });
+  await enrol(app, "localhost");
+  const answers = [
+    await fetchAs(app, { path: "/api/conversations", headers }),
+    await fetchAs(app, { path: "/api/conversations", headers, host: "evil.test" }),
+    await fetchAs(app, { path: "/nothing.js", headers }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([401, 403, 404]);
+  for (const answer of answers) expect(answer.headers.get("access-control-allow-origin")).toBe(headers.Origin);
+});
+
+test("a preflight needs no credentials and reaches no route", async () => {
+  const origin = "https://listed.test";
+  await using app = await openTestApp({ config: { corsOrigins: [origin] } });
+  await enrol(app, "localhost");
+  const headers = { Origin: origin, "Access-Control-Request-Method": "POST" };
+  const answer = await fetchAs(app, { method: "OPTIONS", path: "/api/setup/complete", headers });
+  expect([answer.status, answer.body]).toEqual([204, ""]);
+  const unlisted = await fetchAs(app, { method: "OPTIONS", path: "/api/setup/complete", headers, host: "evil.test" });
+  expect([unlisted.status, codeOf(unlisted)]).toEqual([403, "host_not_allowed"]);
+});

@@ -1,0 +1,198 @@
+import { expect, test } from "vitest";
+import { requestFactsFor } from "../../middleware/request_facts.ts";
+import { rejectionOf } from "../helpers/rejection.ts";
+
+interface Asked {
+  url?: string;
+  peer?: string;
+  host?: string | null;
+  headers?: Record<string, string>;
+  trusted?: string[];
+  listener?: "main" | "tailnet";
+}
+
+function factsOf({ url, peer = "127.0.0.1", host = "localhost:8787", headers = {}, trusted = [], listener }: Asked) {
+  // Not a Request of its own making: its parser would tidy the URL up, where the runtime hands over what the wire said.
+  const request = {
+    url: url ?? `http://${host}/api/models`,
+    headers: new Headers(host === null ? headers : { ...headers, host }),
+  } as Request;
+  return requestFactsFor(trusted)(request, {
+    peerAddress: peer,
+    listener: listener ?? "main",
+    closing: new AbortController().signal,
+  });
+}
+
+test("a request of this machine is local, whichever loopback form its peer and host have", () => {
+  for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
+    for (const host of ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "parlor.localhost:8787"]) {
+      expect([peer, host, factsOf({ peer, host }).isLocal]).toEqual([peer, host, true]);
+    }
+  }
+});
+
+test("the facts of a plain request", () => {
+  expect(factsOf({ peer: "::ffff:192.168.1.5", host: "Desk.Example.:8787" })).toEqual({
+    peerAddress: "192.168.1.5",
+    clientAddress: "192.168.1.5",
+    scheme: "http",
+    host: "desk.example",
+    port: 8787,
+    origin: "http://desk.example:8787",
+    hostHeader: "Desk.Example.:8787",
+    isPeerLoopback: false,
+    isLocal: false,
+    isSameMachine: false,
+    hasForwardingHeader: false,
+    untrustedProxy: false,
+    listener: "main",
+    requestOrigin: null,
+  });
+});
+
+test("H11 a default port spelled out gives the same origin as one left out", () => {
+  expect(factsOf({ host: "LOCALHOST.:80", url: "http://localhost/" })).toMatchObject({
+    origin: "http://localhost",
+    isLocal: true,
+  });
+  expect(factsOf({ host: "desk.example:443", url: "https://desk.example/" }).origin).toBe("https://desk.example");
+});
+
+test.each(["2130706433", "0x7f.1", "127.1", "0.0.0.0"])("H11 the host %s is not local", (host) => {
+  expect(factsOf({ host, url: `http://${host}/`, peer: "127.0.0.1" }).isLocal).toBe(false);
+});
+
+test.each([
+  ["X-Forwarded-For", "1.2.3.4"],
+  ["X-Forwarded-For", "127.0.0.1"],
+  ["X-Forwarded-Host", "localhost"],
+  ["X-Forwarded-Proto", "http"],
+  ["X-Forwarded-Port", "8787"],
+  ["Forwarded", "for=127.0.0.1"],
+  ["X-Real-IP", "127.0.0.1"],
+  ["Via", "1.1 proxy"],
+  ["CF-Connecting-IP", "127.0.0.1"],
+  ["Tailscale-User-Login", "me@example.com"],
+  ["Tailscale-User-Name", "Me"],
+])("H05 a loopback peer that sends %s: %s is not local, and the header changes nothing else", (name, value) => {
+  const facts = factsOf({ headers: { [name]: value } });
+  expect(facts).toMatchObject({
+    isLocal: false,
+    hasForwardingHeader: true,
+    untrustedProxy: true,
+    clientAddress: "127.0.0.1",
+    scheme: "http",
+    host: "localhost",
+  });
+});
+
+test.each([
+  ["127.0.0.1, 203.0.113.9", "203.0.113.9"],
+  ["203.0.113.9, 127.0.0.1", "203.0.113.9"],
+  ["127.0.0.1, 203.0.113.9:443", "203.0.113.9"],
+  ["[2001:db8::1]:443", "2001:db8::1"],
+  ["[2001:db8::1]", "2001:db8::1"],
+  ["2001:db8::1", "2001:db8::1"],
+  ["::ffff:203.0.113.9", "203.0.113.9"],
+  ["127.0.0.1, unknown", "unknown"],
+  ["_hidden", "unknown"],
+  [", ,203.0.113.9, ,", "203.0.113.9"],
+  [`${"127.0.0.1, ".repeat(1000)}203.0.113.9`, "203.0.113.9"],
+  ["nonsense, 203.0.113.9", "203.0.113.9"],
+])("H06 H07 behind a trusted proxy the client of %s is %s, and not local", (header, client) => {
+  const facts = factsOf({ headers: { "X-Forwarded-For": header }, trusted: ["127.0.0.1"] });
+  expect(facts).toMatchObject({ clientAddress: client, isLocal: false, untrustedProxy: false });
+});
+
+test("H07 a header sent twice is one list", () => {
+  const headers = new Headers([["X-Forwarded-For", "127.0.0.1"], ["X-Forwarded-For", "203.0.113.9"]]);
+  const facts = factsOf({ headers: Object.fromEntries(headers), trusted: ["127.0.0.1"] });
+  expect(facts).toMatchObject({ clientAddress: "203.0.113.9", isLocal: false });
+});
+
+test.each(["nonsense", "203.0.113.9, 127.1", "2130706433", "999.1.1.1", "[::1", "localhost"])(
+  "H07 an entry that is no address is refused: %s",
+  (header) => {
+    expect(rejectionOf(() => factsOf({ headers: { "X-Forwarded-For": header }, trusted: ["127.0.0.1"] })))
+      .toMatchObject({ code: "invalid_request" });
+  },
+);
+
+test("a trusted proxy on this machine makes local what it says is local, and nothing it is silent about", () => {
+  const trusted = ["127.0.0.1"];
+  expect(factsOf({ trusted, headers: { "X-Forwarded-For": "127.0.0.1" } }).isLocal).toBe(true);
+  expect(factsOf({ trusted }).isLocal).toBe(false);
+  expect(factsOf({ trusted, headers: { "X-Forwarded-For": "" } }).isLocal).toBe(false);
+  expect(factsOf({ trusted, headers: { "X-Forwarded-Proto": "http" } }).isLocal).toBe(false);
+});
+
+test("H09 a rule for IPv4 trusts the mapped form of the proxy, too", () => {
+  const headers = {
+    "X-Forwarded-For": "203.0.113.9",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "chat.example",
+  };
+  for (const trusted of [["10.1.0.0/16"], ["10.1.2.3"]]) {
+    expect(factsOf({ peer: "::ffff:10.1.2.3", headers, trusted })).toMatchObject({
+      clientAddress: "203.0.113.9",
+      origin: "https://chat.example",
+    });
+  }
+});
+
+test("H08 an untrusted peer says nothing about client, scheme or host", () => {
+  const headers = { "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "localhost" };
+  expect(factsOf({ peer: "192.168.1.5", host: "desk.example", headers, trusted: ["10.0.0.0/8"] })).toMatchObject({
+    isLocal: false,
+    clientAddress: "192.168.1.5",
+    origin: "http://desk.example",
+    untrustedProxy: true,
+  });
+});
+
+test("of several forwarded schemes and hosts the nearest proxy's counts", () => {
+  const headers = {
+    "X-Forwarded-For": "203.0.113.9",
+    "X-Forwarded-Proto": "http, https",
+    "X-Forwarded-Host": "localhost, chat.example:8443",
+  };
+  expect(factsOf({ headers, trusted: ["127.0.0.1"] }).origin).toBe("https://chat.example:8443");
+});
+
+test.each([["X-Forwarded-Proto", "gopher"], ["X-Forwarded-Host", "a/b"], ["X-Forwarded-Host", "a@b"]])(
+  "a trusted proxy's %s: %s is refused",
+  (name, value) => {
+    const headers = { "X-Forwarded-For": "203.0.113.9", [name]: value };
+    expect(rejectionOf(() => factsOf({ headers, trusted: ["127.0.0.1"] }))).toMatchObject({ code: "invalid_request" });
+  },
+);
+
+test("a foreign page's request from this machine is not local, our own page's is", () => {
+  expect(factsOf({ headers: { Origin: "https://evil.test" } }).isLocal).toBe(false);
+  expect(factsOf({ headers: { Origin: "null" } }).isLocal).toBe(false);
+  expect(factsOf({ headers: { Origin: "http://localhost:8788" } }).isLocal).toBe(false);
+  expect(factsOf({ headers: { Origin: "http://localhost:8787" } }).isLocal).toBe(true);
+});
+
+test("T01 nothing on the tailnet's listener is local", () => {
+  expect(factsOf({ listener: "tailnet" }).isLocal).toBe(false);
+});
+
+test("H12 a target that names another host than the Host header is refused, the same one in other spelling is not", () => {
+  const refused: Asked[] = [
+    { url: "http://evil.test/api/models", host: "localhost:8787" },
+    { url: "http://localhost:8788/api/models", host: "localhost:8787" },
+    { url: "http://user@localhost:8787/api/models", host: "localhost:8787" },
+  ];
+  for (const asked of refused) {
+    expect(rejectionOf(() => factsOf(asked))).toMatchObject({ code: "invalid_request" });
+  }
+  expect(factsOf({ url: "http://LocalHost:80/", host: "localhost" }).host).toBe("localhost");
+});
+
+test.each([null, ""])("H10 a Host that is %j is refused, whatever the runtime makes up in its place", (host) => {
+  expect(rejectionOf(() => factsOf({ url: "http://localhost:8787/", host }))).toMatchObject({
+    code: "invalid_request",
+  });
+});

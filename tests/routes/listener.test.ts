@@ -1,0 +1,212 @@
+import { expect, test } from "vitest";
+import type { Connection } from "../../middleware/env.ts";
+import { type Listener, type ListenerOptions, openListener } from "../../routes/listener.ts";
+import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
+import { rejectionOf } from "../helpers/rejection.ts";
+import { makeCertificate } from "../helpers/tls_certificate.ts";
+
+function open(options: Partial<ListenerOptions> = {}) {
+  const lines: string[] = [];
+  const listener = openListener({
+    host: "127.0.0.1",
+    port: 0,
+    handler: () => new Response("ok"),
+    log: (_, line) => lines.push(line),
+    ...options,
+  });
+  return Object.assign(listener, { lines, [Symbol.asyncDispose]: () => listener.close() });
+}
+
+const connect = (listener: Listener) => Deno.connect({ hostname: "127.0.0.1", port: listener.port });
+
+test("a listener on port 0 says where it is and whom it hears", async () => {
+  const seen: Connection[] = [];
+  await using listener = open({
+    handler: (_, connection) => {
+      seen.push(connection);
+      return new Response("ok");
+    },
+  });
+  expect(listener.url).toBe(`http://localhost:${listener.port}`);
+  expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe("ok");
+  expect(seen).toMatchObject([{ peerAddress: "127.0.0.1", listener: "main" }]);
+});
+
+test("a port in use is refused with what was tried", async () => {
+  await using listener = open();
+  expect(rejectionOf(() => open({ port: listener.port }))).toMatchObject({
+    code: "not_available",
+    message: expect.stringContaining(`port ${listener.port}`),
+  });
+});
+
+test("a certificate that is none is refused", () => {
+  expect(rejectionOf(() => open({ tls: { cert: "nonsense", key: "nonsense" } }))).toMatchObject({
+    code: "invalid_request",
+  });
+});
+
+test("H12 HTTPS is served, and HTTP/2 not offered: its requests carry no Host", async () => {
+  const tls = await makeCertificate();
+  await using listener = open({
+    tls,
+    handler: (request) => new Response(`${new URL(request.url).protocol} ${request.headers.get("host")}`),
+  });
+  expect(listener.url).toBe(`https://localhost:${listener.port}`);
+  using client = Deno.createHttpClient({ caCerts: [tls.cert] });
+  const answer = await fetch(listener.url, { client });
+  expect(await answer.text()).toBe(`https: localhost:${listener.port}`);
+  const socket = await Deno.connectTls({ port: listener.port, caCerts: [tls.cert], alpnProtocols: ["h2", "http/1.1"] });
+  expect((await socket.handshake()).alpnProtocol).toBe("http/1.1");
+  socket.close();
+});
+
+test.each([
+  ["nothing", ""],
+  ["half a header", "GET / HTTP/1.1\r\nHost: loc"],
+])("L02 a connection that sends %s is closed after its time", async (_name, text) => {
+  await using listener = open({ limits: { firstRequestMs: 100 } });
+  using connection = await connect(listener);
+  await writeAll(connection, text);
+  expect(await readToEnd(connection)).toBe("");
+});
+
+test("L02 a connection kept alive is closed after its idle time, half of a next header or not", async () => {
+  await using listener = open({ limits: { idleMs: 100 } });
+  using connection = await connect(listener);
+  await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HT");
+  expect(await readToEnd(connection)).toMatch(/^HTTP\/1\.1 200 OK/);
+});
+
+test("L02 an answer that takes its time is not idle", async () => {
+  let finish = (_: Response) => {};
+  await using listener = open({
+    limits: { firstRequestMs: 60, idleMs: 60 },
+    handler: () => new Promise<Response>((resolve) => finish = resolve),
+  });
+  const slow = fetch(listener.url);
+  using other = await connect(listener);
+  // The other connection's end shows that the limits have passed, and been acted on.
+  expect(await readToEnd(other)).toBe("");
+  finish(new Response("late"));
+  expect(await (await slow).text()).toBe("late");
+});
+
+test("L02 over the limit of connections the one idle for longest makes room, a running answer does not", async () => {
+  let finish = (_: Response) => {};
+  await using listener = open({
+    limits: { maxConnections: 3 },
+    handler: (request) =>
+      request.url.endsWith("/slow") ? new Promise<Response>((resolve) => finish = resolve) : new Response("ok"),
+  });
+  const slow = fetch(`${listener.url}/slow`);
+  const idle = [await connect(listener), await connect(listener)];
+  const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  for (let round = 0; round < 5; round++) expect((await rawRequest(listener.port, ask)).status).toBe(200);
+  expect(await readToEnd(idle[0]!)).toBe("");
+  finish(new Response("still here"));
+  expect(await (await slow).text()).toBe("still here");
+  idle.forEach((connection) => connection.close());
+});
+
+test("L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers", async () => {
+  let hasAborted = false;
+  let finish = (_: Response) => {};
+  const listener = open({
+    handler: (request, { closing }) => {
+      if (request.url.endsWith("/slow")) return new Promise<Response>((resolve) => finish = resolve);
+      return new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode("first"));
+            closing.addEventListener("abort", () => {
+              hasAborted = true;
+              controller.close();
+            });
+          },
+        }),
+      );
+    },
+  });
+  const slow = fetch(`${listener.url}/slow`);
+  const stream = await fetch(`${listener.url}/stream`);
+  const closed = listener.close();
+  expect(await stream.text()).toBe("first");
+  expect(hasAborted).toBe(true);
+  await expect(connect(listener)).rejects.toThrow();
+  finish(new Response("done"));
+  expect(await (await slow).text()).toBe("done");
+  await closed;
+  expect(listener.connectionCount).toBe(0);
+});
+
+test("L06 closing cuts off no answer that a slow reader is still taking", async () => {
+  const listener = open({ handler: () => new Response(new Uint8Array(5_000_000)) });
+  using connection = await connect(listener);
+  await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  await connection.read(new Uint8Array(1));
+  const closed = listener.close();
+  expect((await readToEnd(connection)).length).toBeGreaterThan(5_000_000);
+  await closed;
+});
+
+test("L06 closing ends within its limit, whatever hangs", async () => {
+  const listener = open({
+    limits: { closeMs: 100 },
+    handler: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),
+  });
+  const stuck = await fetch(listener.url);
+  using half = await connect(listener);
+  await writeAll(half, "GET / HTTP/1.1\r\n");
+  await listener.close();
+  expect(listener.connectionCount).toBe(0);
+  await expect(stuck.text()).rejects.toThrow();
+});
+
+test("L05 a handler that fails costs its own request, not the listener", async () => {
+  await using listener = open({
+    handler: (request) => {
+      if (request.url.endsWith("/throw")) throw new Error("defect");
+      if (request.url.endsWith("/reject")) return Promise.reject(new Error("defect"));
+      if (request.url.endsWith("/body")) {
+        return new Response(new ReadableStream({ pull: () => Promise.reject(new Error("defect")) }));
+      }
+      return new Response("ok");
+    },
+  });
+  expect((await fetch(`${listener.url}/throw`)).status).toBe(500);
+  expect((await fetch(`${listener.url}/reject`)).status).toBe(500);
+  await expect(fetch(`${listener.url}/body`).then((answer) => answer.text())).rejects.toThrow();
+  expect(await (await fetch(listener.url)).text()).toBe("ok");
+});
+
+test("L01 a process without descriptors left goes on, serves through the drought and after it", async () => {
+  const script = new URL("../helpers/listener_child.ts", import.meta.url).pathname;
+  const child = new Deno.Command("sh", {
+    args: ["-c", 'ulimit -n 60; exec "$0" run --no-prompt -A "$1"', Deno.execPath(), script],
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const errors = new Response(child.stderr).text();
+  const output = child.stdout.getReader();
+  try {
+    const port = Number(new TextDecoder().decode((await output.read()).value));
+    const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    expect((await rawRequest(port, ask)).body).toBe("ok");
+    // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
+    const flood: Deno.Conn[] = [];
+    for (let i = 0; i < 100; i++) {
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+      if (i % 2 === 0) await writeAll(connection, "GET / HTTP/1.1\r\nHo");
+      flood.push(connection);
+    }
+    expect((await rawRequest(port, ask)).body).toBe("ok");
+    flood.forEach((connection) => connection.close());
+    expect((await rawRequest(port, ask)).body).toBe("ok");
+  } finally {
+    child.kill("SIGKILL");
+    await child.status;
+    await output.cancel();
+  }
+  expect(await errors).toContain("Cannot accept a connection");
+});

@@ -1,0 +1,261 @@
+import { expect, test } from "vitest";
+import { fetchAs } from "../helpers/fetch_as.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** As much of a JSON Schema as the API document uses. */
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  enum?: Json[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  additionalProperties?: boolean | Schema;
+}
+
+interface Operation {
+  requestBody?: { content: Record<string, { schema: Schema }> };
+}
+
+interface ApiDocument {
+  paths: Record<string, Record<string, Operation>>;
+  components?: { schemas?: Record<string, Schema> };
+}
+
+/** Values of every JSON type, and some that break careless code. */
+const ODD_VALUES: Json[] = [
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  1e308,
+  "",
+  "x",
+  "\u0000",
+  "../../x",
+  "\ud800",
+  "\u202e".repeat(50),
+  "9".repeat(400),
+  [],
+  [null],
+  [[]],
+  [{}],
+  {},
+  { id: null },
+  { __proto__x: 1, constructor: 1, toString: null, length: -1 },
+];
+
+function resolve(schema: Schema, document: ApiDocument): Schema {
+  if (schema.$ref !== undefined) {
+    return resolve(document.components!.schemas![schema.$ref.split("/").at(-1)!]!, document);
+  }
+  const part = schema.anyOf?.[0] ?? schema.oneOf?.[0];
+  if (part !== undefined) return resolve(part, document);
+  if (schema.allOf === undefined) return schema;
+  const parts = schema.allOf.map((each) => resolve(each, document));
+  return {
+    ...schema,
+    ...Object.assign({}, ...parts),
+    properties: Object.assign({}, ...parts.map((p) => p.properties)),
+  };
+}
+
+/** A value that the schema takes, as far as its types go. */
+function sample(schema: Schema, document: ApiDocument, depth = 0): Json {
+  const { type, properties, items, enum: words } = resolve(schema, document);
+  if (words !== undefined) return words[0]!;
+  switch (Array.isArray(type) ? type[0] : type) {
+    case "string":
+      return "x1";
+    case "integer":
+    case "number":
+      return 1;
+    case "boolean":
+      return true;
+    case "array":
+      return depth > 4 || items === undefined ? [] : [sample(items, document, depth + 1)];
+    case "object":
+      return Object.fromEntries(
+        Object.entries(properties ?? {}).map((
+          [name, part],
+        ) => [name, depth > 4 ? null : sample(part, document, depth + 1)]),
+      );
+    default:
+      return null;
+  }
+}
+
+/** Puts an odd value in the place of each part of a good one, in turn. */
+function* spoiled(good: Json, odd: Json): Generator<Json> {
+  yield odd;
+  if (Array.isArray(good)) {
+    for (const [i, part] of good.entries()) {
+      for (const bad of spoiled(part, odd)) yield good.map((each, j) => i === j ? bad : each);
+    }
+  } else if (typeof good === "object" && good !== null) {
+    for (const [name, part] of Object.entries(good)) {
+      for (const bad of spoiled(part, odd)) yield { ...good, [name]: bad };
+      const { [name]: _, ...without } = good;
+      yield without;
+    }
+    yield { ...good, unknown_field: odd };
+  }
+}
+
+async function documentOf(app: TestApp): Promise<ApiDocument> {
+  return await (await app.get("/api/openapi.json")).json();
+}
+
+/** Every operation that takes a JSON body. */
+function jsonOperations(document: ApiDocument): { method: string; path: string; good: Json }[] {
+  return Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { requestBody }]) => {
+      const schema = requestBody?.content["application/json"]?.schema;
+      if (schema === undefined) return [];
+      return [{
+        method: method.toUpperCase(),
+        path: path.replace(/\{[^}]+\}/g, "x1"),
+        good: sample(schema, document),
+      }];
+    })
+  );
+}
+
+/** The body as a client could write it: `__proto__x` stands for a key that an object literal cannot hold. */
+const textOf = (body: Json) => JSON.stringify(body).replaceAll("__proto__x", "__proto__");
+
+/** Bodies tried on one route; a document of many fields gives tens of thousands. */
+const MAX_BODIES = 400;
+
+test("P12 no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many", async () => {
+  await using app = await openTestApp();
+  const document = await documentOf(app);
+  const operations = jsonOperations(document);
+  expect(operations.length).toBeGreaterThan(3);
+  for (const { method, path, good } of operations) {
+    const bodies = new Set(ODD_VALUES.flatMap((odd) => [...spoiled(good, odd)].map(textOf)));
+    // Spread over all of them, the same ones every time.
+    const step = Math.max(1, Math.floor(bodies.size / MAX_BODIES));
+    for (const body of [...bodies].filter((_, i) => i % step === 0)) {
+      // Nothing here reaches for a model server: the sample addresses are no addresses, and the demo answers by itself.
+      const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
+      if (answer.status >= 500 && !isOutside(answer.status)) {
+        throw new Error(`${method} ${path} answered ${answer.status} to ${body}: ${await answer.text()}`);
+      }
+      await answer.body?.cancel();
+    }
+  }
+  expect(app.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  expect((await app.get("/api/setup/status")).status).toBe(200);
+});
+
+/** 502 to 504 tell of another server, not of ours. */
+function isOutside(status: number): boolean {
+  return status >= 502 && status <= 504;
+}
+
+test.each([
+  ["arrays", "[".repeat(100_000)],
+  ["whole arrays", "[".repeat(100_000) + "]".repeat(100_000)],
+  ["objects", '{"a":'.repeat(100_000) + "1" + "}".repeat(100_000)],
+  [
+    "a field nested",
+    `{"draft":${"[".repeat(100_000)}${"]".repeat(100_000)},"messages":[],"x":${"[".repeat(50_000)}${
+      "]".repeat(50_000)
+    }}`,
+  ],
+  ["a number without end", `{"n":${"9".repeat(300_000)}}`],
+  ["duplicate keys", '{"draft":1,"draft":2,"messages":[],"messages":3}'],
+])("P12 P07 %s by the hundred thousand end no route and no process", async (_name, body) => {
+  await using app = await openTestApp();
+  for (const { method, path } of jsonOperations(await documentOf(app))) {
+    const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
+    expect([method, path, answer.status]).toEqual([
+      method,
+      path,
+      expect.toSatisfy((status: number) => status < 500 || isOutside(status)),
+    ]);
+    await answer.body?.cancel();
+  }
+  expect((await app.get("/api/setup/status")).status).toBe(200);
+});
+
+test.each([
+  ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
+  ...["search", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
+])("P01 the id %j is 400 or 404 on every route that takes one, and never a defect", async (id) => {
+  await using app = await openTestApp();
+  const document = await documentOf(app);
+  for (const [path, operations] of Object.entries(document.paths)) {
+    if (!path.includes("{")) continue;
+    for (const method of Object.keys(operations)) {
+      const target = path.replace(/\{[^}]+\}/g, id).replace(/[^\x21-\x7e]/g, (c) => encodeURIComponent(c));
+      const body = ["put", "patch", "post"].includes(method) ? '{"messages":[]}' : undefined;
+      const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
+      const answer = await fetchAs(app, { method: method.toUpperCase(), path: target, headers, body });
+      expect([method, target, answer.status]).toEqual([
+        method,
+        target,
+        expect.toSatisfy((status: number) => [400, 404, 405].includes(status)),
+      ]);
+    }
+  }
+});
+
+test("L04 many lists at once are all answered", async () => {
+  await using app = await openTestApp();
+  for (let i = 0; i < 20; i++) await app.put(`/api/conversations/c${i}`, { title: `t${i}`, messages: [] });
+  const answers = await Promise.all(Array.from({ length: 100 }, () => app.get("/api/conversations")));
+  for (const answer of answers) expect(await answer.json()).toHaveLength(20);
+});
+
+test.skipIf(Deno.build.os === "windows")("L06 SIGTERM under load ends streams, saves, and exits with 0", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "-A", main, "--port", "0", "--data-dir", dataDir],
+    env: { DENO_NO_UPDATE_CHECK: "1" },
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    const url = /listening on (http:\S+)/.exec((await output.read()).value ?? "")![1]!;
+    const events = await fetch(`${url}/api/events`);
+    const json = { "content-type": "application/json" };
+    const writes = Array.from(
+      { length: 50 },
+      (_, i) => fetch(`${url}/api/conversations/c${i}`, { method: "PUT", headers: json, body: '{"messages":[]}' }),
+    );
+    const first = await Promise.race(writes);
+    child.kill("SIGTERM");
+    expect(await events.text()).toContain(": open");
+    expect((await child.status).code).toBe(0);
+    const answers = [
+      first,
+      ...(await Promise.allSettled(writes)).flatMap((r) => r.status === "fulfilled" ? [r.value] : []),
+    ];
+    const acknowledged = new Set(
+      answers.filter(({ status }) => status === 201).map(({ url }) => url.split("/").at(-1)),
+    );
+    expect(acknowledged.size).toBeGreaterThan(0);
+    await using again = await openTestApp({ dataDir });
+    const kept: { id: string }[] = await (await again.get("/api/conversations")).json();
+    expect(kept.map(({ id }) => id)).toEqual(expect.arrayContaining([...acknowledged]));
+  } finally {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has ended, as it should.
+    }
+    await child.status;
+    await output.cancel();
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { createHostPolicy, isLoopbackName, parseHost } from "../../../services/auth/host_names.ts";
+import { rejectionOf } from "../../helpers/rejection.ts";
+
+test.each([
+  ["LOCALHOST.:8787", "localhost", 8787],
+  ["localhost", "localhost", undefined],
+  ["Desk.Example:443", "desk.example", 443],
+  ["127.0.0.1.", "127.0.0.1", undefined],
+  ["[::1]:8787", "[::1]", 8787],
+  ["[0:0:0:0:0:0:0:1]", "[::1]", undefined],
+  ["my_nas", "my_nas", undefined],
+])("H11 %s is read as %s", (text, host, port) => {
+  expect(parseHost(text)).toEqual({ host, port });
+});
+
+test.each([
+  ...["", " ", "a b", "a@b", "a/b", "a?b", "a#b", "a\\b", "a:b", "a:99999", "a:1:2", "a, b", "é.test", "a\u00001"],
+  ...["[::1", "::1", "[gg::1]", "[1.2.3.4]", ".", "a..b", ".a", "a:", "*.a", `${"a".repeat(301)}`],
+])("H10 the host %j is refused", (text) => {
+  expect(rejectionOf(() => parseHost(text))).toMatchObject({ code: "invalid_request" });
+});
+
+test.each([
+  ["localhost", true],
+  ["x.localhost", true],
+  ["127.0.0.1", true],
+  ["127.9.9.9", true],
+  ["[::1]", true],
+  ["[::ffff:7f00:1]", true],
+  ["0.0.0.0", false],
+  ["[::]", false],
+  ["xlocalhost", false],
+  ["localhost.evil.test", false],
+  ["2130706433", false],
+  ["0x7f.1", false],
+  ["127.1", false],
+])("H11 %s is a loopback name: %s", (host, expected) => {
+  expect(isLoopbackName(host)).toBe(expected);
+});
+
+const elsewhere = { isLocal: false, listener: "main" } as const;
+
+test("loopback names pass for local requests only, whatever else is listed", () => {
+  const policy = createHostPolicy({ allowedHosts: ["desk.example"], tailnetSuffix: "ts.net" });
+  expect(policy.isAllowed({ host: "localhost", isLocal: true, listener: "main" })).toBe(true);
+  for (const host of ["localhost", "127.0.0.1", "[::1]", "x.localhost"]) {
+    expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, false]);
+    expect([host, policy.opensCeremonies({ host, ...elsewhere })]).toEqual([host, false]);
+  }
+});
+
+test("names, addresses, CIDRs and suffixes count from any peer", () => {
+  const policy = createHostPolicy({
+    allowedHosts: ["Desk.Example.", "192.168.1.0/24", "10.0.0.7", "*.home.example", "localhost"],
+    tailnetSuffix: "ts.net",
+  });
+  const allowed = ["desk.example", "192.168.1.77", "[::ffff:c0a8:14d]", "10.0.0.7", "a.home.example", "localhost"];
+  const refused = [
+    "example",
+    "192.168.2.1",
+    "10.0.0.8",
+    "home.example",
+    "xhome.example",
+    "127.0.0.1",
+    "x.desk.example",
+  ];
+  for (const host of allowed) expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, true]);
+  for (const host of refused) expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, false]);
+});
+
+test("H04 the own node's name is valid on the tailnet's listener alone, ceremonies included", () => {
+  const node = { fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" };
+  const policy = createHostPolicy({ allowedHosts: [], tailnetSuffix: "ts.net", ownNode: () => node });
+  const there = { host: node.fqdn, isLocal: false, listener: "tailnet" } as const;
+  expect([policy.isAllowed(there), policy.opensCeremonies(there)]).toEqual([true, true]);
+  for (const isLocal of [true, false]) {
+    const here = { host: node.fqdn, isLocal, listener: "main" } as const;
+    expect([policy.isAllowed(here), policy.opensCeremonies(here)]).toEqual([false, false]);
+  }
+});
+
+test("a made-up sibling of the own node or of a listed host reaches no ceremony, a stranger's host does", () => {
+  const node = { fqdn: "parlor.tail.test", suffix: "tail.test" };
+  const policy = createHostPolicy({
+    allowedHosts: ["desk.fox-owl.ts.net"],
+    tailnetSuffix: "ts.net",
+    ownNode: () => node,
+  });
+  const opens = (host: string) => policy.opensCeremonies({ host, ...elsewhere });
+  expect(opens("evil.fox-owl.ts.net")).toBe(false);
+  expect(opens("evil.tail.test")).toBe(false);
+  expect(opens("fox-owl.ts.net")).toBe(false);
+  expect(opens("desk.fox-owl.ts.net")).toBe(true);
+  expect(opens("new.example")).toBe(true);
+  expect(opens("a.other.ts.net")).toBe(true);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { createUpstreamClient } from "../../../services/llm/upstream.ts";
+import { ask, finishOf, gather, never, target } from "./calls.ts";
+
+const client = createUpstreamClient({ demoPauseMs: 0 });
+const demo = target("", { kind: "demo" });
+
+test("the demo answers word by word, says what it is and how to connect a model, and echoes", async () => {
+  const answer = await gather(await client.openChatStream(demo, ask("Hello there,\n  fox!"), never()));
+  expect(answer.error).toBeUndefined();
+  expect(answer.text).toContain("“Hello there, fox!”");
+  expect(answer.text).toContain("no language model");
+  expect(answer.text).toContain("Discover");
+  expect(answer.batches).toBeGreaterThan(35);
+  expect(answer.batches).toBeLessThan(90);
+  expect(finishOf(answer)).toBe("stop");
+});
+
+test("the demo gives the same call the same text, streamed or not, and shortens a long echo", async () => {
+  const call = ask("🦊".repeat(500));
+  const streamed = await gather(await client.openChatStream(demo, call, never()));
+  const whole = await client.completeChat(demo, call, never());
+  expect(whole.choices[0]!.message.content).toBe(streamed.text);
+  expect(streamed.text.length).toBeLessThan(700);
+  expect(streamed.text.isWellFormed()).toBe(true);
+});
+
+test("the demo reads content parts and survives a call without a user message", async () => {
+  const parts = { ...ask(), messages: [{ role: "user", content: [{ type: "text", text: "in parts" }] }] };
+  expect((await gather(await client.openChatStream(demo, parts, never()))).text).toContain("“in parts”");
+  const none = await gather(await client.openChatStream(demo, { ...ask(), messages: [] }, never()));
+  expect(none.error).toBeUndefined();
+});
+
+test("the demo keeps to max_tokens", async () => {
+  const answer = await gather(await client.openChatStream(demo, ask("hi", { max_tokens: 3 }), never()));
+  expect(answer.text.trim().split(/\s+/)).toHaveLength(3);
+  expect(finishOf(answer)).toBe("length");
+});
+
+test("the demo stops when its caller leaves, and when it is cancelled", async () => {
+  const slow = createUpstreamClient({ demoPauseMs: 60_000 });
+  const controller = new AbortController();
+  const reason = new Error("left");
+  const left = gather(await slow.openChatStream(demo, ask(), controller.signal));
+  controller.abort(reason);
+  expect((await left).error).toBe(reason);
+  const stream = await slow.openChatStream(demo, ask(), never());
+  const cancelled = gather(stream);
+  stream.cancel();
+  expect(await cancelled).toMatchObject({ error: undefined, text: "" });
+  await expect(slow.openChatStream(demo, ask(), AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test("the demo lists one model", async () => {
+  expect((await client.listModels(demo, never())).data.map((entry) => entry.id)).toEqual(["demo"]);
+});

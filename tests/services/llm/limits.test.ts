@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../services/errors.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
+import { openFakeLlm, seededWords } from "../../helpers/fake_llm.ts";
+import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./calls.ts";
+
+let client: UpstreamClient;
+beforeAll(() => {
+  client = createUpstreamClient();
+});
+afterAll(() => client.close());
+
+test("a port where nothing listens is an upstream error at once", async () => {
+  const llm = await openFakeLlm();
+  await llm.close();
+  const error = await failureOf(client.openChatStream(target(llm.url), ask(), never()));
+  expect(error).toMatchObject({ code: "upstream_error", kind: "refused" });
+  expect(error.message).toBe(`Cannot reach the model at "${llm.url}": connection refused, nothing listens there`);
+});
+
+test("an unknown host name is told apart from a server that is off", async () => {
+  const error = await failureOf(client.listModels(target("http://no-such-host.invalid/v1"), never()));
+  expect(error.kind).toBe("unresolved");
+});
+
+test("no headers within the first-byte limit is a timeout that names it", async () => {
+  await using llm = await openFakeLlm({ switches: { delay_headers: 60_000 } });
+  const timeouts = { ...TIMEOUTS, firstByteMs: 60 };
+  const error = await failureOf(client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
+  expect(error).toMatchObject({ code: "upstream_timeout", kind: "timeout" });
+  expect(error.message).toContain("no answer after 60 ms");
+  await llm.chats[0]!.over;
+  expect(llm.abandoned).toHaveLength(1);
+});
+
+test("headers do not end the wait for the first byte, and a comment does", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const timeouts = { ...TIMEOUTS, firstByteMs: 150 };
+  const silent = gather(await client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
+  await llm.nextCall();
+  expect(kindOf((await silent).error)).toBe("timeout");
+
+  const opening = client.openChatStream(target(llm.url, { timeouts }), ask(), never());
+  const call = await llm.nextCall();
+  await call.raw(":\n\n");
+  const answer = gather(await opening);
+  await new Promise((resolve) => setTimeout(resolve, 300)); // twice the first-byte limit, which must no longer count
+  await call.emit("late");
+  await call.finish();
+  expect(await answer).toMatchObject({ text: "late", error: undefined });
+});
+
+test("U05 a stall ends at the idle limit with the text so far, and the server is let go", async () => {
+  await using llm = await openFakeLlm();
+  const timeouts = { ...TIMEOUTS, idleMs: 80 };
+  const call = ask("hi", {}, "fake:words=6,seed=3,after=3,fail=stall");
+  const answer = await gather(await client.openChatStream(target(llm.url, { timeouts }), call, never()));
+  expect(answer.text).toBe(seededWords(6, 3).slice(0, 3).join(""));
+  expect(kindOf(answer.error)).toBe("timeout");
+  expect(String(answer.error)).toContain("no byte for 80 ms");
+  await llm.chats[0]!.over;
+  expect(llm.abandoned).toHaveLength(1);
+});
+
+test("comments count as life between bytes", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const timeouts = { ...TIMEOUTS, idleMs: 300 };
+  const opening = client.openChatStream(target(llm.url, { timeouts }), ask(), never());
+  const call = await llm.nextCall();
+  const answer = gather(await opening);
+  await call.emit("a");
+  for (let n = 0; n < 6; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await call.raw(": keep-alive\n\n");
+  }
+  await call.finish();
+  expect(await answer).toMatchObject({ text: "a", error: undefined });
+});
+
+test("a reader that takes its time is not taken for a silent server", async () => {
+  await using llm = await openFakeLlm({ pieces: ["a", "b"], switches: { manual: "on" } });
+  const timeouts = { ...TIMEOUTS, idleMs: 100 };
+  const opening = client.openChatStream(target(llm.url, { timeouts }), ask(), never());
+  const call = await llm.nextCall();
+  const reader = (await opening).batches()[Symbol.asyncIterator]();
+  await call.emit("a");
+  await reader.next();
+  await call.emit("b");
+  await call.finish();
+  await new Promise((resolve) => setTimeout(resolve, 350)); // well past the limit, all of it the reader's own time
+  const rest = [];
+  for (let step = await reader.next(); !step.done; step = await reader.next()) rest.push(...step.value);
+  expect(rest).toContainEqual({ type: "text", text: "b" });
+});
+
+test("the caller's abort before the headers ends the call and gives the caller's own reason", async () => {
+  await using llm = await openFakeLlm({ switches: { delay_headers: 60_000 } });
+  const controller = new AbortController();
+  const reason = new Error("the client left");
+  const call = client.openChatStream(target(llm.url), ask(), controller.signal).catch((error) => error);
+  while (llm.chats.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  controller.abort(reason);
+  expect(await call).toBe(reason);
+  await llm.chats[0]!.over;
+  expect(llm.abandoned).toHaveLength(1);
+});
+
+test("the caller's abort in the middle ends the stream upstream and gives the caller's own reason", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const controller = new AbortController();
+  const reason = new Error("stopped");
+  const opening = client.openChatStream(target(llm.url), ask(), controller.signal);
+  const call = await llm.nextCall();
+  await call.emit("partial");
+  const answer = gather(await opening);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  controller.abort(reason);
+  expect(await answer).toMatchObject({ text: "partial", error: reason });
+  await call.over;
+  expect(call.request.closedEarly).toBe(true);
+});
+
+test("cancel ends the stream upstream and the reading without an error", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const opening = client.openChatStream(target(llm.url), ask(), never());
+  const call = await llm.nextCall();
+  await call.emit("partial");
+  const stream = await opening;
+  const answer = gather(stream);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  stream.cancel();
+  expect(await answer).toMatchObject({ text: "partial", error: undefined });
+  await call.over;
+  expect(call.request.closedEarly).toBe(true);
+});
+
+test("a reader that breaks off lets the server go", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const opening = client.openChatStream(target(llm.url), ask(), never());
+  const call = await llm.nextCall();
+  await call.emit("enough");
+  for await (const _ of (await opening).batches()) break;
+  await call.over;
+  expect(call.request.closedEarly).toBe(true);
+});
+
+test("a signal that fired before makes no request", async () => {
+  await using llm = await openFakeLlm();
+  const reason = new Error("gone already");
+  await expect(client.openChatStream(target(llm.url), ask(), AbortSignal.abort(reason))).rejects.toBe(reason);
+  expect(llm.requests).toHaveLength(0);
+});
+
+test("U06 a thousand rounds end without a leftover listener on the caller's signal, and re-use connections", async () => {
+  await using llm = await openFakeLlm({ pieces: ["x"] });
+  const controller = new AbortController();
+  for (let round = 0; round < 1000; round++) {
+    const answer = await gather(await client.openChatStream(target(llm.url), ask(), controller.signal));
+    if (answer.error !== undefined) throw answer.error;
+  }
+  expect(llm.abandoned).toHaveLength(0);
+  expect(llm.connectionCount).toBeLessThan(50);
+  controller.abort(); // must reach nothing that still runs
+  expect(llm.chats).toHaveLength(1000);
+});
+
+test("128 streams run side by side", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const opening = Array.from({ length: 128 }, () => client.openChatStream(target(llm.url), ask(), never()));
+  const calls = await Promise.all(opening.map(() => llm.nextCall()));
+  const answers = (await Promise.all(opening)).map(gather);
+  await Promise.all(calls.map(async (call, n) => {
+    await call.emit(`answer ${n}`);
+    await call.finish();
+  }));
+  const texts = (await Promise.all(answers)).map((answer) => answer.text).sort();
+  expect(texts).toEqual(Array.from({ length: 128 }, (_, n) => `answer ${n}`).sort());
+});
+
+test("U04 100,000 tiny events arrive whole, many to a batch", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const opening = client.openChatStream(target(llm.url), ask(), never());
+  const call = await llm.nextCall();
+  const answer = gather(await opening);
+  for (let n = 0; n < 100; n++) await call.raw('data: {"choices":[{"delta":{"content":"z"}}]}\n\n'.repeat(1000));
+  await call.finish();
+  const { text, batches, error } = await answer;
+  expect(error).toBeUndefined();
+  expect(text.length).toBe(100_000);
+  expect(batches).toBeLessThan(20_000);
+});
+
+test("U04 an endless line ends in one defined error", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const opening = client.openChatStream(target(llm.url), ask(), never());
+  const call = await llm.nextCall();
+  const answer = gather(await opening);
+  await call.emit("before");
+  await call.raw("data: ");
+  const block = "z".repeat(1024 * 1024);
+  for (let n = 0; n < 50 && !call.request.closedEarly; n++) await call.raw(block);
+  const { text, error } = await answer;
+  expect(text).toBe("before");
+  expect(error).toBeInstanceOf(AppError);
+  expect(String(error)).toContain("without the end of an event");
+});
+
+test("a server that takes the connection but thinks for long is not cut by the connect limit", async () => {
+  await using llm = await openFakeLlm({ switches: { delay_headers: 400 } });
+  const timeouts = { ...TIMEOUTS, connectMs: 100 };
+  const answer = await gather(await client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
+  expect(answer).toMatchObject({ text: "Hello", error: undefined });
+});
+
+test("a machine that takes no connection is unreachable after the connect limit, not after the first-byte limit", async () => {
+  const { port, close } = await openFullListener();
+  try {
+    const timeouts = { ...TIMEOUTS, connectMs: 400 };
+    const url = `http://127.0.0.1:${port}/v1`;
+    const error = await failureOf(client.openChatStream(target(url, { timeouts }), ask(), never()));
+    expect(error).toMatchObject({ code: "upstream_timeout", kind: "unreachable" });
+    expect(error.message).toBe(`Cannot reach the model at "${url}": no answer after 400 ms`);
+  } finally {
+    close();
+  }
+});
+
+/** A listener that accepts nothing and whose queue is full: further handshakes are dropped, as by a machine that is off. */
+async function openFullListener(): Promise<{ port: number; close(): void }> {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  const held: Deno.Conn[] = [];
+  const close = () => {
+    for (const conn of held) conn.close();
+    listener.close();
+  };
+  for (;;) {
+    const connecting = Deno.connect({ hostname: "127.0.0.1", port });
+    const isTaken = await Promise.race([
+      connecting.then(() => true),
+      new Promise<false>((resolve) => setTimeout(resolve, 300, false)),
+    ]);
+    connecting.then((conn) => held.push(conn), () => {});
+    if (!isTaken) return { port, close };
+    if (held.length > 5000) throw new Error("The queue of the listener cannot be filled here");
+  }
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
+import { openAiBody } from "../../../services/llm/openai_request.ts";
+import { FAKE_USAGE, openFakeLlm } from "../../helpers/fake_llm.ts";
+import { openFakeHttp } from "../../helpers/fake_llm_http.ts";
+import { ask, failureOf, gather, never, target } from "./calls.ts";
+
+let client: UpstreamClient;
+beforeAll(() => {
+  client = createUpstreamClient();
+});
+afterAll(() => client.close());
+
+test("only what is set goes upstream, the token limit always, the body with its length", async () => {
+  await using llm = await openFakeLlm();
+  const params = { temperature: 0.7, top_p: undefined, top_k: null, min_p: 0.05, stop: ["\n"], seed: 0 };
+  const call = ask("hällo", params);
+  await gather(await client.openChatStream(target(llm.url), call, never()));
+  const request = llm.chats[0]!;
+  expect(request.json).toEqual({
+    model: "fake-model",
+    messages: [{ role: "user", content: "hällo" }],
+    temperature: 0.7,
+    min_p: 0.05,
+    stop: ["\n"],
+    seed: 0,
+    max_tokens: 2048,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  expect(request.headers.get("content-length")).toBe(String(new TextEncoder().encode(request.body).length));
+  expect(request.headers.get("transfer-encoding")).toBeNull();
+  expect(request.headers.get("authorization")).toBeNull();
+  expect(request.headers.get("origin")).toBeNull();
+});
+
+test.each([
+  ["http://127.0.0.1:8080/v1", { max_tokens: 99 }, { max_tokens: 99 }],
+  ["http://127.0.0.1:11434/v1", { max_completion_tokens: 99 }, { max_tokens: 99 }],
+  ["https://api.openai.com/v1", { max_tokens: 99 }, { max_completion_tokens: 99 }],
+  ["https://api.openai.com/v1", {}, { max_completion_tokens: 2048 }],
+])("the token limit goes to %s under one name: %j becomes %j", (baseUrl, params, sent) => {
+  const body = openAiBody(target(baseUrl), ask("hi", params), { stream: true, includeUsage: true });
+  const { max_tokens, max_completion_tokens } = body;
+  expect(JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens }))).toEqual(sent);
+});
+
+test("the default token limit leaves half of a small context to the prompt", () => {
+  const body = openAiBody(target("http://h/v1", { contextSize: 1000 }), ask(), { stream: false, includeUsage: false });
+  expect(body.max_tokens).toBe(500);
+  expect(body).not.toHaveProperty("stream_options");
+});
+
+test("a caller cannot smuggle in another model, other messages or another way to answer", () => {
+  const call = ask("hi", { model: "other", messages: [], stream: false, stream_options: { include_usage: false } });
+  const body = openAiBody(target("http://h/v1"), call, { stream: true, includeUsage: true });
+  expect(body).toMatchObject({ model: "fake-model", messages: call.messages, stream: true });
+});
+
+test("a server that refuses stream_options is asked once more without, and not again the next time", async () => {
+  await using llm = await openFakeLlm({ switches: { no_stream_options: "on" } });
+  for (let n = 0; n < 2; n++) {
+    expect((await gather(await client.openChatStream(target(llm.url), ask(), never()))).text).toBe("Hello");
+  }
+  expect(llm.chats.map((request) => "stream_options" in request.json!)).toEqual([true, false, false]);
+});
+
+test.each([["", "/v1"], ["/v1", "/v1"], ["", ""], ["/prefix", "/prefix/v1"], ["/api/v1", "/api/v1"]])(
+  "with the base path %j the endpoints under %j are found and remembered",
+  async (base, prefix) => {
+    await using llm = await openFakeLlm({ prefix });
+    for (let n = 0; n < 2; n++) {
+      expect((await client.listModels(target(llm.origin + base), never())).data[0]?.id).toBe("fake-model");
+      expect((await gather(await client.openChatStream(target(llm.origin + base), ask(), never()))).text).toBe("Hello");
+    }
+    const misses = llm.requests.filter((request) =>
+      !request.path.startsWith(`${prefix}/models`) && !request.path.startsWith(`${prefix}/chat`)
+    );
+    expect(misses.length).toBeLessThanOrEqual(1);
+  },
+);
+
+test("a base URL without /v1 works at LM Studio, which answers 200 to paths it does not know", async () => {
+  await using llm = await openFakeLlm({ personality: "lm-studio", prefix: "/other" });
+  const error = await failureOf(client.openChatStream(target(llm.origin), ask(), never()));
+  expect(error.kind).toBe("not_found");
+  expect(error.message).toContain("Unexpected endpoint or method");
+});
+
+test("an answer without streaming is one object, its reasoning under one name", async () => {
+  await using llm = await openFakeLlm({ reasoning: ["hm"], switches: { reasoning: "reasoning" } });
+  const completion = await client.completeChat(target(llm.url), ask(), never());
+  expect(completion).toMatchObject({ object: "chat.completion", model: "fake-model", usage: FAKE_USAGE });
+  expect(completion.choices[0]).toMatchObject({
+    message: { role: "assistant", content: "Hello", reasoning_content: "hm" },
+    finish_reason: "stop",
+  });
+  expect(llm.chats[0]!.json).toMatchObject({ stream: false, max_tokens: 2048 });
+  expect(llm.chats[0]!.json).not.toHaveProperty("stream_options");
+});
+
+test("a server that streams although it was not asked is gathered into one object", async () => {
+  const frames = [
+    '{"choices":[{"delta":{"content":"Hel"}}]}',
+    '{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}',
+    "[DONE]",
+  ];
+  const http = await openFakeHttp((_, answer) =>
+    answer.send(200, "text/event-stream", frames.map((frame) => `data: ${frame}\n\n`).join(""))
+  );
+  const completion = await client.completeChat(target(`http://127.0.0.1:${http.port}/v1`), ask(), never());
+  expect(completion.choices[0]).toMatchObject({ message: { content: "Hello" }, finish_reason: "stop" });
+  await http.close();
+});
+
+test("an answer padded with blank lines while it waited is read", async () => {
+  const http = await openFakeHttp((_, answer) =>
+    answer.send(200, "application/json", '\n\n\n{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}')
+  );
+  const completion = await client.completeChat(target(`http://127.0.0.1:${http.port}/v1`), ask(), never());
+  expect(completion).toMatchObject({
+    object: "chat.completion",
+    model: "fake-model",
+    choices: [{ index: 0, message: { content: "ok" } }],
+  });
+  await http.close();
+});
+
+test("E14 metadata and link-local addresses are refused before anything is sent, also behind a name", async () => {
+  for (const url of ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://168.63.129.16/v1"]) {
+    await expect(client.openChatStream(target(url), ask(), never())).rejects.toMatchObject({
+      code: "address_not_allowed",
+    });
+    await expect(client.listModels(target(url), never())).rejects.toMatchObject({ code: "address_not_allowed" });
+  }
+  const resolving = createUpstreamClient({ resolve: () => Promise.resolve(["10.0.0.1", "169.254.169.254"]) });
+  const call = resolving.openChatStream(target("http://model.example/v1"), ask(), never());
+  await expect(call).rejects.toMatchObject({ code: "address_not_allowed" });
+  resolving.close();
+});
+
+test("U02 a redirect to another origin is not followed and gets no key", async () => {
+  await using elsewhere = await openFakeLlm();
+  for (const status of [301, 302, 303, 307, 308]) {
+    const http = await openFakeHttp((request, answer) =>
+      answer.send(status, "text/plain", "", { location: `${elsewhere.origin}${request.path}` })
+    );
+    const here = target(`http://127.0.0.1:${http.port}/v1`, { apiKey: "sk-secret-123456" });
+    for (const call of [client.openChatStream(here, ask(), never()), client.listModels(here, never())]) {
+      const error = await failureOf(call);
+      expect(error.kind).toBe("redirect");
+      expect(error.message).toContain(elsewhere.origin);
+    }
+    await http.close();
+  }
+  expect(elsewhere.requests).toHaveLength(0);
+});
+
+test("U02 a 307 within the origin is followed with method, body and key; a circle ends", async () => {
+  const http = await openFakeHttp(async (request, answer) => {
+    if (request.path === "/v1/models") return await answer.send(307, "text/plain", "", { location: "/v1/models" });
+    if (!request.path.endsWith("/")) {
+      return await answer.send(307, "text/plain", "", { location: `${request.path}/` });
+    }
+    const said = request.json?.messages as { content: string }[];
+    const content = `${request.method} ${said[0]?.content} ${request.headers.get("authorization")}`;
+    await answer.json(200, { choices: [{ message: { content }, finish_reason: "stop" }] });
+  });
+  const here = target(`http://127.0.0.1:${http.port}/v1`, { apiKey: "sk-secret-123456" });
+  const completion = await client.completeChat(here, ask("hi"), never());
+  expect(completion.choices[0]!.message.content).toBe("POST hi Bearer sk-secret-123456");
+  expect((await failureOf(client.listModels(here, never()))).kind).toBe("redirect");
+  await http.close();
+});

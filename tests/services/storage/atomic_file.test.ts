@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { readFileIfExists, writeFileAtomic } from "../../../services/storage/atomic_file.ts";
+import { startChild } from "../../helpers/storage_child.ts";
+import { filesBelow, tempFolder } from "../../helpers/storage_folder.ts";
+
+const OLD = "old ".repeat(20_000);
+const NEW = "new ".repeat(25_000);
+
+test.each([
+  ["sync", OLD],
+  ["rename", OLD],
+  ["renamed", NEW],
+  ["folder_sync", NEW],
+])("D04 a file whose writer is killed at the step %s is whole", async (step, expected) => {
+  for (const name of ["credentials.json", "tokens.json", "config.toml"]) {
+    await using folder = await tempFolder();
+    const path = folder.file(name);
+    await writeFileAtomic(path, OLD);
+    const child = startChild("storage_atomic_child.ts", [path, NEW, step]);
+    expect((await child.lines.next()).done).toBe(true); // it died before it could say that it was done
+    await child.end();
+    expect(await Deno.readTextFile(path) === expected).toBe(true);
+    await writeFileAtomic(path, "after");
+    expect(await Deno.readTextFile(path)).toBe("after");
+  }
+});
+
+test("D04 a write that is not killed gives the new content", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("credentials.json");
+  await writeFileAtomic(path, OLD);
+  const child = startChild("storage_atomic_child.ts", [path, NEW, "none"]);
+  expect((await child.lines.next()).value).toBe("written");
+  expect((await child.end()).code).toBe(0);
+  expect(await Deno.readTextFile(path) === NEW).toBe(true);
+});
+
+test("writers of one file at the same time leave one of their contents whole and nothing beside it", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("tokens.json");
+  const contents = Array.from({ length: 8 }, (_, n) => String(n).repeat(100_000));
+  await Promise.all(contents.map((content) => writeFileAtomic(path, content)));
+  expect(contents).toContain(await Deno.readTextFile(path));
+  expect(await filesBelow(folder.path)).toEqual([path]);
+});
+
+test("a file that is not there reads as undefined, and one that cannot be read is an error", async () => {
+  await using folder = await tempFolder();
+  expect(await readFileIfExists(folder.file("absent"))).toBeUndefined();
+  await expect(readFileIfExists(folder.path)).rejects.toMatchObject({ code: "internal" });
+  await writeFileAtomic(folder.file("empty"), "");
+  expect(await readFileIfExists(folder.file("empty"))).toEqual(new Uint8Array(0));
+});
+
+test("a file takes over the mode it was asked for, also when it replaces one of another mode", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("config.toml");
+  await Deno.writeTextFile(path, "", { mode: 0o644 });
+  await writeFileAtomic(path, "a");
+  expect((await Deno.stat(path)).mode! & 0o777).toBe(0o600);
+  await writeFileAtomic(path, "b", { mode: 0o640 });
+  expect((await Deno.stat(path)).mode! & 0o777).toBe(0o640);
+});
+
+test("a write into a folder that is not there says what was tried", async () => {
+  await using folder = await tempFolder();
+  const path = `${folder.path}/absent/file`;
+  await expect(writeFileAtomic(path, "x")).rejects.toMatchObject({
+    code: "internal",
+    message: expect.stringContaining(`Cannot write "${path}": `),
+  });
+});
