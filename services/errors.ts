@@ -1,6 +1,9 @@
 /** The one error type of the product and the closed list of its codes. What becomes of them on the wire is in routes/errors.ts. */
 
-/** Every code an answer or a stream event of Parlor can carry; `interrupted` occurs in stream events only. */
+/**
+ * Every code an answer or a stream event of Parlor can carry; `interrupted` stands in stream events and in the
+ * records of replies and jobs, never as the status of an answer.
+ */
 export type ErrorCode =
   | "invalid_json"
   | "invalid_request"

@@ -16,6 +16,8 @@ import { Turns } from "./chat/turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import type { Config } from "./config.ts";
 import { saveConfigKey } from "./config_file.ts";
+import { settleKeyCheck } from "./crypto/key_check.ts";
+import { uuidV7 } from "./crypto/random.ts";
 import { createSealer } from "./crypto/sealer.ts";
 import { loadStorageKey } from "./crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "./events/event_hub.ts";
@@ -27,6 +29,7 @@ import { type Guard, openGuard } from "./net/guarded_fetch.ts";
 import { createSetup, type Setup } from "./setup/setup.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
+import { holdsSealedData } from "./storage/sealed_data.ts";
 
 /** Everything the routes can be given. */
 export interface Services {
@@ -67,19 +70,18 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
   try {
     const dataDir = await openDataDir(config.dataDir);
     opened.push(() => dataDir.close());
-    const databasePath = dataDir.file("app.db");
     const storageKey = await loadStorageKey({
       dataDir: dataDir.path,
       storageKeyFile: config.storageKeyFile ?? undefined,
-      sealedDataExists: await exists(databasePath) || await exists(dataDir.file("credentials.json")) ||
-        await exists(dataDir.file("tokens.json")),
+      sealedDataExists: await holdsSealedData(dataDir),
     });
     const sealer = createSealer(storageKey);
-    const db = await openDatabase({ path: databasePath });
+    const db = await openDatabase({ path: dataDir.file("app.db") });
     opened.push(() => db.close());
+    await settleKeyCheck(sealer, db);
 
     const events = createEventHub();
-    const jobs = await createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now });
+    const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
     opened.push(() => jobs.close());
     const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins: [config.hubUrl, config.cardSiteUrl] });
     opened.push(() => guard.close());
@@ -155,16 +157,6 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     };
   } catch (error) {
     await close();
-    throw error;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.lstat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
 }

@@ -192,5 +192,5 @@ function cannotOpen(place: Place, found: string, cause?: unknown): AppError {
 }
 
 function describe(place: Place): string {
-  return `the sealed ${place.field} of ${place.table} "${place.id}"`;
+  return `${place.table}.${place.field} of "${place.id}"`;
 }

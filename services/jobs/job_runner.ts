@@ -76,8 +76,8 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     record.state = to;
     const saved = store.save(record);
     announce(job);
-    await saved;
     if (isEnd(to)) prune();
+    await saved;
   }
 
   function pump(lane: Lane): void {

@@ -70,7 +70,8 @@ export const PROBE_PLANS: Record<number, ProbePlan> = {
         };
         return { path: "/api/v0/models", judge };
       }
-      return isRefusal(answer) ? { software: "LM Studio", needsKey: true } : thenModels(undefined);
+      const needsKey = isRefusal(answer) && isErrorObject(answer.json);
+      return needsKey ? { software: "LM Studio", needsKey } : thenModels(undefined);
     },
   },
   8080: {

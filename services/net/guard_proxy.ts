@@ -5,8 +5,10 @@
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { dialFirst } from "./dial.ts";
-import { endToEndHeaders, formatHead, type HttpHead, readHead, valuesOf } from "./http_head.ts";
+import { forwardAnswer } from "./forward_answer.ts";
+import { formatHead, type HttpHead, readHead, valuesOf } from "./http_head.ts";
 import { parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
+import { closeQuietly, pump, writeAll } from "./sockets.ts";
 import type { TargetPolicy } from "./target_policy.ts";
 
 /** What a connection through the proxy may cost. */
@@ -164,11 +166,13 @@ async function serveRequest(
   if (request.kind === "tunnel") {
     await writeAll(client, new TextEncoder().encode("HTTP/1.1 200 Connection established\r\n\r\n"));
     await writeAll(upstream, rest);
-    await relay(client, pump(client, upstream, touch), pump(upstream, client, touch), deadline);
+    const toUpstream = (bytes: Uint8Array) => (touch(), writeAll(upstream, bytes));
+    const toClient = (bytes: Uint8Array) => (touch(), writeAll(client, bytes));
+    await relay(client, pump(client, toUpstream), pump(upstream, toClient), deadline);
   } else {
     await writeAll(upstream, formatHead(request.head));
     const sending = sendBody(client, upstream, rest, request.bodyBytes, touch);
-    await relay(client, sending, forwardAnswer(upstream, client, limits.headBytes, touch), deadline);
+    await relay(client, sending, forwardAnswer(upstream, client, request, limits.headBytes, touch), deadline);
   }
 }
 
@@ -186,14 +190,6 @@ async function relay(
   deadline.set(LINGER_MS);
   await client.closeWrite();
   await sending;
-}
-
-async function pump(from: Deno.Conn, to: Deno.Conn, touch: () => void): Promise<void> {
-  const buffer = new Uint8Array(64 * 1024);
-  for (let count = await from.read(buffer); count !== null; count = await from.read(buffer)) {
-    touch();
-    await writeAll(to, buffer.subarray(0, count));
-  }
 }
 
 /** Sends the body and then waits for the client to end. More bytes than announced would be a second request: an error. */
@@ -216,33 +212,6 @@ async function sendBody(
   }
 }
 
-/** Passes interim heads, then the final head with `Connection: close`, then bytes as they come. */
-async function forwardAnswer(
-  upstream: Deno.Conn,
-  client: Deno.Conn,
-  headBytes: number,
-  touch: () => void,
-): Promise<void> {
-  let read: { head: HttpHead; rest: Uint8Array };
-  let rest: Uint8Array | undefined;
-  let isInterim: boolean;
-  do {
-    read = await readHead(upstream, headBytes, rest);
-    const { startLine } = read.head;
-    if (!/^HTTP\/1\.[01] [1-9]\d\d( |$)/.test(startLine)) throw new Error("Cannot read the answer: it is no HTTP");
-    isInterim = /^HTTP\/1\.[01] 1/.test(startLine);
-    const headers = endToEndHeaders(read.head);
-    await writeAll(
-      client,
-      formatHead({ startLine, headers: isInterim ? headers : [...headers, ["Connection", "close"]] }),
-    );
-    rest = read.rest;
-  } while (isInterim);
-  touch();
-  await writeAll(client, rest);
-  await pump(upstream, client, touch);
-}
-
 /** Answers by ourselves and lets the client read it: closing on unread bytes would reset the connection first. */
 async function answer(client: Deno.Conn, deadline: Deadline, status: string, headers: [string, string][], body = "") {
   deadline.set(LINGER_MS);
@@ -262,18 +231,6 @@ function isAuthorized(head: HttpHead, expected: string): boolean {
   const [given = "", ...more] = valuesOf(head, "proxy-authorization");
   const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return more.length === 0 && a.length === b.length && timingSafeEqual(a, b);
-}
-
-async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
-}
-
-function closeQuietly(socket: Deno.Conn | Deno.Listener): void {
-  try {
-    socket.close();
-  } catch {
-    // closed already
-  }
 }
 
 /** One timer that can be set anew. */

@@ -2,10 +2,26 @@
 import { endToEndHeaders, type HttpHead, valuesOf } from "./http_head.ts";
 import { type Target, targetOf } from "./target_policy.ts";
 
-export type ProxyRequest =
-  | { kind: "tunnel"; target: Target }
-  /** `head` is what goes upstream, `bodyBytes` how many bytes of body follow it. */
-  | { kind: "forward"; target: Target; head: HttpHead; bodyBytes: number };
+/** A tunnel to the target, whatever flows in it. */
+export interface TunnelRequest {
+  kind: "tunnel";
+  target: Target;
+}
+
+/** One exchange over plain HTTP. */
+export interface ForwardRequest {
+  kind: "forward";
+  target: Target;
+  method: string;
+  /** What goes upstream. */
+  head: HttpHead;
+  /** How many bytes of body follow the head. */
+  bodyBytes: number;
+  /** Whether the client understands a chunked answer, that is, speaks HTTP/1.1. */
+  takesChunks: boolean;
+}
+
+export type ProxyRequest = TunnelRequest | ForwardRequest;
 
 // Narrow on purpose: no credentials, escapes, backslashes or odd white space on which two parsers could disagree.
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
@@ -18,7 +34,7 @@ const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
  * @throws {Error} when it is anything else, a second `Content-Length`, or a body of unknown length.
  */
 export function parseProxyRequest(head: HttpHead): ProxyRequest {
-  const [, method, requestTarget] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(head.startLine) ?? [];
+  const [, method, requestTarget, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(head.startLine) ?? [];
   if (method === undefined || requestTarget === undefined) throw new Error("Cannot read the proxy request line");
   if (method === "CONNECT") {
     if (!/:\d+$/.test(requestTarget)) throw new Error("Cannot open a tunnel: the target has no port");
@@ -29,6 +45,7 @@ export function parseProxyRequest(head: HttpHead): ProxyRequest {
   return {
     kind: "forward",
     target: targetOf(url),
+    method,
     head: {
       startLine: `${method} ${path.startsWith("/") ? path : `/${path}`} HTTP/1.1`,
       headers: [
@@ -38,6 +55,7 @@ export function parseProxyRequest(head: HttpHead): ProxyRequest {
       ],
     },
     bodyBytes: bodyBytesOf(head),
+    takesChunks: minor === "1",
   };
 }
 

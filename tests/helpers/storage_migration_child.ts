@@ -1,8 +1,9 @@
-/** Opens a database with a second, slow migration. Argument: database file. Prints `done` when it is through. */
+/** Opens a database with a second, slow migration. Arguments: database file, rows it fills in. Prints `done` when it is through. */
 
 import { openDatabase } from "../../services/storage/database.ts";
 import { slowMigrations } from "./storage_migrations.ts";
 
-const database = await openDatabase({ path: Deno.args[0]!, migrations: slowMigrations(3_000_000) });
+const [path, rows] = Deno.args;
+const database = await openDatabase({ path: path!, migrations: slowMigrations(Number(rows)) });
 console.log("done");
 await database.close();

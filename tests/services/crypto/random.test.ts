@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { randomBytes, randomToken, uuidV7 } from "../../../services/crypto/random.ts";
+
+test.each([0, 1, 32, 65_536, 200_001])("%i random bytes are that many, filled to the end", (byteLength) => {
+  const bytes = randomBytes(byteLength);
+  expect(bytes.byteLength).toBe(byteLength);
+  if (byteLength >= 32) expect(bytes.subarray(-32).every((byte) => byte === 0)).toBe(false);
+  if (byteLength >= 32) expect(randomBytes(byteLength)).not.toEqual(bytes);
+});
+
+test("a random token is base64url of its bytes and never the same", () => {
+  const tokens = Array.from({ length: 1000 }, () => randomToken(32));
+  expect(tokens.filter((token) => !/^[A-Za-z0-9_-]{43}$/.test(token))).toEqual([]);
+  expect(new Set(tokens).size).toBe(1000);
+  expect(randomToken(1)).toMatch(/^[A-Za-z0-9_-]{2}$/);
+});
+
+test("an id is a UUID of version 7 that carries the time, and sorts by it", async () => {
+  const beforeMs = Date.now();
+  const first = uuidV7();
+  const afterMs = Date.now();
+  expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  const carriedMs = parseInt(first.replaceAll("-", "").slice(0, 12), 16);
+  expect(carriedMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(carriedMs).toBeLessThanOrEqual(afterMs);
+  while (Date.now() === afterMs) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(uuidV7() > first).toBe(true);
+  expect(new Set(Array.from({ length: 10_000 }, uuidV7)).size).toBe(10_000);
+});

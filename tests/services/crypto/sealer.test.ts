@@ -1,0 +1,155 @@
+import { expect, test } from "vitest";
+import { additionalData } from "../../../services/crypto/additional_data.ts";
+import { randomBytes } from "../../../services/crypto/random.ts";
+import { createSealer, type Place, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
+import { runChild } from "../../helpers/storage_child.ts";
+
+const PLACE: Place = { table: "draft", id: "c1", field: "sealed", version: 3 };
+const key = randomBytes(32);
+const sealer = createSealer(key).forPurpose("conversations");
+const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const refusal = { code: "internal", message: expect.stringMatching(/^Cannot open draft\.sealed of "c1": /) };
+
+/** Runs the synchronous and the asynchronous way over one body of tests. */
+const ways = [
+  ["seal", (place: Place, plain: string | Uint8Array) => sealer.seal(place, plain)],
+  ["sealNow", (place: Place, plain: string | Uint8Array) => Promise.resolve(sealer.sealNow(place, plain))],
+] as const;
+
+async function expectRefused(place: Place, sealed: Uint8Array, from = sealer): Promise<void> {
+  await expect(from.open(place, sealed)).rejects.toMatchObject({ code: "internal" });
+  expect(() => from.openNow(place, sealed)).toThrow(expect.objectContaining({ code: "internal" }));
+}
+
+test.each(ways)("what %s made opens both ways, whatever its size", async (_, seal) => {
+  for (const plain of ["", "a", "tëxt 🦆", "x".repeat(100_000), new Uint8Array(0), randomBytes(70_000)]) {
+    const sealed = await seal(PLACE, plain);
+    const bytes = typeof plain === "string" ? new TextEncoder().encode(plain) : plain;
+    expect(sealed[0]).toBe(1);
+    expect(sealed.byteLength).toBe(bytes.byteLength + SEAL_OVERHEAD_BYTES);
+    expect(await sealer.open(PLACE, sealed)).toEqual(bytes);
+    expect(sealer.openNow(PLACE, sealed)).toEqual(bytes);
+  }
+});
+
+test("a value opens by the same key in another process, so the format is settled", () => {
+  const fixed = createSealer(new Uint8Array(32).map((_, index) => index)).forPurpose("conversations");
+  const sealed = Uint8Array.fromBase64("AXMoZtPZSWB6Ydb2WNYyFSRaXWsfkw2JF6JBOQ/a9wzWCAk=");
+  expect(textOf(fixed.openNow(PLACE, sealed))).toBe("parlor");
+});
+
+test("a sealed part of a larger buffer opens, and the sealed bytes hold nothing of the text", async () => {
+  const sealed = await sealer.seal(PLACE, "a secret long enough to be found");
+  const around = new Uint8Array(sealed.byteLength + 20);
+  around.set(sealed, 7);
+  const part = around.subarray(7, 7 + sealed.byteLength);
+  expect(textOf(await sealer.open(PLACE, part))).toBe("a secret long enough to be found");
+  expect(textOf(sealer.openNow(PLACE, part))).toBe("a secret long enough to be found");
+  expect(textOf(sealed)).not.toContain("secret");
+});
+
+test.each([
+  ["table", { table: "revision" }],
+  ["row", { id: "c2" }],
+  ["field", { field: "head" }],
+  ["newer version", { version: 4 }],
+  ["older version", { version: 2 }],
+  ["split of the same letters", { table: "draf", id: "tc1" }],
+  ["field that swallows its neighbour", { id: 'c1","sealed', field: "" }],
+])("K02 a value moved to another %s does not open", async (_, change) => {
+  for (const [, seal] of ways) await expectRefused({ ...PLACE, ...change }, await seal(PLACE, "secret"));
+});
+
+test("K02 a value does not open for another purpose or by another key, and the error names its place alone", async () => {
+  const sealed = sealer.sealNow(PLACE, "secret");
+  await expectRefused(PLACE, sealed, createSealer(key).forPurpose("connections"));
+  await expectRefused(PLACE, sealed, createSealer(randomBytes(32)).forPurpose("conversations"));
+  await expect(sealer.open(PLACE, sealer.sealNow({ ...PLACE, version: 9 }, "secret"))).rejects.toMatchObject(refusal);
+});
+
+test("K02 no two places share their additional data", () => {
+  const names = ["", "a", "b", "ab", '"', '","', "\\", "a\0b", "é", "e\u0301", "\ud800", "\udbff", "\ufffd", "1"];
+  const seen = new Set<string>();
+  let count = 0;
+  for (const table of names) {
+    for (const id of names) {
+      for (const field of names) {
+        for (const version of [0, 1, 11, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
+          seen.add(textOf(additionalData(1, { table, id, field, version })));
+          count++;
+        }
+      }
+    }
+  }
+  expect(seen.size).toBe(count);
+  for (const version of [-1, 0.5, NaN, 2 ** 53]) {
+    expect(() => additionalData(1, { ...PLACE, version })).toThrow("its version is");
+  }
+});
+
+test.each(ways)("K03 with any byte of what %s made flipped, or any end cut off, nothing opens", async (_, seal) => {
+  const sealed = await seal(PLACE, "a secret of some length");
+  for (let at = 0; at < sealed.byteLength; at++) {
+    const flipped = sealed.slice();
+    flipped[at]! ^= 1 << (at % 8);
+    await expectRefused(PLACE, flipped);
+    await expectRefused(PLACE, sealed.subarray(0, at));
+  }
+  await expectRefused(PLACE, new Uint8Array([...sealed, 0]));
+  await expectRefused(PLACE, new Uint8Array(0));
+  await expectRefused(PLACE, new Uint8Array(SEAL_OVERHEAD_BYTES));
+  expect(textOf(await sealer.open(PLACE, sealed))).toBe("a secret of some length");
+});
+
+test("K03 one damaged value among many is an error of its own", async () => {
+  const sealed = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => sealer.seal({ ...PLACE, version: n }, `text ${n}`)),
+  );
+  sealed[7]![20]! ^= 1;
+  const opened = await Promise.allSettled(sealed.map((one, n) => sealer.open({ ...PLACE, version: n }, one)));
+  expect(opened.map((one) => one.status === "fulfilled" ? textOf(one.value) : "unreadable"))
+    .toEqual(sealed.map((_, n) => n === 7 ? "unreadable" : `text ${n}`));
+});
+
+test("K04 100,000 values have distinct random IVs, and the uses of the key are counted", async () => {
+  const counted = createSealer(key).forPurpose("count");
+  const ivs = new Set<string>();
+  const bitCounts = new Array<number>(96).fill(0);
+  const note = (sealed: Uint8Array) => {
+    ivs.add(sealed.subarray(1, 13).toHex());
+    for (let bit = 0; bit < 96; bit++) bitCounts[bit]! += (sealed[1 + (bit >> 3)]! >> (bit % 8)) & 1;
+  };
+  for (let n = 0; n < 98_000; n++) note(counted.sealNow(PLACE, "x"));
+  for (const sealed of await Promise.all(Array.from({ length: 2000 }, () => counted.seal(PLACE, "x")))) note(sealed);
+  expect(ivs.size).toBe(100_000);
+  expect(counted.sealCount).toBe(100_000);
+  expect(counted.sealCount).toBeLessThan(2 ** 32 / 1000);
+  // Each of the 96 bits is set about every second time: 1,000 is over six standard deviations.
+  for (const count of bitCounts) expect(Math.abs(count - 50_000)).toBeLessThan(1000);
+});
+
+test("K04 Workers and processes that begin with the same key share no IV", async () => {
+  const count = 2000;
+  const fromWorker = () => {
+    const worker = new Worker(new URL("../../helpers/storage_iv_child.ts", import.meta.url), { type: "module" });
+    return new Promise<string[]>((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = (event) => reject(new Error(event.message));
+      worker.postMessage(count);
+    }).finally(() => worker.terminate());
+  };
+  const fromProcess = () => runChild("storage_iv_child.ts", [String(count)]);
+  const ivs = (await Promise.all([fromWorker(), fromWorker(), fromProcess(), fromProcess()])).flat();
+  expect(ivs).toHaveLength(4 * count);
+  expect(new Set(ivs).size).toBe(4 * count);
+});
+
+test("half a surrogate pair is refused rather than sealed as another character", async () => {
+  expect(() => sealer.sealNow(PLACE, "a\ud83e")).toThrow("the text holds half a surrogate pair");
+  await expect(sealer.seal(PLACE, "a\ud83e")).rejects.toMatchObject({ code: "internal" });
+  expect(JSON.parse(textOf(sealer.openNow(PLACE, sealer.sealNow(PLACE, JSON.stringify("a\ud83e")))))).toBe("a\ud83e");
+});
+
+test("a storage key of another length makes no sealer", () => {
+  expect(() => createSealer(new Uint8Array(31))).toThrow("a storage key of 31 bytes");
+});

@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import { settleKeyCheck } from "../../../services/crypto/key_check.ts";
+import { randomBytes } from "../../../services/crypto/random.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { loadStorageKey, parseStorageKey } from "../../../services/crypto/storage_key.ts";
+import { tempFolder, testDatabase } from "../../helpers/storage_folder.ts";
+
+const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o777).toString(8);
+const namesIn = async (path: string) => (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name);
+
+async function refusalOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(() => undefined, (thrown) => thrown);
+  expect(error).toMatchObject({ name: "AppError", code: "internal" });
+  return error.message;
+}
+
+test("K05 the first start makes a key of 32 random bytes with mode 0600, and later starts read it", async () => {
+  await using folder = await tempFolder();
+  const key = await loadStorageKey({ dataDir: folder.path, sealedDataExists: false });
+  expect(key.byteLength).toBe(32);
+  expect(await modeOf(folder.file("storage-key"))).toBe("600");
+  expect(await namesIn(folder.path)).toEqual(["storage-key"]);
+  for (const sealedDataExists of [false, true]) {
+    expect(await loadStorageKey({ dataDir: folder.path, sealedDataExists })).toEqual(key);
+  }
+  await using other = await tempFolder();
+  expect(await loadStorageKey({ dataDir: other.path, sealedDataExists: false })).not.toEqual(key);
+});
+
+test("K05 many starts racing for the first key all get the same one", async () => {
+  await using folder = await tempFolder();
+  const keys = await Promise.all(
+    Array.from({ length: 20 }, () => loadStorageKey({ dataDir: folder.path, sealedDataExists: false })),
+  );
+  expect(new Set(keys.map((key) => key.toHex())).size).toBe(1);
+  expect(await namesIn(folder.path)).toEqual(["storage-key"]);
+});
+
+test("K05 a missing key beside sealed data is refused, and no new one appears", async () => {
+  await using folder = await tempFolder();
+  const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
+  expect(message).toContain(`Cannot find the storage key "${folder.file("storage-key")}"`);
+  expect(await namesIn(folder.path)).toEqual([]);
+});
+
+test.each([
+  ["empty", 0, /it has 0 bytes/],
+  ["short", 31, /it has 31 bytes/],
+  ["long", 33, /it has 33 bytes/],
+  ["much too long", 100_000, /it has 1024 bytes/],
+])("K05 a key file that is %s is refused and left alone", async (_, byteLength, reason) => {
+  await using folder = await tempFolder();
+  const path = folder.file("storage-key");
+  const content = new Uint8Array(byteLength).fill(0xfe);
+  await Deno.writeFile(path, content, { mode: 0o600 });
+  for (const sealedDataExists of [false, true]) {
+    expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists }))).toMatch(reason);
+  }
+  expect(await Deno.readFile(path)).toEqual(content);
+});
+
+test("K05 a key of zeros is refused", async () => {
+  await using folder = await tempFolder();
+  await Deno.writeFile(folder.file("storage-key"), new Uint8Array(32), { mode: 0o600 });
+  expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }))).toContain("all zeros");
+});
+
+test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700, 0o400])(
+  "K05 a key file in the data directory of mode %o is refused and its mode kept",
+  async (mode) => {
+    await using folder = await tempFolder();
+    const path = folder.file("storage-key");
+    await Deno.writeFile(path, randomBytes(32));
+    await Deno.chmod(path, mode);
+    const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
+    expect(message).toContain(`its mode is 0${mode.toString(8)} and must be 0600`);
+    expect(await modeOf(path)).toBe(mode.toString(8));
+  },
+);
+
+test("K05 a folder or a link in the place of the key file is refused", async () => {
+  await using folder = await tempFolder();
+  await Deno.mkdir(folder.file("storage-key"));
+  expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
+    "no regular file",
+  );
+  await Deno.remove(folder.file("storage-key"));
+  await Deno.writeFile(folder.file("elsewhere"), randomBytes(32), { mode: 0o600 });
+  await Deno.symlink(folder.file("elsewhere"), folder.file("storage-key"));
+  expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
+    "no regular file",
+  );
+});
+
+test("K05 a key set by storage_key_file is read from there, of any mode, and nothing is made in the data directory", async () => {
+  await using folder = await tempFolder();
+  const key = randomBytes(32);
+  const storageKeyFile = folder.file("secret");
+  await Deno.mkdir(folder.file("data"));
+  for (const content of [key, `${key.toHex()}\n`, key.toHex().toUpperCase(), `${key.toBase64()}\r\n`]) {
+    await Deno.writeFile(storageKeyFile, typeof content === "string" ? new TextEncoder().encode(content) : content);
+    await Deno.chmod(storageKeyFile, 0o444);
+    expect(await loadStorageKey({ dataDir: folder.file("data"), storageKeyFile, sealedDataExists: true })).toEqual(key);
+    await Deno.remove(storageKeyFile);
+  }
+  expect(await namesIn(folder.file("data"))).toEqual([]);
+});
+
+test("K05 a storage_key_file that is not there is refused and never made, also on a first start", async () => {
+  await using folder = await tempFolder();
+  const storageKeyFile = folder.file("secret");
+  const message = await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile, sealedDataExists: false }));
+  expect(message).toBe(`Cannot read the storage key from "${storageKeyFile}": there is no such file`);
+  expect(
+    await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile: folder.path, sealedDataExists: false })),
+  )
+    .toContain(`Cannot read the storage key from "${folder.path}": `);
+  expect(await namesIn(folder.path)).toEqual([]);
+});
+
+test("a key is read as raw bytes, hex or either base64, and nothing near them", () => {
+  const key = randomBytes(32);
+  const read = (text: string) => parseStorageKey(new TextEncoder().encode(text), "k");
+  expect(read(key.toHex())).toEqual(key);
+  expect(read(key.toBase64())).toEqual(key);
+  expect(read(key.toBase64({ alphabet: "base64url", omitPadding: true }))).toEqual(key);
+  const rawThatLooksLikeText = new TextEncoder().encode("0123456789abcdef0123456789abcdef");
+  expect(parseStorageKey(rawThatLooksLikeText, "k")).toEqual(rawThatLooksLikeText);
+  for (const text of [key.toHex().slice(1), `${key.toHex()}0`, `${key.toBase64()}=`, "x".repeat(64), " ".repeat(40)]) {
+    expect(() => read(text)).toThrow(/^Cannot use "k" as storage key: it has \d+ bytes/);
+  }
+  // The content of a file that is no key may be another secret: it is not repeated.
+  expect(() => read("hunter2-hunter2")).toThrow(
+    expect.not.objectContaining({ message: expect.stringContaining("hunter2") }),
+  );
+});
+
+test("K05 the right key passes the check at every start, and a wrong one is refused with nothing written", async () => {
+  await using folder = await tempFolder();
+  const key = randomBytes(32);
+  {
+    await using database = await testDatabase(folder.file("app.db"));
+    await settleKeyCheck(createSealer(key), database);
+  }
+  await using database = await testDatabase(folder.file("app.db"));
+  await settleKeyCheck(createSealer(key), database);
+  const before = database.all("SELECT * FROM setting");
+  expect(before).toHaveLength(1);
+  expect(await refusalOf(settleKeyCheck(createSealer(randomBytes(32)), database)))
+    .toBe("Cannot use this storage key: the data directory was sealed with another one; put the right key file back");
+  expect(database.all("SELECT * FROM setting")).toEqual(before);
+});

@@ -1,0 +1,249 @@
+import { expect, test } from "vitest";
+import { AppError } from "../../../services/errors.ts";
+import type { JobKind } from "../../../services/jobs/job.ts";
+import { heldKind, jobBench } from "../../helpers/storage_jobs.ts";
+
+const stateRows = "SELECT id, state FROM job ORDER BY created_at, id";
+
+test("a job goes from queued over running and verifying to done, each step announced", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const seen: string[] = [];
+  bench.events.subscribe(({ kind, id }) => seen.push(`${kind} ${jobs.get(id).state}`));
+  const started = await jobs.start("download", { title: "a model", params: { repo: "r", file: "f" } });
+  expect(started).toMatchObject({ kind: "download", title: "a model", state: "queued", progress: null });
+  expect(started).not.toHaveProperty("params");
+  await held.untilBegun(1);
+  expect(held.begun[0]).toMatchObject({ id: started.id, params: { repo: "r", file: "f" }, isResumed: false });
+  held.release(started.id);
+  await bench.until(jobs, started.id, "done");
+  expect(seen).toEqual(["job queued", "job running", "job verifying", "job done"]);
+  await jobs.close();
+  expect(bench.db.all(stateRows)).toEqual([{ id: started.id, state: "done" }]);
+});
+
+test("progress and detail show at once, and are stored with the next step", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  held.begun[0]!.progress({ done: 3, total: 10, unit: "bytes" });
+  held.begun[0]!.detail({ files: ["a"] });
+  expect(jobs.get(id)).toMatchObject({ progress: { done: 3, total: 10, unit: "bytes" }, detail: { files: ["a"] } });
+  held.release(id);
+  await bench.until(jobs, id, "done");
+  await jobs.close();
+  const after = bench.open({});
+  expect(after.get(id)).toMatchObject({ state: "done", progress: { done: 3 }, detail: { files: ["a"] } });
+});
+
+test("progress is announced at most four times a second", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  let nowMs = 1_000_000;
+  const jobs = bench.open({ download: held }, () => nowMs);
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  let count = 0;
+  bench.events.subscribe(() => count++);
+  for (let done = 0; done < 1000; done++) {
+    nowMs += 1;
+    held.begun[0]!.progress({ done, total: null, unit: "bytes" });
+  }
+  expect(count).toBe(4);
+  held.release(id);
+  await jobs.close();
+});
+
+test("no more jobs of a kind run at once than it allows, in the order they came, and kinds do not wait for each other", async () => {
+  await using bench = await jobBench();
+  const [narrow, wide] = [heldKind({ parallel: 2 }), heldKind()];
+  const jobs = bench.open({ narrow, wide });
+  const ids: string[] = [];
+  for (let n = 0; n < 4; n++) ids.push((await jobs.start("narrow", { title: String(n), params: n })).id);
+  await jobs.start("wide", { title: "w", params: null });
+  await Promise.all([narrow.untilBegun(2), wide.untilBegun(1)]);
+  expect(ids.map((id) => jobs.get(id).state)).toEqual(["running", "running", "queued", "queued"]);
+  narrow.release(ids[1]!);
+  await narrow.untilBegun(3);
+  expect(narrow.begun.map(({ params }) => params)).toEqual([0, 1, 2]);
+  expect(jobs.get(ids[3]!).state).toBe("queued");
+  await jobs.close();
+});
+
+test("an error of a job is its end, told in the words of an AppError, and of a defect in none", async () => {
+  await using bench = await jobBench();
+  const held = heldKind({ parallel: 2 });
+  const jobs = bench.open({ download: held });
+  const known = await jobs.start("download", { title: "t", params: null });
+  const defect = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(2);
+  held.release(known.id, new AppError("storage_full", "Cannot write the model: the disk is full"));
+  held.release(defect.id, new TypeError("undefined is not a secret"));
+  await Promise.all([bench.until(jobs, known.id, "failed"), bench.until(jobs, defect.id, "failed")]);
+  expect(jobs.get(known.id).error).toEqual({
+    code: "storage_full",
+    message: "Cannot write the model: the disk is full",
+  });
+  expect(jobs.get(defect.id).error?.code).toBe("internal");
+  expect(jobs.get(defect.id).error?.message).not.toContain("secret");
+  expect(bench.reports.join("\n")).toContain("undefined is not a secret");
+  await jobs.close();
+});
+
+test("L05 a kind that throws before its first await fails its job and nothing else", async () => {
+  await using bench = await jobBench();
+  const broken: JobKind = {
+    parallel: 1,
+    resumable: false,
+    run() {
+      throw new Error("at once");
+    },
+  };
+  const jobs = bench.open({ broken });
+  for (let n = 0; n < 2; n++) {
+    const { id } = await jobs.start("broken", { title: "t", params: null });
+    await bench.until(jobs, id, "failed");
+  }
+  await jobs.close();
+});
+
+test("M02 a running job is cancelled once it has cleaned up, and once only", async () => {
+  await using bench = await jobBench();
+  const steps: string[] = [];
+  const began = Promise.withResolvers<void>();
+  const slow: JobKind = {
+    parallel: 1,
+    resumable: true,
+    async run({ signal }) {
+      began.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await bench.db.write([{ sql: "DELETE FROM trash" }]); // it takes its time
+      steps.push("part file removed");
+    },
+  };
+  const jobs = bench.open({ slow });
+  bench.events.subscribe(({ id }) => steps.push(jobs.get(id).state));
+  const { id } = await jobs.start("slow", { title: "t", params: null });
+  await began.promise;
+  const [first, second] = await Promise.all([jobs.cancel(id), jobs.cancel(id)]);
+  expect([first.state, second.state]).toEqual(["cancelled", "cancelled"]);
+  expect(steps).toEqual(["queued", "running", "part file removed", "cancelled"]);
+  await expect(jobs.cancel(id)).rejects.toMatchObject({ code: "conflict" });
+  await jobs.close();
+  expect(bench.db.all(stateRows)).toEqual([{ id, state: "cancelled" }]);
+});
+
+test("a queued job is cancelled without having run, and the next one has its turn", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const [a, b, c] = await Promise.all(["a", "b", "c"].map((title) => jobs.start("download", { title, params: title })));
+  await held.untilBegun(1);
+  expect((await jobs.cancel(b!.id)).state).toBe("cancelled");
+  held.release(a!.id);
+  await held.untilBegun(2);
+  expect(held.begun.map(({ params }) => params)).toEqual(["a", "c"]);
+  held.release(c!.id);
+  await bench.until(jobs, c!.id, "done");
+  expect(bench.db.all<{ state: string }>("SELECT state FROM job WHERE id = ?", b!.id)).toEqual([{
+    state: "cancelled",
+  }]);
+  await jobs.close();
+});
+
+test("M02 a job that is being verified cannot be cancelled, and a cancelled one does not get to verify", async () => {
+  await using bench = await jobBench();
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const verifies: JobKind = {
+    parallel: 2,
+    resumable: true,
+    async run({ params, signal, verifying }) {
+      if (params === "late") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await verifying();
+      reached.resolve();
+      await goOn.promise;
+    },
+  };
+  const jobs = bench.open({ verifies });
+  const verified = await jobs.start("verifies", { title: "t", params: "early" });
+  await reached.promise;
+  await expect(jobs.cancel(verified.id)).rejects.toMatchObject({
+    code: "conflict",
+    message: `Cannot turn job "${verified.id}" from verifying to cancelled: no such step`,
+  });
+  goOn.resolve();
+  await bench.until(jobs, verified.id, "done");
+  const late = await jobs.start("verifies", { title: "t", params: "late" });
+  await bench.until(jobs, late.id, "running");
+  expect((await jobs.cancel(late.id)).state).toBe("cancelled");
+  await jobs.close();
+});
+
+test("M02 asking for the same thing twice gives the same job, until it has ended", async () => {
+  await using bench = await jobBench();
+  const held = heldKind({ parallel: 3 });
+  const jobs = bench.open({ download: held, other: heldKind() });
+  const request = { title: "t", params: null, key: "repo/file" };
+  const [first, second] = await Promise.all([jobs.start("download", request), jobs.start("download", request)]);
+  expect(second.id).toBe(first.id);
+  const others = [
+    await jobs.start("download", { ...request, key: "repo/other" }),
+    await jobs.start("download", { ...request, key: undefined }),
+    await jobs.start("other", request),
+  ];
+  expect(new Set([first.id, ...others.map(({ id }) => id)]).size).toBe(4);
+  await held.untilBegun(1);
+  const [, again] = await Promise.all([jobs.cancel(first.id), jobs.start("download", request)]);
+  expect(again.id).not.toBe(first.id);
+  expect(jobs.get(first.id).state).toBe("cancelled");
+  await jobs.close();
+});
+
+test("jobs are listed newest first, and an unknown id is not found", async () => {
+  await using bench = await jobBench();
+  let nowMs = 1_000_000;
+  const jobs = bench.open({ download: heldKind() }, () => nowMs++);
+  for (const title of ["a", "b", "c"]) await jobs.start("download", { title, params: null });
+  expect(jobs.list().map(({ title }) => title)).toEqual(["c", "b", "a"]);
+  expect(() => jobs.get("absent")).toThrow('Cannot find job "absent"');
+  await expect(jobs.cancel("absent")).rejects.toMatchObject({ code: "not_found" });
+  await expect(jobs.start("unknown", { title: "t", params: null })).rejects.toMatchObject({ code: "internal" });
+  await jobs.close();
+});
+
+test("a job that cannot be stored is not started", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  await bench.db.write([{ sql: "CREATE TRIGGER full BEFORE INSERT ON job BEGIN SELECT raise(ABORT, 'no'); END" }]);
+  await expect(jobs.start("download", { title: "t", params: null })).rejects.toMatchObject({ code: "internal" });
+  expect(jobs.list()).toEqual([]);
+  await bench.db.write([{ sql: "DROP TRIGGER full" }]);
+  await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  await jobs.close();
+});
+
+test("only ended jobs of the last week, and 200 at most, stay", async () => {
+  await using bench = await jobBench();
+  const quick: JobKind = { parallel: 10, resumable: false, run: () => Promise.resolve() };
+  let nowMs = 1_000_000_000;
+  const jobs = bench.open({ quick }, () => nowMs);
+  for (let n = 0; n < 210; n++) {
+    nowMs += 10; // a step of one job takes at least a millisecond of this clock
+    const { id } = await jobs.start("quick", { title: String(n), params: null });
+    await bench.until(jobs, id, "done");
+  }
+  expect(jobs.list()).toHaveLength(200);
+  expect(jobs.list().at(-1)?.title).toBe("10");
+  await jobs.close();
+  nowMs += 8 * 24 * 60 * 60 * 1000;
+  const after = bench.open({}, () => nowMs);
+  expect(after.list()).toEqual([]);
+  await after.close();
+  expect(bench.db.all(stateRows)).toEqual([]);
+});

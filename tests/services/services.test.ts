@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createLog } from "../../services/log.ts";
+import { openServices } from "../../services/services.ts";
+import { testConfig } from "../helpers/test_app.ts";
+
+const log = createLog({ level: "error", asJson: true, write: () => {}, now: Date.now });
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+});
+afterEach(() => Deno.remove(dataDir, { recursive: true }));
+
+async function openAndClose(): Promise<void> {
+  await (await openServices(testConfig(dataDir), { log })).close();
+}
+
+test("K05 a wrong or missing storage key stops the start, and the right one put back opens everything again", async () => {
+  await openAndClose();
+  const path = `${dataDir}/storage-key`;
+  const key = await Deno.readFile(path);
+  await Deno.writeFile(path, key.map((byte) => byte ^ 1));
+  await expect(openAndClose()).rejects.toThrow("sealed with another one");
+  await Deno.remove(path);
+  await expect(openAndClose()).rejects.toThrow(/storage.key/i);
+  await expect(Deno.stat(path)).rejects.toThrow(Deno.errors.NotFound);
+  await Deno.writeFile(path, key, { mode: 0o600 });
+  await openAndClose();
+});
+
+test("a start that fails gives everything back, so that the next one can succeed", async () => {
+  await openAndClose();
+  await Deno.writeFile(`${dataDir}/storage-key`, new Uint8Array(3));
+  await expect(openAndClose()).rejects.toThrow();
+  await Deno.remove(`${dataDir}/app.db`);
+  await Deno.remove(`${dataDir}/storage-key`);
+  await openAndClose();
+});
+
+test("K08 everything in the data folder is the owner's alone", async () => {
+  const old = Deno.umask(0);
+  try {
+    const services = await openServices(testConfig(`${dataDir}/new`), { log });
+    const modes: Record<string, number> = {};
+    const walk = async (path: string) => {
+      for await (const entry of Deno.readDir(path)) {
+        modes[entry.name] = (await Deno.stat(`${path}/${entry.name}`)).mode! & 0o777;
+        if (entry.isDirectory) await walk(`${path}/${entry.name}`);
+      }
+    };
+    await walk(dataDir);
+    await services.close();
+    expect(Object.keys(modes)).toEqual(expect.arrayContaining(["new", "replies", "app.db", "storage-key"]));
+    for (const [name, mode] of Object.entries(modes)) {
+      expect(mode, name).toBe(["new", "replies"].includes(name) ? 0o700 : 0o600);
+    }
+  } finally {
+    Deno.umask(old);
+  }
+});
