@@ -4,8 +4,9 @@ import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
+import { containDefects } from "./services/contain_defects.ts";
 import { AppError, messageOf } from "./services/errors.ts";
-import { createLog, type Log } from "./services/log.ts";
+import { createLog } from "./services/log.ts";
 import { dropProxyEnvironment } from "./services/net/owner_endpoint.ts";
 import { openServices } from "./services/services.ts";
 
@@ -84,16 +85,6 @@ async function serve(config: Config): Promise<void> {
   } finally {
     await services.close();
   }
-}
-
-/** A defect in some handler, timer or job must not end the process of everybody else's replies. */
-function containDefects(log: Log): void {
-  const contain = (event: Event, thrown: unknown) => {
-    event.preventDefault();
-    log("error", "Defect", { error: thrown instanceof Error ? thrown.stack : String(thrown) });
-  };
-  globalThis.addEventListener("unhandledrejection", (event) => contain(event, event.reason));
-  globalThis.addEventListener("error", (event) => contain(event, event.error));
 }
 
 function tlsFiles(config: Config): { cert: string; key: string } | undefined {

@@ -21,7 +21,9 @@ const isGreen = await succeeds(Deno.execPath(), [
 const counts = JSON.parse(await Deno.readTextFile(report));
 await Deno.remove(report);
 console.log(`${counts.numPassedTests} passed, ${counts.numFailedTests} failed, ${counts.numPendingTests} skipped`);
-Deno.exit(isGreen && counts.numPassedTests > 0 ? 0 : 1);
+// Whoever asks for the tests with real parts has the parts: one that was skipped is one that did not run.
+const isWhole = counts.numPassedTests > 0 && (!isReal || counts.numPendingTests === 0);
+Deno.exit(isGreen && isWhole ? 0 : 1);
 
 /** Tests of the page drive a real browser; Debian's package is had where the system lets us install it. */
 async function installBrowser(): Promise<void> {

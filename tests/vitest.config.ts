@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts"],
     pool: "forks",
+    fileParallelism: false,
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

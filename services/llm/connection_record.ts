@@ -78,9 +78,15 @@ export function contentFrom(input: ConnectionInput, before: ConnectionContent | 
     baseUrl,
     ...(input.model && { model: input.model }),
     ...(input.contextSize && { contextSize: input.contextSize }),
-    ...(input.timeouts && { timeouts: input.timeouts }),
+    ...timeoutsFrom(input.timeouts),
     ...keyFor(kind, baseUrl, input.apiKey, before),
   };
+}
+
+/** Leaves out what is not set: an `undefined` would stand in the way of the configured limit. */
+function timeoutsFrom(timeouts: Partial<UpstreamTimeouts> | null | undefined): Pick<ConnectionContent, "timeouts"> {
+  const set = Object.entries(timeouts ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  return set.length === 0 ? {} : { timeouts: Object.fromEntries(set) };
 }
 
 function baseUrlOf(kind: ProviderKind, text: string | null | undefined): string {

@@ -131,7 +131,7 @@ export class FakeApi implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.cutReplies();
+    for (const reply of this.replies.values()) reply.leave();
     for (const listener of this.#listeners) listener.close();
     this.#listeners.clear();
     await this.#server.shutdown();

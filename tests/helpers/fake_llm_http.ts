@@ -102,9 +102,19 @@ export class FakeAnswer {
     this.#done();
   }
 
-  #put(bytes: Uint8Array): Promise<void> {
-    if (this.isGone) return Promise.resolve();
-    return Promise.race([new Promise<void>((resolve) => this.#socket.write(bytes, () => resolve())), this.gone]);
+  /** Waits for the system to take the bytes; the write's own callback comes before that and would starve the event loop. */
+  async #put(bytes: Uint8Array): Promise<void> {
+    if (this.isGone) return;
+    if (this.#socket.write(bytes)) return await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.#socket.off("drain", done);
+        this.#socket.off("close", done);
+        resolve();
+      };
+      this.#socket.once("drain", done);
+      this.#socket.once("close", done);
+    });
   }
 }
 

@@ -64,9 +64,15 @@ export class FakeReply {
     this.#onEnd();
   }
 
-  /** Breaks every stream; the reply goes on. */
+  /** Breaks every connection in the middle of its stream; the reply goes on. */
   cut(): void {
     for (const client of this.#clients) client.error(new Error("cut"));
+    this.#clients.clear();
+  }
+
+  /** Ends every stream without a word; the reply goes on. */
+  leave(): void {
+    for (const client of this.#clients) client.close();
     this.#clients.clear();
   }
 

@@ -237,6 +237,31 @@ test("a client that leaves takes its connection to the server along", async () =
   expect(await serverSawEnd).toBe("");
 });
 
+test.each([
+  ["HTTP/1.1", "HTTP/1.0 200 OK\r\n\r\npart", "4\r\npart\r\n0\r\n\r\n"],
+  ["HTTP/1.1", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npart", "part"],
+  ["HTTP/1.1", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n\r\n", "4\r\npart\r\n0\r\n\r\n"],
+  ["HTTP/1.1", "HTTP/1.1 204 None\r\n\r\n", ""],
+  ["HTTP/1.0", "HTTP/1.0 200 OK\r\n\r\npart", "part"],
+])("an %s client gets the answer %j with the body %j", async (version, text, body) => {
+  await using server = openHttpServer((conn) => send(conn, text), { hostname: PUBLIC });
+  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
+  const { port, header } = passOf(guard);
+  const answer = await rawRequest(port, `GET http://a.example:${server.port}/ ${version}\r\n${header}\r\n`);
+  expect(answer.body).toBe(body);
+});
+
+test("a body that was cut by a limit does not look whole", async () => {
+  await using server = openHttpServer(async (conn) => {
+    await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
+    await readToEnd(conn);
+  }, { hostname: PUBLIC });
+  await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { idleMs: 100 } });
+  const { port, header } = passOf(guard);
+  const answer = await rawRequest(port, `GET http://a.example:${server.port}/ HTTP/1.1\r\n${header}\r\n`);
+  expect(answer.body).toBe("4\r\npart\r\n");
+});
+
 test("an answer that is no HTTP is not passed on", async () => {
   await using server = openHttpServer((conn) => send(conn, "+OK POP3 ready\r\n\r\n"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../helpers/net_guard.ts";
-import { openHttpServer, openSilentListener, send, sendText } from "../../helpers/net_servers.ts";
+import { openHttpServer, openSilentListener, openStreamServer, send, sendText } from "../../helpers/net_servers.ts";
 
 const GENERIC = "the address is not allowed or does not answer";
 
@@ -28,10 +28,10 @@ test("an answer comes whole, with status, headers and the address it came from",
       hostname: PUBLIC,
     },
   );
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const response = await guard.fetch(`http://a.example:${server.port}/x?y=1`, { headers: { "X-B": "2" } });
+  await using guard = await openTestGuard({});
+  const response = await guard.fetch(`http://${PUBLIC}:${server.port}/x?y=1`, { headers: { "X-B": "2" } });
   expect([response.status, response.statusText]).toEqual([404, "Not Found"]); // the runtime has its own phrases
-  expect(response.url).toBe(`http://a.example:${server.port}/x?y=1`);
+  expect(response.url).toBe(`http://${PUBLIC}:${server.port}/x?y=1`);
   expect(response.headers.get("x-a")).toBe("1");
   expect(await response.text()).toBe("no");
   expect(server.requests[0]).toMatch(/^GET \/x\?y=1 HTTP\/1\.1\r\n[^]*x-b: 2\r\n/i);
@@ -43,10 +43,10 @@ test("HEAD and 204 have no body and leave nothing open", async () => {
       send(conn, `HTTP/1.1 ${head.startsWith("HEAD") ? "200 OK\r\nContent-Length: 99" : "204 None"}\r\n\r\n`),
     { hostname: PUBLIC },
   );
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const head = await guard.fetch(`http://a.example:${server.port}/`, { method: "HEAD", maxBytes: 10 });
+  await using guard = await openTestGuard({});
+  const head = await guard.fetch(`http://${PUBLIC}:${server.port}/`, { method: "HEAD", maxBytes: 10 });
   expect([head.status, head.body, head.headers.get("content-length")]).toEqual([200, null, "99"]);
-  expect((await guard.fetch(`http://a.example:${server.port}/`)).body).toBeNull();
+  expect((await guard.fetch(`http://${PUBLIC}:${server.port}/`)).body).toBeNull();
 });
 
 test("E01 a name is looked up once a call, and a private second answer is never connected to", async () => {
@@ -93,7 +93,7 @@ test.each([301, 302, 303, 307, 308])(
       "/port": "http://8.8.8.8:22/",
       "/file": "file:///etc/passwd",
       "/data": "data:text/plain,hi",
-      "/credentials": `http://u:p@a.example:${pair.port}/end`,
+      "/credentials": `http://u:p@${PUBLIC}:${pair.port}/end`,
       "/broken": "http://[",
     };
     await using server = openHttpServer((conn, head) => {
@@ -101,13 +101,13 @@ test.each([301, 302, 303, 307, 308])(
       if (location === undefined) return sendText(conn, "end");
       return send(conn, `HTTP/1.1 ${status} Moved\r\nLocation: ${location}\r\nContent-Length: 5\r\n\r\nmoved`);
     }, { hostname: PUBLIC });
-    await using guard = await openTestGuard({ "a.example": [PUBLIC], "inner.example": [PRIVATE] });
-    const base = `http://a.example:${server.port}`;
+    await using guard = await openTestGuard({ "inner.example": [PRIVATE] });
+    const base = `http://${PUBLIC}:${server.port}`;
     const response = await guard.fetch(`${base}/fine`);
     expect([response.url, await response.text()]).toEqual([`${base}/end?x`, "end"]);
     for (const path of Object.keys(targets).slice(1)) {
       const { message } = await failureOf(guard.fetch(`${base}${path}`));
-      expect(message, path).toBe(`Cannot fetch from "a.example:${server.port}": ${GENERIC}`);
+      expect(message, path).toBe(`Cannot fetch from "${PUBLIC}:${server.port}": ${GENERIC}`);
     }
     expect(pair.secret.connections).toBe(0);
     expect(pair.server.requests).toEqual([]);
@@ -120,8 +120,8 @@ test("E03 five redirects are followed, a sixth is not, and a loop ends", async (
     if (left === 0) return sendText(conn, "end");
     return send(conn, `HTTP/1.1 302 Found\r\nLocation: /${left === 99 ? 99 : left - 1}\r\n\r\n`);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const base = `http://a.example:${server.port}`;
+  await using guard = await openTestGuard({});
+  const base = `http://${PUBLIC}:${server.port}`;
   expect(await (await guard.fetch(`${base}/5`)).text()).toBe("end");
   expect(await failureOf(guard.fetch(`${base}/6`))).toMatchObject({ message: expect.stringContaining(GENERIC) });
   server.requests.length = 0;
@@ -133,25 +133,25 @@ test("a redirect can be had as it is, or be an error", async () => {
   await using server = openHttpServer((conn) => send(conn, "HTTP/1.1 302 Found\r\nX-Repo: r\r\nLocation: /x\r\n\r\n"), {
     hostname: PUBLIC,
   });
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const response = await guard.fetch(`http://a.example:${server.port}/`, { redirect: "manual" });
+  await using guard = await openTestGuard({});
+  const response = await guard.fetch(`http://${PUBLIC}:${server.port}/`, { redirect: "manual" });
   expect([response.status, response.headers.get("location"), response.headers.get("x-repo")]).toEqual([302, "/x", "r"]);
   await response.body?.cancel();
-  await expect(guard.fetch(`http://a.example:${server.port}/`, { redirect: "error" })).rejects.toThrow(GENERIC);
+  await expect(guard.fetch(`http://${PUBLIC}:${server.port}/`, { redirect: "error" })).rejects.toThrow(GENERIC);
 });
 
 test("secrets stay with the origin they were given for, and do not come back", async () => {
   await using other = openHttpServer(
-    (conn) => send(conn, `HTTP/1.1 302 Found\r\nLocation: http://a.example:${server.port}/back\r\n\r\n`),
+    (conn) => send(conn, `HTTP/1.1 302 Found\r\nLocation: http://${PUBLIC}:${server.port}/back\r\n\r\n`),
     { hostname: PUBLIC },
   );
   await using server = openHttpServer((conn, head) => {
     const path = /^\S+ (\S+)/.exec(head)?.[1];
     if (path === "/back") return sendText(conn, "end");
-    const location = path === "/same" ? "/away" : `http://b.example:${other.port}/`;
+    const location = path === "/same" ? "/away" : `http://${PUBLIC}:${other.port}/`;
     return send(conn, `HTTP/1.1 302 Found\r\nLocation: ${location}\r\n\r\n`);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard({ "a.example": [PUBLIC], "b.example": [PUBLIC] });
+  await using guard = await openTestGuard({});
   const headers = {
     Authorization: "Bearer s3cret",
     "x-api-key": "s3cret",
@@ -159,7 +159,7 @@ test("secrets stay with the origin they were given for, and do not come back", a
     "X-Odd": "s3cret",
     Range: "bytes=5-",
   };
-  await (await guard.fetch(`http://a.example:${server.port}/same`, { headers })).text();
+  await (await guard.fetch(`http://${PUBLIC}:${server.port}/same`, { headers })).text();
   const [same, away, back] = server.requests;
   for (const own of [same, away]) expect(own?.match(/s3cret/g)).toHaveLength(4);
   for (const foreign of [other.requests[0], back]) {
@@ -179,9 +179,9 @@ test("a POST keeps its body at 307 and becomes a GET at 303; a stream is not sen
     }
     await send(conn, `HTTP/1.1 ${path?.slice(1)} Moved\r\nLocation: /end\r\n\r\n`);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
+  await using guard = await openTestGuard({});
   const post = async (status: number, body: BodyInit) =>
-    await (await guard.fetch(`http://a.example:${server.port}/${status}`, { method: "POST", body })).text();
+    await (await guard.fetch(`http://${PUBLIC}:${server.port}/${status}`, { method: "POST", body })).text();
   expect(await post(307, "12345")).toBe("POST 5 true");
   expect(await post(308, new Uint8Array(3))).toBe("POST 3 false");
   for (const status of [301, 302, 303]) expect(await post(status, "12345")).toBe("GET undefined false");
@@ -279,12 +279,16 @@ test("E12 every call has a lookup and a connection of its own, also to a server 
 
 test("E13 closed, silent, hanging up, filtered, unknown and private targets look the same", async () => {
   await using silent = openSilentListener(PUBLIC);
-  await using hangingUp = openHttpServer(() => Promise.resolve(), { hostname: "127.0.0.4", port: silent.port });
+  let hungUp = 0;
+  await using _hangingUp = openStreamServer(async (conn) => {
+    await conn.read(new Uint8Array(4096));
+    hungUp++;
+  }, { hostname: "127.0.0.4", port: silent.port });
   await using secret = openSilentListener(PRIVATE, silent.port);
   let answer: () => Promise<string[]> = () => Promise.resolve([]);
   await using guard = await openTestGuard({ "a.example": () => answer() }, {
     allow: [`${PUBLIC}/32`, "127.0.0.4/31"],
-    limits: { connectMs: 200 },
+    limits: { connectMs: 1_000 },
   });
   const cases: Record<string, () => Promise<string[]>> = {
     private: () => Promise.resolve([PRIVATE]),
@@ -300,7 +304,9 @@ test("E13 closed, silent, hanging up, filtered, unknown and private targets look
     for (const [title, resolve] of Object.entries(cases)) {
       answer = resolve;
       expect(
-        await failureOf(guard.fetch(`${scheme}://a.example:${silent.port}/`, { timeoutMs: 500 })),
+        await failureOf(
+          guard.fetch(`${scheme}://a.example:${silent.port}/`, { timeoutMs: title === "silent" ? 500 : 20_000 }),
+        ),
         `${scheme} ${title}`,
       ).toEqual({
         code: "upstream_error",
@@ -309,7 +315,7 @@ test("E13 closed, silent, hanging up, filtered, unknown and private targets look
     }
   }
   expect(secret.connections).toBe(0);
-  expect(hangingUp.requests.length).toBeGreaterThan(0);
+  expect(hungUp).toBe(2);
 });
 
 test("the second address is tried when the first does not answer", async () => {
@@ -323,8 +329,8 @@ test("the caller's signal ends a call before and during its answer", async () =>
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
     await conn.read(new Uint8Array(1));
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const url = `http://a.example:${server.port}/`;
+  await using guard = await openTestGuard({});
+  const url = `http://${PUBLIC}:${server.port}/`;
   const reason = new Error("left");
   await expect(guard.fetch(url, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   const controller = new AbortController();
@@ -340,8 +346,8 @@ test("closing the guard ends running calls and refuses new ones", async () => {
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
     await conn.read(new Uint8Array(1));
   }, { hostname: PUBLIC });
-  const guard = await openTestGuard({ "a.example": [PUBLIC] });
-  const response = await guard.fetch(`http://a.example:${server.port}/`);
+  const guard = await openTestGuard({});
+  const response = await guard.fetch(`http://${PUBLIC}:${server.port}/`);
   const text = failureOf(response.text());
   await guard.close();
   expect(await text).toMatchObject({ code: "not_available" });

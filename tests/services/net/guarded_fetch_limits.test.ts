@@ -4,8 +4,8 @@ import { failureOf, openTestGuard, PUBLIC } from "../../helpers/net_guard.ts";
 import { openHttpServer, send, sendText, type StreamServer } from "../../helpers/net_servers.ts";
 
 const MIB = 1024 * 1024;
-const names = { "a.example": [PUBLIC] };
-const urlOf = (server: StreamServer, path = "/") => `http://a.example:${server.port}${path}`;
+// By address rather than by name: what is limited comes after the lookup.
+const urlOf = (server: StreamServer, path = "/") => `http://${PUBLIC}:${server.port}${path}`;
 
 /** Watches the process while `run` runs; gives how far its memory rose above the start. */
 async function memoryRise(run: () => Promise<void>): Promise<number> {
@@ -32,12 +32,12 @@ test("E11 a body without end is cut at its limit, and hardly more is taken from 
       resolve();
     }
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   const rise = await memoryRise(async () => {
     const response = await guard.fetch(urlOf(server), { maxBytes: 8 * MIB });
     expect(await failureOf(response.arrayBuffer())).toEqual({
       code: "too_large",
-      message: `Cannot fetch from "a.example:${server.port}": its answer is larger than ${8 * MIB} bytes`,
+      message: `Cannot fetch from "${PUBLIC}:${server.port}": its answer is larger than ${8 * MIB} bytes`,
     });
     await serverEnded;
   });
@@ -52,7 +52,7 @@ test("E11 without a limit given, 32 MiB is the limit", async () => {
       hostname: PUBLIC,
     },
   );
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   expect(await failureOf(guard.fetch(urlOf(server)))).toMatchObject({ code: "too_large" });
 });
 
@@ -71,7 +71,7 @@ test.each(Object.keys(bombs))("E11 a %s bomb is counted as it unfolds", async (e
     await send(conn, `HTTP/1.1 200 OK\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${bomb.length}\r\n\r\n`);
     await send(conn, bomb);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   let passed = 0;
   let isStillEncoded = false;
   const rise = await memoryRise(async () => {
@@ -97,7 +97,7 @@ test.each(["gzip", "br"])("a %s answer arrives unfolded and no longer says that 
     await send(conn, `HTTP/1.1 200 OK\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${body.length}\r\n\r\n`);
     await send(conn, body);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   const response = await guard.fetch(urlOf(server));
   expect([response.headers.get("content-encoding"), response.headers.get("content-length")]).toEqual([null, null]);
   expect(await response.text()).toBe("hello ".repeat(100));
@@ -108,12 +108,12 @@ test("E11 a Content-Length that lies is found out", async () => {
     const length = head.startsWith("GET /short") ? 3 : head.startsWith("GET /long") ? 1000 : 10_000_000_000;
     return send(conn, `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n12345`);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   expect(await failureOf(guard.fetch(urlOf(server, "/huge")))).toMatchObject({ code: "too_large" });
   const cut = await guard.fetch(urlOf(server, "/long"));
   expect(await failureOf(cut.text())).toEqual({
     code: "upstream_error",
-    message: `Cannot fetch from "a.example:${server.port}": its answer broke off`,
+    message: `Cannot fetch from "${PUBLIC}:${server.port}": its answer broke off`,
   });
   expect(await (await guard.fetch(urlOf(server, "/short"))).text()).toBe("123");
 });
@@ -134,16 +134,16 @@ test("E11 a body that trickles ends at the time limit, one that falls silent at 
     await send(conn, `${start}x`);
     await conn.read(new Uint8Array(1));
   }, { hostname: PUBLIC });
-  await using trickling = await openTestGuard(names);
+  await using trickling = await openTestGuard({});
   const trickle = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 300 });
   expect(await failureOf(trickle.text())).toEqual({
     code: "upstream_timeout",
-    message: `Cannot fetch from "a.example:${server.port}": not finished after 300 ms`,
+    message: `Cannot fetch from "${PUBLIC}:${server.port}": not finished after 300 ms`,
   });
   const unread = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 100 });
   await new Promise((resolve) => setTimeout(resolve, 150));
   expect(await failureOf(unread.text())).toMatchObject({ code: "upstream_timeout" });
-  await using idling = await openTestGuard(names, { limits: { idleMs: 100 } });
+  await using idling = await openTestGuard({}, { limits: { idleMs: 100 } });
   const silent = await idling.fetch(urlOf(server, "/silent"));
   const { code } = await failureOf(silent.text());
   expect(["upstream_timeout", "upstream_error"]).toContain(code); // whichever of proxy and reader sees it first
@@ -154,8 +154,8 @@ test("E11 headers that never end are cut by size and by time", async () => {
     if (head.startsWith("GET /fast")) return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n".repeat(1000));
     return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n");
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
-  const message = `Cannot fetch from "a.example:${server.port}": the address is not allowed or does not answer`;
+  await using guard = await openTestGuard({});
+  const message = `Cannot fetch from "${PUBLIC}:${server.port}": the address is not allowed or does not answer`;
   expect(await failureOf(guard.fetch(urlOf(server, "/fast")))).toEqual({ code: "upstream_error", message });
   expect(await failureOf(guard.fetch(urlOf(server, "/slow"), { timeoutMs: 300 }))).toEqual({
     code: "upstream_error",
@@ -168,7 +168,7 @@ test("E11 a header of 100 KB is refused, one of 20 KB passes", async () => {
     const bytes = Number(/^GET \/(\d+)/.exec(head)?.[1]);
     return send(conn, `HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(bytes)}\r\nContent-Length: 2\r\n\r\nok`);
   }, { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   expect(await failureOf(guard.fetch(urlOf(server, "/100000")))).toMatchObject({ code: "upstream_error" });
   expect(await (await guard.fetch(urlOf(server, "/20000"))).text()).toBe("ok");
 });
@@ -186,16 +186,16 @@ test.each(["cancelled", "out of time", "out of time and half read", "aborted", "
         resolve();
       }
     }, { hostname: PUBLIC });
-    await using guard = await openTestGuard(names);
+    await using guard = await openTestGuard({});
     const controller = new AbortController();
-    const timeoutMs = how.startsWith("out of time") ? 300 : 30_000;
+    const timeoutMs = how.startsWith("out of time") ? 1_000 : 30_000;
     const response = await guard.fetch(urlOf(server), { signal: controller.signal, timeoutMs, maxBytes: 1024 * MIB });
     if (how === "cancelled") await response.body?.cancel();
     else if (how === "aborted") controller.abort();
     else if (how === "closed with the guard") await guard.close();
     else if (how === "out of time and half read") {
       const reader = response.body!.getReader();
-      for (let passed = 0; passed < 4 * MIB;) passed += (await reader.read()).value!.length;
+      for (let passed = 0; passed < MIB;) passed += (await reader.read()).value!.length;
     }
     await serverEnded;
   },
@@ -203,7 +203,7 @@ test.each(["cancelled", "out of time", "out of time and half read", "aborted", "
 
 test("many calls at once and one after another leave nothing behind", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "ok"), { hostname: PUBLIC });
-  await using guard = await openTestGuard(names);
+  await using guard = await openTestGuard({});
   for (let round = 0; round < 5; round++) {
     const texts = await Promise.all(
       Array.from({ length: 40 }, async () => await (await guard.fetch(urlOf(server))).text()),
