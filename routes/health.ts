@@ -21,7 +21,8 @@ export function healthRoutes(connections: Connections, options: { upstream: Upst
       const { isReachable: reachable, latencyMs: latency_ms, error } = check;
       const { id, name, kind, model, baseUrl: base_url } = active;
       const connection = { id, name, kind, base_url, model, reachable, latency_ms, error };
-      return c.json({ status: reachable ? "ok" as const : "degraded" as const, version, connection }, 200);
+      const isUsable = reachable && error === undefined;
+      return c.json({ status: isUsable ? "ok" as const : "degraded" as const, version, connection }, 200);
     })
     .openapi(modelsRoute, async (c) => {
       const active = connections.active();

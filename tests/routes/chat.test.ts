@@ -241,6 +241,21 @@ test("a model that is silent for long gives a stream at once, and its refusal th
   expect(await savedMessage(app, "a1")).toMatchObject({ status: "failed" });
 });
 
+test.each(
+  [
+    ["upstreamFirstByteTimeoutMs", "delay_first"],
+    ["upstreamIdleTimeoutMs", "delay_between"],
+  ] as const,
+)("a model slower than %s allows is 504", async (key, delay) => {
+  await using slow = await openTestApp({ config: { [key]: 50 } });
+  await useModel(slow, llm);
+  llm.switches[delay] = 5_000;
+  const messages = [{ role: "user", content: "Hi" }];
+  const response = await slow.post("/api/chat", { messages, conversation_id: "c1", stream: false });
+  expect(response.status).toBe(504);
+  expect((await response.json()).error.code).toBe("upstream_timeout");
+});
+
 test("no connection at all is said before anything is stored", async () => {
   for (const { id } of await (await app.get("/api/connections")).json()) await app.delete(`/api/connections/${id}`);
   const response = await ask(app, 1);

@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+const KEY = "sk-secret-0123456789";
+let app: TestApp;
+let llm: FakeLlm;
+
+beforeEach(async () => {
+  llm = await openFakeLlm({ personality: "llama.cpp", models: ["m"], apiKey: KEY });
+  app = await openTestApp({ config: { discoverHosts: [] } });
+});
+afterEach(async () => {
+  await app[Symbol.asyncDispose]();
+  await llm.close();
+});
+
+const profile = (more: Record<string, unknown> = {}) => ({ id: "llama", base_url: llm.origin, api_key: KEY, ...more });
+
+async function json(response: Promise<Response>, status: number) {
+  const answer = await response;
+  expect(answer.status).toBe(status);
+  return await answer.json();
+}
+
+test("a fresh server lists one active demo", async () => {
+  expect(await json(app.get("/api/connections"), 200)).toMatchObject([
+    { id: "demo", kind: "demo", name: "Demo", active: true, has_key: false },
+  ]);
+});
+
+test("PUT creates and updates a profile, the list never holds the key", async () => {
+  const created = await app.put("/api/connections", profile({ name: "Llama", model: "m", timeouts: { idle_ms: 9 } }));
+  expect(created.status).toBe(201);
+  expect(created.headers.get("etag")).toBe('"1"');
+  const body = await created.json();
+  expect(body).toMatchObject({ id: "llama", name: "Llama", kind: "openai", base_url: llm.origin, model: "m" });
+  expect(body).toMatchObject({ has_key: true, active: false, timeouts: { idle_ms: 9 } });
+  expect(body.created_at).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+  expect(await json(app.put("/api/connections", profile({ name: "Other", model: null })), 200)).toMatchObject({
+    name: "Other",
+  });
+  const list = await (await app.get("/api/connections")).text();
+  expect(list).not.toContain(KEY);
+  expect(JSON.parse(list)).toHaveLength(2);
+  expect(app.logLines.join("\n")).not.toContain(KEY);
+});
+
+test("a profile without an id gets one", async () => {
+  const { id } = await json(app.put("/api/connections", { base_url: llm.url }), 201);
+  expect(id).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("a profile survives a restart, with its key and being active", async () => {
+  await json(app.put("/api/connections", profile()), 201);
+  await json(app.post("/api/connections/llama/activate"), 200);
+  await app.restart();
+  const list = await json(app.get("/api/connections"), 200);
+  expect(list.find((entry: { id: string }) => entry.id === "llama")).toMatchObject({ has_key: true, active: true });
+  expect((await json(app.get("/api/models"), 200)).data).toMatchObject([{ id: "m" }]);
+});
+
+test.each([
+  [{ id: "a/b" }, "id"],
+  [{ id: "test", base_url: "http://h" }, "id"],
+  [{ base_url: 7 }, "base_url"],
+  [{ kind: "other" }, "kind"],
+  [{ base_url: "http://h", context_size: 0.5 }, "context_size"],
+  [{ base_url: "http://h", timeouts: { idle_ms: -1 } }, "timeouts.idle_ms"],
+  [{}, "base_url"],
+])("PUT of %j is a 400 that names %s", async (body, path) => {
+  const { error } = await json(app.put("/api/connections", body), 400);
+  expect(error).toMatchObject({ code: "invalid_request", issues: [{ path }] });
+  expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
+});
+
+test("activate, clear key and delete work on what is there and are 404 on what is not", async () => {
+  await json(app.put("/api/connections", profile()), 201);
+  expect(await json(app.post("/api/connections/llama/activate"), 200)).toMatchObject({ id: "llama", active: true });
+  expect((await app.delete("/api/connections/llama/key")).status).toBe(204);
+  expect((await json(app.get("/api/connections"), 200))[0]).toMatchObject({ id: "llama", has_key: false });
+  expect((await app.delete("/api/connections/llama")).status).toBe(204);
+  for (
+    const gone of [
+      app.post("/api/connections/llama/activate"),
+      app.delete("/api/connections/llama/key"),
+      app.delete("/api/connections/llama"),
+    ]
+  ) {
+    expect((await json(gone, 404)).error.code).toBe("not_found");
+  }
+});
+
+test("a write with another version than asked is a 412", async () => {
+  await json(app.put("/api/connections", profile()), 201);
+  const headers = { "If-Match": '"7"' };
+  expect((await json(app.put("/api/connections", profile(), { headers }), 412)).error.code).toBe("revision_mismatch");
+  expect((await app.delete("/api/connections/llama", { headers })).status).toBe(412);
+  expect((await app.delete("/api/connections/llama", { headers: { "If-Match": '"1"' } })).status).toBe(204);
+});
+
+test("U01 moving a profile to another origin does not take the key along", async () => {
+  await using elsewhere = await openFakeLlm();
+  await json(app.put("/api/connections", profile()), 201);
+  await json(app.post("/api/connections/llama/activate"), 200);
+  const moved = { id: "llama", base_url: elsewhere.url };
+  expect(await json(app.post("/api/connections/test", moved), 200)).toMatchObject({ reachable: true });
+  expect(await json(app.put("/api/connections", moved), 200)).toMatchObject({ has_key: false });
+  await json(app.get("/api/models"), 200);
+  expect(elsewhere.requests.length).toBeGreaterThan(1);
+  for (const request of elsewhere.requests) {
+    for (const name of ["authorization", "x-api-key", "api-key"]) expect(request.headers.get(name)).toBeNull();
+  }
+});
+
+test("an unsaved profile is tested without being saved, and a saved one lends its key to the same origin", async () => {
+  await json(app.put("/api/connections", profile()), 201);
+  const verdict = await json(app.post("/api/connections/test", { id: "llama", base_url: `${llm.origin}/v1/` }), 200);
+  expect(verdict).toMatchObject({ reachable: true, authorized: true, models: ["m"], context_size: 2048 });
+  expect(verdict.latency_ms).toBeGreaterThanOrEqual(0);
+  expect(await json(app.post("/api/connections/test", { base_url: llm.url }), 200)).toMatchObject({
+    ...{ reachable: true, authorized: false, models: [] },
+    advice: expect.stringContaining("needs an API key"),
+  });
+  expect(await json(app.get("/api/connections"), 200)).toHaveLength(2);
+});
+
+test("U03 a key that the server echoes is masked in the verdict", async () => {
+  await using echo = await openFakeLlm({ personality: "jan", apiKey: "another" });
+  const answer = await app.post("/api/connections/test", { base_url: `${echo.url}`, api_key: KEY });
+  expect(await answer.text()).not.toContain(KEY);
+});
+
+test("E14 test and PUT refuse metadata and link-local addresses, and nothing is sent", async () => {
+  for (const base_url of ["http://169.254.169.254/v1", "http://[fe80::1]:80/", "http://metadata.google.internal/"]) {
+    for (const call of [app.post("/api/connections/test", { base_url }), app.put("/api/connections", { base_url })]) {
+      expect((await json(call, 403)).error.code).toBe("address_not_allowed");
+    }
+  }
+  expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
+});
+
+test("E14 discover probes the configured hosts and nothing that a client names", async () => {
+  const body = { hosts: ["127.0.0.1"], ports: [{ port: llm.port, as: 8080 }] };
+  expect(await json(app.post("/api/connections/discover", body), 200)).toEqual([]);
+  expect(await json(app.post("/api/connections/discover"), 200)).toEqual([]);
+  expect(llm.requests).toHaveLength(0);
+});
+
+test("a changed profile is announced by name alone", async () => {
+  const changes: unknown[] = [];
+  app.services.events.subscribe((event) => changes.push(event));
+  await json(app.put("/api/connections", profile()), 201);
+  expect(changes).toEqual([{ kind: "connection", id: "llama" }]);
+});
