@@ -91,6 +91,8 @@ export interface Connection {
   context_size?: number | null;
   has_key: boolean;
   active: boolean;
+  /** The record cannot be opened; it can only be entered again or deleted. */
+  unreadable?: boolean;
   created_at?: string;
   updated_at?: string;
 }

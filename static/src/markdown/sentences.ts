@@ -4,9 +4,9 @@
 export class Sentences {
   #spoken = 0;
 
-  /** @param skip What is there already and was read before. */
-  constructor(skip = "") {
-    this.#spoken = skip.length;
+  /** @param known What is there already; its whole sentences count as read. */
+  constructor(known = "") {
+    this.#spoken = lastEnd(known);
   }
 
   /** @param isFinal The text is whole, so the rest counts as a sentence. */

@@ -22,13 +22,13 @@ export class ChangeFeed {
   readonly isLive = signal(true);
   #api: Api;
   #onEvent: (event: ChangeEvent) => void;
-  #onGap: () => void;
+  #onConnected: (wasLive: boolean) => void;
 
-  /** @param onGap Called whenever changes may have been missed: everything shown should be read again. */
-  constructor(api: Api, onEvent: (event: ChangeEvent) => void, onGap: () => void) {
+  /** @param onConnected Called whenever the stream begins: what changed before it did may have been missed. */
+  constructor(api: Api, onEvent: (event: ChangeEvent) => void, onConnected: (wasLive: boolean) => void) {
     this.#api = api;
     this.#onEvent = onEvent;
-    this.#onGap = onGap;
+    this.#onConnected = onConnected;
   }
 
   /** Starts to listen. Gives what ends that. */
@@ -56,7 +56,7 @@ export class ChangeFeed {
     if ("event" in told) return this.#onEvent(told.event);
     const wasLive = this.isLive.value;
     this.isLive.value = told.isLive;
-    if (!wasLive && told.isLive) this.#onGap();
+    if (told.isLive) this.#onConnected(wasLive);
   }
 
   async #read(signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
@@ -88,7 +88,6 @@ export class ChangeFeed {
       // One lost connection that is back at once is nothing to speak of.
       if (attempt > 0) tell({ isLive: false });
       await pause(pauseBeforeMs(attempt), signal);
-      if (attempt === 0) this.#onGap();
     }
   }
 }

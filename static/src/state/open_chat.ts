@@ -80,13 +80,13 @@ export class OpenChat {
   /** Takes word of a change of this conversation made by anybody. */
   onChanged(revision: number | undefined): void {
     if (this.#isNew || this.run.value || (revision !== undefined && revision <= this.#revision)) return;
-    void this.reload();
+    void this.#reloadAfresh();
   }
 
   /** Takes word of a draft saved by anybody, perhaps by this page itself. */
   async onDraftChanged(version: number | undefined): Promise<void> {
     await this.draft.settled();
-    if (this.draft.isNews(version)) await this.reload();
+    if (this.draft.isNews(version)) await this.#reloadAfresh();
   }
 
   /** Takes word of the replies that run on the server now. */
@@ -94,7 +94,7 @@ export class OpenChat {
     if (!replies.some((reply) => reply.conversation_id === this.id)) return;
     // A model may take minutes to begin; that the reply is listed says already that the message is stored.
     if (this.run.value) this.#onAccepted();
-    else if (!this.#isNew) void this.reload();
+    else if (!this.#isNew) void this.#reloadAfresh();
   }
 
   /** Sends what stands in the composer. */
@@ -177,6 +177,12 @@ export class OpenChat {
       this.problem.value = asApiError(thrown);
     }
     this.hideMessage(messageId, false);
+  }
+
+  /** An answer that is on its way already may be older than what was just heard of: another one follows it. */
+  async #reloadAfresh(): Promise<void> {
+    if (this.#reloading) await this.#reloading;
+    await this.reload();
   }
 
   #ask(userMessageId: string, typed: string | undefined): Promise<void> {

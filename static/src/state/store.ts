@@ -39,7 +39,7 @@ export class Store {
     this.router = new Router(window);
     this.chats = new Chats(api);
     this.connections = new Connections(api);
-    this.feed = new ChangeFeed(api, (event) => this.#onChange(event), () => this.#readAll());
+    this.feed = new ChangeFeed(api, (event) => this.#onChange(event), (wasLive) => this.#catchUp(wasLive));
   }
 
   /** Reads what is shown first, then listens for changes. Gives what ends that. */
@@ -128,6 +128,17 @@ export class Store {
     void this.#readSetup();
     const chat = this.chat.peek();
     if (chat && !chat.isRunning.value) void chat.reload();
+  }
+
+  /** Reads what may have changed while nobody listened; after an outage that is everything. */
+  #catchUp(wasLive: boolean): void {
+    if (!wasLive) return this.#readAll();
+    void this.#readReplies();
+    void this.chats.refresh().then(() => {
+      const chat = this.chat.peek();
+      const listed = this.chats.items.peek().find((item) => item.id === chat?.id);
+      if (listed) chat?.onChanged(listed.revision);
+    });
   }
 
   #onChange(event: ChangeEvent): void {

@@ -159,6 +159,7 @@ export const en = {
     loadFailed: "The connections could not be loaded",
     kinds: { openai: "OpenAI-compatible", anthropic: "Anthropic", demo: "Demonstration" },
     demoNote: "Answers by itself, word by word. No language model.",
+    unreadable: "The stored record cannot be read. Delete it and add the connection again.",
     noModel: "First model the server offers",
   },
 

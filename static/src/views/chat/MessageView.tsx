@@ -1,5 +1,5 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useMedia } from "../../components/hooks.ts";
 import { memo } from "../../components/memo.ts";
 import { CopyButton } from "../../components/CopyButton.tsx";
@@ -62,6 +62,10 @@ function Actions({ chat, message, isLast }: MessageProps) {
   const isReply = message.role === "assistant";
   const isTouch = useMedia("(hover: none)");
   const [isOpen, setOpen] = useState(false);
+  const group = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isOpen) group.current?.querySelector("button")?.focus();
+  }, [isOpen]);
   if (isTouch && !isOpen && !(isReply && isLast)) {
     return (
       <div class="message-actions">
@@ -70,7 +74,7 @@ function Actions({ chat, message, isLast }: MessageProps) {
     );
   }
   return (
-    <div class="message-actions" role="group" aria-label={texts.chat.actions}>
+    <div class="message-actions" ref={group} role="group" aria-label={texts.chat.actions}>
       <CopyButton text={textOf(message.content)} />
       {isReply && isLast && isIdle && (
         <IconButton

@@ -30,6 +30,7 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
         {connection.active && <span class="badge">{t.inUse}</span>}
       </div>
       <p class="muted facts">{factsOf(connection)}</p>
+      {connection.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
       {isAway && health.error && !check && <Notice tone="warning" title={texts.connection.away}>{health.error}</Notice>}
       {check?.kind === "done" && <Verdict verdict={check.verdict} />}
       {check?.kind === "failed" && <Notice tone="danger" title={texts.form.testFailed} error={check.error} />}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Opened, openUiBench, type UiBench } from "../../helpers/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const FAR = "https://far.example";
+
+/** Shows texts as replies and gives the page once they are all there. */
+async function show(contents: string[], bypassCSP = false): Promise<Opened> {
+  const messages = contents.map((content) => ({ role: "assistant", content: `${content}\n\nEnd of it.` }));
+  const ui = await bench.open("/c/c1", { bypassCSP, prepare: (api) => api.addConversation("c1", "Chat", messages) });
+  await ui.page.getByText("End of it.").nth(contents.length - 1).waitFor();
+  return ui;
+}
+
+/**
+ * Each case is tried twice: as the page is, and with its policy switched off, where cleaning alone has to hold. (What the
+ * console tells of the policy is no witness: it also speaks of the inert document in which replies are cleaned.)
+ */
+const WAYS = [["under the page's policy", false], ["without the page's policy", true]] as const;
+
+/** Everything that a page could have been made to load or run. */
+const LIVE =
+  "img, video, audio, source, picture, object, embed, iframe, form, input, base, meta, link, style, script, svg *, math *, template";
+
+/** Where HTML of a reply stands; code blocks are ours, with icons of their own. */
+const FOREIGN_HTML = ".html-block, .table-scroll";
+
+test.each(WAYS)("W01 no remote media of a reply is asked for, %s; each is a link", async (_, bypassCSP) => {
+  await using ui = await show([
+    `![inline](${FAR}/1.png)`,
+    `![by reference][ref]\n\n[ref]: ${FAR}/2.png`,
+    `<img src="${FAR}/3.png" alt="tag">`,
+    `<img srcset="${FAR}/4.png 2x" alt="set">`,
+    `<picture><source srcset="${FAR}/5.png"><img src="${FAR}/5b.png" alt="picture"></picture>`,
+    `<video src="${FAR}/6.mp4" poster="${FAR}/6.png"></video>`,
+    `<p style="background:url(${FAR}/7.png)">styled</p>`,
+    `<style>body{background:url(${FAR}/8.png)}</style>`,
+    `<link rel="stylesheet" href="${FAR}/9.css"><meta http-equiv="refresh" content="0;url=${FAR}/9">`,
+    `![no scheme](//far.example/10.png)`,
+    `<img src="&#104;ttps://far.example/11.png" alt="entities">`,
+    `<svg><image href="${FAR}/12.png" /></svg>`,
+    `<iframe src="${FAR}/13"></iframe><object data="${FAR}/14"></object><embed src="${FAR}/15">`,
+    `<input type="image" src="${FAR}/16.png"><table background="${FAR}/17.png"><tr><td>t</td></tr></table>`,
+  ], bypassCSP);
+  await ui.page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
+  expect(ui.foreign).toEqual([]);
+  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+  const links = await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+  for (const path of ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"]) {
+    expect(links).toContain(`${FAR}${path}`);
+  }
+  expect(new URL(ui.page.url()).pathname).toBe("/c/c1");
+});
+
+test("W02 only plain web and mail addresses are links, and they open without a way back", async () => {
+  await using ui = await show([
+    "[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](java\nscript:alert(1)) [d](&#106;avascript:alert(1))",
+    "[e](data:text/html,<script>alert(1)</script>) [f](vbscript:x) [g](file:///etc/passwd) [h](/api/conversations)",
+    '<a href="java&#9;script:alert(1)">i</a> <a href=" javascript:alert(1)">j</a> <a href="\u0001javascript:x">k</a>',
+    '<a href="https://fine.example" ping="https://far.example/ping" target="_top" rel="opener">l</a> [m](mailto:a@b.example)',
+  ]);
+  const links = await ui.page.locator(".prose a[href]").evaluateAll((all) =>
+    all.map((a) => ["href", "target", "rel", "ping"].map((name) => a.getAttribute(name)))
+  );
+  expect(links).toEqual([
+    ["https://fine.example", "_blank", "noopener noreferrer nofollow", null],
+    ["mailto:a@b.example", "_blank", "noopener noreferrer nofollow", null],
+  ]);
+});
+
+const RUNNERS = [
+  "<script>globalThis.hit=1</script>",
+  "<img src=x onerror=globalThis.hit=1>",
+  "<svg onload=globalThis.hit=1><script>globalThis.hit=1</script></svg>",
+  "<svg><style><img src=x onerror=globalThis.hit=1></style></svg>",
+  '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror=globalThis.hit=1&gt;">',
+  '<noscript><p title="</noscript><img src=x onerror=globalThis.hit=1>"></noscript>',
+  "<template><img src=x onerror=globalThis.hit=1></template>",
+  '<iframe srcdoc="<script>parent.hit=1</script>"></iframe>',
+  "<form action=https://far.example><input name=x autofocus onfocus=globalThis.hit=1><button>go</button></form>",
+  "<base href=https://far.example/><a href=x>relative</a>",
+  "<details open ontoggle=globalThis.hit=1><summary>s</summary>d</details>",
+  "<p id=app class=toast name=getElementById style=position:fixed>clobber</p>",
+  "```html\n<script>globalThis.hit=1</script>\n```",
+  '[x](https://ok.example "onmouseover=globalThis.hit=1" onclick=1)',
+];
+
+test.each(WAYS)("W03 nothing of a reply runs, submits, clobbers or dresses up, %s", async (_, bypassCSP) => {
+  await using ui = await show(RUNNERS, bypassCSP);
+  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+  const attributes = await ui.page.locator(".html-block *").evaluateAll((all) =>
+    all.flatMap((each) => each.getAttributeNames())
+  );
+  expect(attributes.filter((name) => /^on|^id$|^name$|^style$|^class$|^src|^action$/.test(name))).toEqual([]);
+  expect(ui.foreign).toEqual([]);
+});
+
+test.each(WAYS)("W03 the same text does nothing while it streams in, cut at every place, %s", async (_, bypassCSP) => {
+  await using ui = await bench.open("/c/c1", {
+    bypassCSP,
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  const whole = `${RUNNERS.join("\n\n")}\n\n![far](${FAR}/s.png)\n\nEnd of it.`;
+  for (const character of whole) reply.say(character);
+  await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+  expect(ui.foreign).toEqual([]);
+});
+
+test("W03 turns, titles, drafts, names and errors are shown as the text they are", async () => {
+  const hostile = `<img src="${FAR}/x.png" onerror="globalThis.hit=1">`;
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      const error = { code: "upstream_error", message: hostile, request_id: hostile };
+      const conversation = api.addConversation("c1", hostile, [
+        { role: "user", content: hostile },
+        { role: "assistant", content: "", reasoning: hostile, status: "failed", error, model: hostile },
+      ]);
+      conversation.draft = hostile;
+      api.connections[0]!.name = hostile;
+    },
+  });
+  await ui.page.locator(".turn-text").waitFor();
+  expect(await ui.page.locator(".turn-text").innerText()).toBe(hostile);
+  expect(await ui.page.locator("h1").innerText()).toBe(hostile);
+  expect(await ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe(hostile);
+  await ui.page.locator(".ending").getByText(hostile).first().waitFor();
+  await ui.page.getByRole("link", { name: hostile }).first().waitFor();
+  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  expect(await ui.page.locator("img").count()).toBe(0);
+  expect(ui.foreign).toEqual([]);
+});
+
+test("a text shows the same blocks whether it came in pieces or whole", async () => {
+  const text = [
+    "# Title\n\nA paragraph with a [link][late] that is\ncontinued.",
+    "1. one\n2. two\n\n3. three\n   - nested\n\n     more",
+    "> quote\n> > deeper\n\nlazy\n===\n\n---",
+    "| a | b |\n|---|:-:|\n| 1 | 2 |",
+    "```js\nconst x = `1`;\n\n\n# no heading\n```\n\n~~~\nopen\n~~~",
+    "    indented\n\n- [ ] open\n- [x] done\n\n### Deep\n\n## Less deep\r\n\r\n\ttabbed",
+    "[late]: https://late.example",
+  ].join("\n\n");
+  await using whole = await show([text]);
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  for (const character of `${text}\n\nEnd of it.`) reply.say(character);
+  await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  const html = (opened: Opened) => opened.page.locator(".prose").innerHTML();
+  expect(await html(ui)).toBe(await html(whole));
+  expect(await html(ui)).toContain('href="https://late.example"');
+});
+
+test("while a reply streams only its last block is made again", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("First paragraph.\n\nSecond");
+  await ui.page.getByText("Second").waitFor();
+  await ui.page.locator(".prose p").first().evaluate((first) => first.setAttribute("data-mark", "kept"));
+  reply.say(" paragraph.\n\n- and\n- a list");
+  await ui.page.locator(".prose li").nth(1).waitFor();
+  expect(await ui.page.locator(".prose p").first().getAttribute("data-mark")).toBe("kept");
+});
