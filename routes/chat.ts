@@ -44,8 +44,8 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       }));
       return c.json(replies, 200);
     })
-    .openapi(followRoute, (c) => {
-      const reply = chat.get(c.req.valid("param").mid);
+    .openapi(followRoute, async (c) => {
+      const reply = await chat.get(c.req.valid("param").mid);
       nameMessages(c, { reply });
       return streamReply(c, reply, placeOf(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })

@@ -134,7 +134,8 @@ export class ChatService {
   async start(request: StatefulChatRequest): Promise<StartedReply> {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
     const { store, upstream, turns } = this.#parts;
-    const existing = this.#attach(request);
+    // In turn: a reply that is just beginning shows in the database a moment before it can be followed.
+    const existing = await turns.take(request.conversationId, () => this.#attach(request));
     if (existing !== undefined) return existing;
     const head = store.find(request.conversationId)?.head;
     // Chosen before anything is stored: without a connection there is nothing to say, and nothing is changed.
@@ -159,15 +160,19 @@ export class ChatService {
    *
    * @throws {AppError} `not_found`
    */
-  get(mid: string): ReplySource {
-    const reply = this.#parts.live.ofMessage(mid) ?? this.#stored(mid);
+  async get(mid: string): Promise<ReplySource> {
+    const { live, db, turns } = this.#parts;
+    const find = () => live.ofMessage(mid) ?? this.#stored(mid);
+    const row = findReplyRow(db, mid);
+    // In turn, as in start(); a reply that runs already needs no waiting.
+    const reply = live.ofMessage(mid) ?? (row === undefined ? undefined : await turns.take(row.conversation_id, find));
     if (reply === undefined) throw new AppError("not_found", `There is no reply "${mid}"`);
     return reply;
   }
 
   /** Stops a running reply and gives its message; one that is over already stays as it is. */
   async stop(mid: string): Promise<Message> {
-    const reply = this.get(mid);
+    const reply = await this.get(mid);
     await this.#parts.live.ofMessage(mid)?.stop();
     return this.#parts.conversations.reader.message(reply.conversationId, mid);
   }

@@ -113,9 +113,9 @@ export function snippetOf(message: Message | undefined): string {
   return message === undefined ? "" : firstWords(textOfContent(message.content), SNIPPET_LENGTH);
 }
 
-/** Gives a title from the first thing that was said. */
+/** Gives a title from the first thing that was said, without the marks of markdown. */
 export function titleFrom(text: string): string {
-  return firstWords(text, TITLE_LENGTH);
+  return firstWords(text.replace(/\*\*|__|`|^\s*[#>]+\s/g, ""), TITLE_LENGTH);
 }
 
 function firstWords(text: string, length: number): string {

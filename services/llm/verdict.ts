@@ -131,6 +131,9 @@ export function adviceForError(error: UpstreamError, target: UpstreamTarget): st
       return `The name "${url.hostname}" is not known here. Check the spelling, or enter the machine's IP address.`;
     case "unreachable":
     case "timeout":
+      if (error.kind === "timeout" && url.protocol === "https:") {
+        return "The server took the connection but does not answer. If it speaks plain HTTP, use http:// in its address.";
+      }
       return error.kind === "timeout" && isLoopback
         ? "The server took the connection but does not answer. It may be busy with another reply; wait, or restart it."
         : `${url.hostname} does not answer. Check that the machine is on, the address right, and no firewall in between.`;

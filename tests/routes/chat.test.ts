@@ -190,6 +190,14 @@ test("sending twice attaches to the reply there is, running or done, and never c
   expect((await conversation()).messages.length).toBe(2);
 });
 
+test("many sends of the same ids at the same moment are one reply, heard whole by each", async () => {
+  for (let n = 1; n <= 10; n++) {
+    const responses = await Promise.all(Array.from({ length: 5 }, () => ask(app, n)));
+    for (const response of responses) expect(await gather(response)).toMatchObject({ text: "Hello", isDone: true });
+  }
+  expect(llm.chats.length).toBe(10);
+});
+
 test("a second reply in a busy conversation, and ids that are taken, are conflicts that change nothing", async () => {
   llm.switches.manual = "on";
   const running = await ask(app, 1);

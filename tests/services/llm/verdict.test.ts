@@ -5,6 +5,7 @@ import { UpstreamError } from "../../../services/llm/upstream_error.ts";
 import { adviceForError, checkReachable, testConnection } from "../../../services/llm/verdict.ts";
 import { openFakeLlm } from "../../helpers/fake_llm.ts";
 import { openFakeHttp } from "../../helpers/fake_llm_http.ts";
+import { makeCertificate } from "../../helpers/tls_certificate.ts";
 import { never, target } from "./calls.ts";
 
 let client: UpstreamClient;
@@ -80,12 +81,19 @@ test.each([
   await http.close();
 });
 
-test("https to a server that speaks http is advised against", async () => {
-  await using llm = await openFakeLlm();
-  const http = await openFakeHttp((_, answer) => answer.cut());
-  const advice = adviceForError(new UpstreamError("protocol", "x"), target(llm.url.replace("http:", "https:")));
-  expect(advice).toContain("with http://");
-  await http.close();
+test("https where http is spoken, http where https is, and a certificate nobody knows are told apart", async () => {
+  const plain = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => new Response("hi"));
+  const secured = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {}, ...(await makeCertificate()) },
+    () => new Response("hi"),
+  );
+  const overTls = await verdictOf(target(`https://127.0.0.1:${plain.addr.port}`));
+  expect(overTls).toMatchObject({ isReachable: false, advice: expect.stringContaining("with http://") });
+  const overPlain = await verdictOf(target(`http://127.0.0.1:${secured.addr.port}`));
+  expect(overPlain).toMatchObject({ isAuthorized: false, advice: expect.stringContaining("https://") });
+  const untrusted = await verdictOf(target(`https://127.0.0.1:${secured.addr.port}`));
+  expect(untrusted).toMatchObject({ isReachable: false, advice: expect.stringContaining("not trusted") });
+  await Promise.all([plain.shutdown(), secured.shutdown()]);
 });
 
 test("the other findings have advice of their own", () => {

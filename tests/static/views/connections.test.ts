@@ -55,6 +55,13 @@ test("the hint of the first visit goes for good when it is put off", async () =>
   await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
 });
 
+test("the note below the composer leads to the search, which has begun by then", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.found = [LLAMA] });
+  await ui.page.getByRole("link", { name: "Find a model" }).click();
+  await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
+  expect(new URL(ui.page.url()).pathname).toBe("/settings/connections");
+});
+
 test("a search without a result says what to do next, a failed one says why", async () => {
   await using ui = await bench.open("/settings/connections");
   await ui.page.getByRole("button", { name: "Find servers" }).click();

@@ -125,7 +125,8 @@ function Below({ isEmpty }: { isEmpty: boolean }) {
   if (connections.active.value?.kind !== "demo" || (isEmpty && !isSetupCompleted.value)) return null;
   return (
     <p class="composer-note">
-      {texts.composer.demo} <a href="/settings/connections">{texts.composer.demoLink}</a>
+      {texts.composer.demo}{" "}
+      <a href="/settings/connections" onClick={() => void connections.discover()}>{texts.composer.demoLink}</a>
     </p>
   );
 }
