@@ -74,6 +74,7 @@ const Summary = z.object({
   updated_at: Time,
   revision: z.number().int(),
   message_count: z.number().int(),
+  draft_version: z.number().int(),
   snippet: z.string(),
   character_ids: z.array(z.string()),
   pinned: z.boolean().optional(),

@@ -23,7 +23,7 @@ export interface ConversationState {
   head: ConversationHead;
 }
 
-/** One entry of `GET /api/conversations?view=summary`. */
+/** One entry of `GET /api/conversations?view=summary`, but for `draft_version`, which changes by itself. */
 export interface ConversationSummary {
   id: string;
   title: string;

@@ -94,9 +94,14 @@ export class ConversationReader {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
     const texts = await Promise.all(
-      shown.map((row) =>
-        this.#store.openSummary(row).catch(() => JSON.stringify({ id: row.id, error: { code: "unreadable" } }))
-      ),
+      shown.map(async (row) => {
+        try {
+          const text = await this.#store.openSummary(row);
+          return `${text.slice(0, -1)},"draft_version":${row.draft_version}}`;
+        } catch {
+          return JSON.stringify({ id: row.id, error: { code: "unreadable" } });
+        }
+      }),
     );
     const last = shown.at(-1);
     const next = rows.length > limit && last !== undefined

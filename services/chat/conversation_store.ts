@@ -73,9 +73,10 @@ export class ConversationStore {
   summaries(
     limit: number,
     after?: ListPlace,
-  ): { id: string; revision: number; updated_at: number; summary: Uint8Array }[] {
+  ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
     return this.#db.all(
-      `SELECT id, revision, updated_at, summary FROM conversation
+      `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, summary
+       FROM conversation LEFT JOIN draft d ON d.conversation_id = id
        WHERE deleted_at IS NULL AND (updated_at < ? OR (updated_at = ? AND id > ?)) ORDER BY updated_at DESC, id LIMIT ?`,
       after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,
       after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,

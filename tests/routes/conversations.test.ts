@@ -182,6 +182,8 @@ test("the draft has its own version and moves nothing else", async () => {
     (await app.patch("/api/conversations/c1/draft", { draft: "stale" }, { headers: { "If-Match": '"1"' } })).status,
   ).toBe(412);
   expect(await read("c1")).toEqual({ ...before, draft: "Dear A", draft_version: 2 });
+  const { items } = await (await app.get("/api/conversations?view=summary")).json();
+  expect(items).toMatchObject([{ id: "c1", revision: 1, draft_version: 2 }]);
   expect((await app.patch("/api/conversations/none/draft", { draft: "x" })).status).toBe(404);
 });
 

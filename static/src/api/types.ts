@@ -60,6 +60,7 @@ export interface ConversationSummary {
   updated_at: string;
   revision: number;
   message_count: number;
+  draft_version: number;
   snippet?: string;
   pinned?: boolean;
   folder?: string;

@@ -85,6 +85,7 @@ export class OpenChat {
 
   /** Takes word of a draft saved by anybody, perhaps by this page itself. */
   async onDraftChanged(version: number | undefined): Promise<void> {
+    await this.#reloading;
     await this.draft.settled();
     if (this.draft.isNews(version)) await this.#reloadAfresh();
   }

@@ -134,13 +134,11 @@ export class Store {
   #catchUp(wasLive: boolean): void {
     if (!wasLive) return this.#readAll();
     void this.#readReplies();
-    // A draft moves no revision: only reading the chat again tells of one saved between its first reading and now.
-    const shown = this.chat.peek();
-    if (shown?.load.peek().kind === "ready") void shown.onDraftChanged(undefined);
     void this.chats.refresh().then(() => {
       const chat = this.chat.peek();
       const listed = this.chats.items.peek().find((item) => item.id === chat?.id);
       if (listed) chat?.onChanged(listed.revision);
+      if (listed) void chat?.onDraftChanged(listed.draft_version);
     });
   }
 
