@@ -23,6 +23,8 @@ import { jobRoutes } from "./jobs.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
 import { newRouter, type Router } from "./router.ts";
+import { searchRoutes } from "./search.ts";
+import { settingsRoutes } from "./settings.ts";
 import { setupRoutes } from "./setup.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
 
@@ -67,6 +69,8 @@ export function createApp(services: Services, options: { version: string; uiFold
   );
   app.route("/", chatRoutes(services.chat));
   app.route("/", conversationRoutes(services.conversations));
+  app.route("/", searchRoutes(services.search));
+  app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));

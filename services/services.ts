@@ -12,6 +12,7 @@ import { LiveReplies } from "./chat/live_replies.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
 import { recoverReplies } from "./chat/recovery.ts";
 import type { Reply } from "./chat/reply.ts";
+import { Search } from "./chat/search.ts";
 import { Turns } from "./chat/turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import type { Config } from "./config.ts";
@@ -26,6 +27,7 @@ import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
 import type { Log } from "./log.ts";
 import { type Guard, openGuard } from "./net/guarded_fetch.ts";
+import { Settings } from "./settings/settings.ts";
 import { createSetup, type Setup } from "./setup/setup.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
@@ -46,6 +48,8 @@ export interface Services {
   connections: Connections;
   conversations: Conversations;
   chat: ChatService;
+  search: Search;
+  settings: Settings;
   setup: Setup;
   /** Ends what runs, saves it, and gives everything back. */
   close(): Promise<void>;
@@ -132,6 +136,10 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     opened.push(() => chat.close());
     await conversations.emptyTrash();
 
+    const search = new Search({ path: dataDir.file("app.db"), sealer: conversationSealer });
+    opened.push(() => search.close());
+    const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
+
     const setup = createSetup({
       isCompleted: config.setupCompleted,
       save: () => saveConfigKey(config, "setup_completed", true),
@@ -152,6 +160,8 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       connections,
       conversations,
       chat,
+      search,
+      settings,
       setup,
       close,
     };

@@ -8,6 +8,7 @@ const ROOMS: Record<string, string[]> = {
   auth: [],
   chat: ["llm", "prompts"],
   llm: [],
+  settings: [],
   setup: [],
 };
 

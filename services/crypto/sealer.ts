@@ -40,8 +40,23 @@ export interface PurposeSealer {
   sealNow(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer>;
   /** Like `open`, on this thread and at once. */
   openNow(place: Place, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
+  /**
+   * Gives a copy of this purpose's subkey, for a Worker of this process that makes an opener of it. It is the whole
+   * secret of the purpose: transfer it, so that no copy stays behind, and give it to nobody else.
+   */
+  copyKey(): Uint8Array<ArrayBuffer>;
   /** Values sealed for this purpose since the sealer was made. */
   readonly sealCount: number;
+}
+
+/** Opens the values of one purpose and can seal none. */
+export interface Opener {
+  /**
+   * Opens off the calling thread (Web Crypto).
+   *
+   * @throws {AppError} `internal` as `PurposeSealer.open` does.
+   */
+  open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Holds the storage key. */
@@ -80,6 +95,32 @@ export function createSealer(storageKey: Uint8Array): Sealer {
   };
 }
 
+/**
+ * Makes the opener of one purpose in a Worker, and wipes the key it was made of: what is left can neither seal nor be
+ * read out again.
+ *
+ * @param subkey As `copyKey` gives it; all zero once the promise settles.
+ */
+export async function createOpener(subkey: Uint8Array<ArrayBuffer>): Promise<Opener> {
+  try {
+    const key = await crypto.subtle.importKey("raw", subkey, "AES-GCM", false, ["decrypt"]);
+    return { open: (place, sealed) => openWith(key, place, sealed) };
+  } finally {
+    subkey.fill(0);
+  }
+}
+
+async function openWith(key: CryptoKey, place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { iv, body } = splitSealed(place, sealed);
+  const additional = additionalData(FORMAT_VERSION, place);
+  try {
+    const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
+    return new Uint8Array(plain);
+  } catch (cause) {
+    throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
+  }
+}
+
 function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): PurposeSealer {
   let sealCount = 0;
   let webKey: Promise<CryptoKey> | undefined;
@@ -102,6 +143,8 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
       return sealCount;
     },
 
+    copyKey: () => new Uint8Array(subkey),
+
     async seal(place, plain) {
       const bytes = plainBytes(place, plain);
       const additional = additionalData(FORMAT_VERSION, place);
@@ -116,15 +159,7 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
     },
 
     async open(place, sealed) {
-      const { iv, body } = splitSealed(place, sealed);
-      const additional = additionalData(FORMAT_VERSION, place);
-      const key = await importWebKey();
-      try {
-        const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
-        return new Uint8Array(plain);
-      } catch (cause) {
-        throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
-      }
+      return await openWith(await importWebKey(), place, sealed);
     },
 
     sealNow(place, plain) {

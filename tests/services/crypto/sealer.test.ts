@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { additionalData } from "../../../services/crypto/additional_data.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
-import { createSealer, type Place, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
+import { createOpener, createSealer, type Place, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
 import { runChild } from "../../helpers/storage_child.ts";
 
 const PLACE: Place = { table: "draft", id: "c1", field: "sealed", version: 3 };
@@ -152,4 +152,16 @@ test("half a surrogate pair is refused rather than sealed as another character",
 
 test("a storage key of another length makes no sealer", () => {
   expect(() => createSealer(new Uint8Array(31))).toThrow("a storage key of 31 bytes");
+});
+
+test("an opener made of a purpose's key opens what that purpose sealed, nothing else, and its key is wiped", async () => {
+  const copy = sealer.copyKey();
+  const opener = await createOpener(copy);
+  expect(copy).toEqual(new Uint8Array(32));
+  expect(textOf(await opener.open(PLACE, sealer.sealNow(PLACE, "tëxt")))).toBe("tëxt");
+  const foreign = createSealer(key).forPurpose("connections").sealNow(PLACE, "tëxt");
+  await expect(opener.open(PLACE, foreign)).rejects.toMatchObject(refusal);
+  await expect(opener.open({ ...PLACE, version: 4 }, sealer.sealNow(PLACE, "x"))).rejects.toMatchObject(refusal);
+  // The sealer's own key is not the copy.
+  expect(textOf(sealer.openNow(PLACE, sealer.sealNow(PLACE, "still")))).toBe("still");
 });

@@ -1,0 +1,52 @@
+/** The settings on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
+
+const FIELDS = {
+  display_name: z.string().max(200),
+  default_persona_id: Id.nullable(),
+  preset_id: Id.nullable(),
+  auto_title: z.boolean().openapi({ description: "Let the model name conversations when it is idle" }),
+  auto_speak: z.boolean(),
+  language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35),
+  theme: z.enum(["system", "light", "dark"]),
+  accent_hue: z.number().min(0).max(360).nullable(),
+  font_size: z.number().int().min(85).max(140).openapi({ description: "Percent" }),
+  serif: z.boolean(),
+  send_on_enter: z.boolean(),
+};
+
+const Answer = z.object(FIELDS).openapi("Settings");
+
+const Body = z.object({
+  display_name: FIELDS.display_name.nullish(),
+  default_persona_id: FIELDS.default_persona_id.optional(),
+  preset_id: FIELDS.preset_id.optional(),
+  auto_title: FIELDS.auto_title.nullish(),
+  auto_speak: FIELDS.auto_speak.nullish(),
+  language: FIELDS.language.nullish(),
+  theme: FIELDS.theme.nullish(),
+  accent_hue: FIELDS.accent_hue.optional(),
+  font_size: FIELDS.font_size.nullish(),
+  serif: FIELDS.serif.nullish(),
+  send_on_enter: FIELDS.send_on_enter.nullish(),
+}).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
+
+/** The settings as they stand. */
+export const getRoute = createRoute({
+  method: "get",
+  path: "/api/settings",
+  tags: ["Settings"],
+  summary: "Fetch the owner's settings",
+  responses: { 200: json(Answer, "All settings; the ETag is their version"), ...ERRORS },
+});
+
+/** Change some. */
+export const patchRoute = createRoute({
+  method: "patch",
+  path: "/api/settings",
+  tags: ["Settings"],
+  summary: "Change some of the owner's settings",
+  request: { headers: IfMatch, body: jsonBody(Body) },
+  responses: { 200: json(Answer, "All settings as they are now"), ...ERRORS },
+});

@@ -1,0 +1,20 @@
+/** `/api/settings`: what the owner likes, on every device. */
+import type { AppContext } from "../middleware/env.ts";
+import type { Settings, SettingsState } from "../services/settings/settings.ts";
+import { etag, expectedVersion } from "./etag.ts";
+import { newRouter } from "./router.ts";
+import { getRoute, patchRoute } from "./schemas/settings.ts";
+
+/** Routes of the settings. */
+export function settingsRoutes(settings: Settings) {
+  const answer = (c: AppContext, { version, settings: values }: SettingsState) => {
+    c.header("ETag", etag(version));
+    return c.json(values, 200);
+  };
+  return newRouter()
+    .openapi(getRoute, (c) => answer(c, settings.get()))
+    .openapi(patchRoute, async (c) => {
+      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      return answer(c, await settings.patch(c.req.valid("json"), expected));
+    });
+}

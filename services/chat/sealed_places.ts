@@ -1,0 +1,12 @@
+/** Where the sealed values of conversations belong, for whoever opens them beside their stores. Part of the stored format. */
+import type { Place } from "../crypto/sealer.ts";
+
+/** Gives the place of a block's messages. */
+export function blockPlace(conversationId: string, block: { id: number; version: number }): Place {
+  return { table: "block", id: `${block.id}/${conversationId}`, field: "messages", version: block.version };
+}
+
+/** Gives the place of a conversation's list entry. */
+export function summaryPlace(conversationId: string, revision: number): Place {
+  return { table: "conversation", id: conversationId, field: "summary", version: revision };
+}

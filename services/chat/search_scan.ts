@@ -1,0 +1,289 @@
+/** Goes through sealed conversations, newest first, until a page of hits is full. What a hit is, search_text.ts says. */
+import type { Opener } from "../crypto/sealer.ts";
+import type { Reader } from "../storage/reader.ts";
+import type { ConversationSummary } from "./conversation.ts";
+import { type Message, textOfContent } from "./message.ts";
+import { blockPlace, summaryPlace } from "./sealed_places.ts";
+import { createQuickTest, fold, holdsAll, snippetAround } from "./search_text.ts";
+
+/** One message, or one title, that holds every term. */
+export interface SearchHit {
+  conversation_id: string;
+  /** `null` where the title was found. */
+  message_id: string | null;
+  title: string;
+  role: string | null;
+  /** The text around the hit, about 160 characters. */
+  snippet: string;
+  /** When the message was written, or for a title the conversation begun; ISO 8601, UTC. */
+  created_at: string;
+}
+
+/** Where a scan goes on: before the message `index` of the block at `position` of a conversation, then with older ones. */
+export interface ScanPlace {
+  updatedAtMs: number;
+  conversationId: string;
+  position: number;
+  index: number;
+}
+
+/** What is looked for, and where. */
+export interface ScanRequest {
+  /** Folded; all have to occur. */
+  terms: string[];
+  conversationId?: string;
+  characterId?: string;
+  from?: ScanPlace;
+}
+
+/** Hits in order, and where to go on for more. */
+export interface ScanPage {
+  items: SearchHit[];
+  next?: ScanPlace;
+}
+
+/** What a scan reads from. */
+export interface ScanSource {
+  reader: Pick<Reader, "all">;
+  opener: Opener;
+}
+
+/** Hits of one page. */
+const PAGE_HITS = 20;
+/** A page that has a hit is given once this much was opened for it, so that first hits need not wait for rare ones. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+/** Conversations looked up at once. */
+const CONVERSATIONS = 64;
+/** Sealed bytes opened at once: some 2 ms of work, after which other searches and a cancel get their turn. */
+const BATCH_BYTES = 512 * 1024;
+/** Titles and blocks in one batch. */
+const BATCH_STEPS = 128;
+/** Blocks read by one query. */
+const QUERY_BLOCKS = 16;
+/** A position behind every block's. */
+const END = Number.MAX_SAFE_INTEGER;
+
+interface ConversationRow {
+  id: string;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+  summary: Uint8Array;
+}
+
+interface BlockRow {
+  id: number;
+  version: number;
+  position: number;
+  sealed: Uint8Array;
+}
+
+/** A conversation to go through, from its end or from where an earlier page stopped. */
+interface Visit {
+  row: ConversationRow;
+  title: string;
+  from?: ScanPlace;
+}
+
+/** What one step opens: a block, or nothing when it is the turn of the title. */
+interface Step {
+  visit: Visit;
+  block?: BlockRow;
+  text?: Promise<Uint8Array | undefined>;
+}
+
+const decoder = new TextDecoder();
+
+/**
+ * Gives one page of hits. What cannot be opened is passed over.
+ *
+ * The next blocks are being opened while the present ones are matched, where the runtime opens on threads of its own.
+ *
+ * @throws The signal's reason once it fires.
+ */
+export async function scan(source: ScanSource, request: ScanRequest, signal: AbortSignal): Promise<ScanPage> {
+  const { terms } = request;
+  const mayHold = createQuickTest(terms);
+  const items: SearchHit[] = [];
+  const batches = openBatches(source, request);
+  let openedBytes = 0;
+  const advance = () => {
+    const next = batches.next();
+    next.catch(() => {}); // a page may be full, or given up, before anybody waits for it
+    return next;
+  };
+  let coming = advance();
+  for (;;) {
+    const { done, value: batch } = await coming;
+    signal.throwIfAborted();
+    if (done) return { items };
+    coming = advance();
+    for (const { visit, block, text } of batch) {
+      const opened = await text;
+      signal.throwIfAborted();
+      if (block === undefined) {
+        if (holdsAll(fold(visit.title), terms)) items.push(titleHit(visit, terms));
+      } else if (opened !== undefined) {
+        openedBytes += opened.length;
+        const json = decoder.decode(opened);
+        // As many bytes as UTF-16 units is ASCII alone.
+        if (mayHold(json, json.length === opened.length)) {
+          const stop = matchBlock(items, visit, block, json, terms);
+          if (stop !== undefined) return { items, next: placeOf(visit, block.position, stop) };
+        }
+      }
+      const isEnough = items.length >= PAGE_HITS || (items.length > 0 && openedBytes >= PAGE_BYTES);
+      if (isEnough) return { items, next: placeOf(visit, block?.position ?? END, 0) };
+    }
+  }
+}
+
+/** Adds the hits of a block, newest first. Gives the index of the last one taken where they fill the page. */
+function matchBlock(
+  items: SearchHit[],
+  visit: Visit,
+  block: BlockRow,
+  json: string,
+  terms: string[],
+): number | undefined {
+  const messages = parsed(json);
+  const { from } = visit;
+  let index = from?.position === block.position ? Math.min(from.index, messages.length) : messages.length;
+  while (--index >= 0) {
+    const message = messages[index]!;
+    const text = textOfContent(message.content);
+    if (!holdsAll(fold(text), terms)) continue;
+    items.push({
+      conversation_id: visit.row.id,
+      message_id: message.id,
+      title: visit.title,
+      role: message.role,
+      snippet: snippetAround(text, terms),
+      created_at: message.created_at,
+    });
+    if (items.length >= PAGE_HITS) return index;
+  }
+  return undefined;
+}
+
+function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
+  return {
+    conversation_id: row.id,
+    message_id: null,
+    title,
+    role: null,
+    snippet: snippetAround(title, terms),
+    created_at: new Date(row.created_at).toISOString(),
+  };
+}
+
+function placeOf({ row }: Visit, position: number, index: number): ScanPlace {
+  return { updatedAtMs: row.updated_at, conversationId: row.id, position, index };
+}
+
+function parsed(json: string): Message[] {
+  try {
+    return JSON.parse(`[${json}]`);
+  } catch {
+    return []; // a block nobody can read holds nothing to be found
+  }
+}
+
+/** Gives the steps of a scan in batches whose blocks are being opened all at once. */
+async function* openBatches(source: ScanSource, request: ScanRequest): AsyncGenerator<Step[], undefined> {
+  for await (const visits of visitsOf(source, request)) {
+    let batch: Step[] = [];
+    let bytes = 0;
+    for (const step of stepsOf(source, visits)) {
+      const { visit, block } = step;
+      const text = block &&
+        source.opener.open(blockPlace(visit.row.id, block), block.sealed).catch(() => undefined);
+      batch.push({ visit, block, text });
+      bytes += block?.sealed.length ?? 0;
+      if (bytes < BATCH_BYTES && batch.length < BATCH_STEPS) continue;
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    if (batch.length > 0) yield batch;
+  }
+  return undefined;
+}
+
+/** Titles and blocks in the order in which they are searched. Short queries, since a long one would hold up the log's emptying. */
+function* stepsOf({ reader }: ScanSource, visits: Visit[]): Generator<Step> {
+  for (const visit of visits) {
+    if (visit.from === undefined) yield { visit };
+    // The block where an earlier page stopped is read again: its older messages are not searched yet.
+    let before = visit.from === undefined
+      ? END
+      : visit.from.index > 0
+      ? nextUp(visit.from.position)
+      : visit.from.position;
+    for (;;) {
+      const blocks = reader.all<BlockRow>(
+        `SELECT id, version, position, sealed FROM block
+         WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?`,
+        visit.row.id,
+        before,
+        QUERY_BLOCKS,
+      );
+      for (const block of blocks) yield { visit, block };
+      if (blocks.length < QUERY_BLOCKS) break;
+      before = blocks.at(-1)!.position;
+    }
+  }
+}
+
+/** Gives the conversations to go through, with their titles. */
+async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerator<Visit[]> {
+  const { reader } = source;
+  const { conversationId, from } = request;
+  if (conversationId !== undefined || from !== undefined) {
+    // By its id: a conversation that was written to since lies elsewhere in the order, and is searched to its end.
+    const rows = reader.all<ConversationRow>(
+      "SELECT id, revision, created_at, updated_at, summary FROM conversation WHERE id = ? AND deleted_at IS NULL",
+      conversationId ?? from!.conversationId,
+    );
+    const own = from?.conversationId === rows[0]?.id ? from : undefined;
+    const visits = await visitsFrom(source, request, rows);
+    yield visits.map((visit) => ({
+      ...visit,
+      row: own ? { ...visit.row, updated_at: own.updatedAtMs } : visit.row,
+      from: own,
+    }));
+    if (conversationId !== undefined) return;
+  }
+  let [updatedAtMs, id] = [from?.updatedAtMs ?? END, from?.conversationId ?? ""];
+  for (;;) {
+    const rows = reader.all<ConversationRow>(
+      `SELECT id, revision, created_at, updated_at, summary FROM conversation
+       WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
+      updatedAtMs,
+      id,
+      CONVERSATIONS,
+    );
+    yield await visitsFrom(source, request, rows);
+    if (rows.length < CONVERSATIONS) return;
+    [updatedAtMs, id] = [rows.at(-1)!.updated_at, rows.at(-1)!.id];
+  }
+}
+
+async function visitsFrom({ opener }: ScanSource, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
+  const visits = await Promise.all(rows.map(async (row): Promise<Visit | undefined> => {
+    try {
+      const opened = await opener.open(summaryPlace(row.id, row.revision), row.summary);
+      const summary: ConversationSummary = JSON.parse(decoder.decode(opened));
+      const isWanted = request.characterId === undefined || summary.character_ids.includes(request.characterId);
+      return isWanted ? { row, title: summary.title } : undefined;
+    } catch {
+      // Whose conversation it is cannot be told; its blocks may still be whole.
+      return request.characterId === undefined ? { row, title: "" } : undefined;
+    }
+  }));
+  return visits.filter((visit) => visit !== undefined);
+}
+
+/** Gives the least number above a position, so that "below it" takes the position in. */
+function nextUp(position: number): number {
+  return position * (1 + Number.EPSILON);
+}

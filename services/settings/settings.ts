@@ -1,0 +1,136 @@
+/** What the owner likes, on every device: one sealed document, read from memory. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Database } from "../storage/database.ts";
+
+/** All settings; each has a value. */
+export interface OwnerSettings {
+  /** What the owner is called where no persona says otherwise. */
+  display_name: string;
+  default_persona_id: string | null;
+  preset_id: string | null;
+  /** Let the model name conversations when it is idle. */
+  auto_title: boolean;
+  /** Read replies aloud as they come. */
+  auto_speak: boolean;
+  /** BCP 47, of the page's own words. */
+  language: string;
+  theme: "system" | "light" | "dark";
+  /** Degrees on the colour circle; `null` is the look as it comes. */
+  accent_hue: number | null;
+  /** Percent. */
+  font_size: number;
+  /** Replies in a font with serifs. */
+  serif: boolean;
+  /** Enter sends, and Shift with Enter begins a line; otherwise the other way about. */
+  send_on_enter: boolean;
+}
+
+/** What may be changed: `null` puts a setting back to its default. */
+export type SettingsPatch = { [K in keyof OwnerSettings]?: OwnerSettings[K] | null };
+
+/** The settings while nobody has changed any. */
+export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
+  display_name: "",
+  default_persona_id: null,
+  preset_id: null,
+  auto_title: true,
+  auto_speak: false,
+  language: "en",
+  theme: "system",
+  accent_hue: null,
+  font_size: 100,
+  serif: false,
+  send_on_enter: true,
+});
+
+/** The settings and their version, which moves with every change; 0 while nobody has made one. */
+export interface SettingsState {
+  version: number;
+  settings: OwnerSettings;
+}
+
+/** Row of `setting`, and the id that change events carry. */
+const KEY = "owner_settings";
+
+/** Reads and changes the settings. */
+export class Settings {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+  readonly #events: EventHub;
+  /** What differs from the defaults; undefined until read. */
+  #known: { version: number; changed: Partial<OwnerSettings> } | undefined;
+  #lastWrite: Promise<unknown> = Promise.resolve();
+
+  /** @param options.sealer For the purpose "settings". */
+  constructor({ db, sealer, events }: { db: Database; sealer: PurposeSealer; events: EventHub }) {
+    this.#db = db;
+    this.#sealer = sealer;
+    this.#events = events;
+  }
+
+  /** @throws {AppError} `internal` when what is stored cannot be opened; it never counts as no settings. */
+  get(): SettingsState {
+    const { version, changed } = this.#stored();
+    return { version, settings: { ...DEFAULT_SETTINGS, ...changed } };
+  }
+
+  /**
+   * Changes some settings, in turn with other changes.
+   *
+   * @param expectedVersion Refuses unless this version stands.
+   * @throws {AppError} `revision_mismatch`
+   */
+  patch(patch: SettingsPatch, expectedVersion?: number): Promise<SettingsState> {
+    const change = this.#lastWrite.then(() => this.#write(patch, expectedVersion));
+    this.#lastWrite = change.catch(() => {});
+    return change;
+  }
+
+  async #write(patch: SettingsPatch, expectedVersion: number | undefined): Promise<SettingsState> {
+    const before = this.#stored();
+    if (expectedVersion !== undefined && expectedVersion !== before.version) {
+      throw new AppError(
+        "revision_mismatch",
+        `The settings are at version ${before.version}, not at ${expectedVersion}`,
+      );
+    }
+    const changed = merged(before.changed, patch);
+    if (JSON.stringify(changed) === JSON.stringify(before.changed)) return this.get();
+    const version = before.version + 1;
+    const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(changed));
+    const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
+    await this.#db.write([{ sql, params: [KEY, version, sealed] }]);
+    this.#known = { version, changed };
+    this.#events.publish({ kind: "settings", id: KEY, revision: version });
+    return this.get();
+  }
+
+  #stored(): { version: number; changed: Partial<OwnerSettings> } {
+    return this.#known ??= this.#read();
+  }
+
+  #read(): { version: number; changed: Partial<OwnerSettings> } {
+    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+      "SELECT version, sealed FROM setting WHERE key = ?",
+      KEY,
+    );
+    if (row === undefined) return { version: 0, changed: {} };
+    const text = new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed));
+    return { version: row.version, changed: JSON.parse(text) };
+  }
+}
+
+/** Only what differs from the defaults is kept, so that a better default reaches whoever never chose. */
+function merged(changed: Partial<OwnerSettings>, patch: SettingsPatch): Partial<OwnerSettings> {
+  const all: SettingsPatch = { ...changed, ...patch };
+  const entries = Object.keys(DEFAULT_SETTINGS).map((key) => [key, all[key as keyof OwnerSettings] ?? null] as const);
+  return Object.fromEntries(
+    entries.filter(([key, value]) => value !== null && value !== DEFAULT_SETTINGS[key as keyof OwnerSettings]),
+  );
+}
+
+function placeOf(version: number) {
+  return { table: "setting", id: KEY, field: "value", version };
+}

@@ -1,0 +1,180 @@
+import { expect, test } from "vitest";
+import { filesWithText } from "../helpers/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+interface Hit {
+  conversation_id: string;
+  message_id: string | null;
+  title: string;
+  role: string | null;
+  snippet: string;
+  created_at: string;
+}
+type Page = { items: Hit[]; next_cursor: string | null };
+
+async function search(app: TestApp, q: string, more: Record<string, string> = {}): Promise<Page> {
+  const answer = await app.get(`/api/search?${new URLSearchParams({ q, ...more })}`);
+  if (answer.status !== 200) throw new Error(await answer.text());
+  return await answer.json();
+}
+
+/** Follows the cursors to the end. */
+async function searchAll(app: TestApp, q: string, more: Record<string, string> = {}): Promise<Hit[]> {
+  const hits: Hit[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await search(app, q, cursor === null ? more : { ...more, cursor });
+    hits.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return hits;
+}
+
+const idsOf = (hits: Hit[]) => hits.map((hit) => hit.message_id);
+const turn = (id: string, content: unknown, role = "user") => ({ id, role, content });
+
+/** A clock whose readings all differ, so that the order of conversations is certain. */
+function ticking(): () => number {
+  let now = Date.UTC(2026, 0, 1);
+  return () => now += 1000;
+}
+
+async function save(app: TestApp, id: string, messages: unknown[], fields: Record<string, unknown> = {}) {
+  const answer = await app.put(`/api/conversations/${id}`, { title: `Chat ${id}`, ...fields, messages });
+  if (!answer.ok) throw new Error(await answer.text());
+  await answer.body?.cancel();
+}
+
+test("messages are found by their text, newest conversations first and newest messages first", async () => {
+  await using app = await openTestApp({ now: ticking() });
+  await save(app, "old", [
+    turn("o1", "The Lighthouse"),
+    turn("o2", "nothing"),
+    turn("o3", "lighthouse keeper", "assistant"),
+  ]);
+  await save(app, "new", [turn("n1", [{ type: "text", text: "a LIGHTHOUSE in parts" }])]);
+  const { items, next_cursor } = await search(app, "lighthouse");
+  expect(next_cursor).toBeNull();
+  expect(idsOf(items)).toEqual(["n1", "o3", "o1"]);
+  const { messages } = await (await app.get("/api/conversations/old")).json();
+  expect(items[1]).toEqual({
+    conversation_id: "old",
+    message_id: "o3",
+    title: "Chat old",
+    role: "assistant",
+    snippet: "lighthouse keeper",
+    created_at: messages[2].created_at,
+  });
+});
+
+test("umlauts, full width and Japanese are found; every word must be in one message, a phrase as a whole", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", [
+    turn("m1", "Die Größe der ÜBERRASCHUNG"),
+    turn("m2", "ｆｕｌｌ　ｗｉｄｔｈ"),
+    turn("m3", "今日は東京で雨が降る"),
+    turn("m4", 'line\nbreaks and \\ and "quotes"'),
+  ]);
+  expect(idsOf(await searchAll(app, "überraschung größe"))).toEqual(["m1"]);
+  expect(idsOf(await searchAll(app, "full width"))).toEqual(["m2"]);
+  expect(idsOf(await searchAll(app, "東京"))).toEqual(["m3"]);
+  expect(idsOf(await searchAll(app, '\\ "breaks and"'))).toEqual(["m4"]);
+  expect(idsOf(await searchAll(app, '"größe überraschung"'))).toEqual([]);
+  expect(idsOf(await searchAll(app, "größe 東京"))).toEqual([]);
+  expect(idsOf(await searchAll(app, "content created_at"))).toEqual([]);
+});
+
+test("a title is found before the messages of its conversation", async () => {
+  await using app = await openTestApp({ now: ticking() });
+  await save(app, "c1", [turn("m1", "about a harbour")], { title: "The Old Harbour" });
+  const { created_at } = await (await app.get("/api/conversations/c1")).json();
+  const { items } = await search(app, "harbour");
+  expect(idsOf(items)).toEqual([null, "m1"]);
+  expect(items[0]).toMatchObject({ title: "The Old Harbour", role: null, snippet: "The Old Harbour", created_at });
+});
+
+test("pages follow each other without a gap or a repeat, also while a conversation is written to", async () => {
+  await using app = await openTestApp({ now: ticking() });
+  const long = "filler ".repeat(300);
+  const expected: string[] = [];
+  for (let c = 0; c < 5; c++) {
+    const messages = Array.from({ length: 30 }, (_, m) => turn(`c${c}m${m}`, `${m % 2 ? "needle" : "hay"} ${long}`));
+    await save(app, `c${c}`, messages);
+    expected.unshift(...messages.filter((_, m) => m % 2).map(({ id }) => id).reverse());
+  }
+  const first = await search(app, "needle");
+  expect(idsOf(first.items)).toEqual(expected.slice(0, 20));
+  // The conversation in which the first page stopped moves to the front, as does one that was not reached.
+  await app.patch("/api/conversations/c3/messages/c3m0", { content: "edited" });
+  const rest = await searchAll(app, "needle", { cursor: first.next_cursor! });
+  expect(idsOf(rest)).toEqual(expected.slice(20));
+});
+
+test("a search keeps to one conversation, or to those of one character", async () => {
+  await using app = await openTestApp({ now: ticking() });
+  await save(app, "c1", [turn("m1", "needle")], { character_id: "anna" });
+  await save(app, "c2", [turn("m2", "needle")], { character_id: "ben" });
+  await save(app, "c3", Array.from({ length: 25 }, (_, n) => turn(`x${n}`, "needle")));
+  expect(idsOf(await searchAll(app, "needle", { conversation_id: "c1" }))).toEqual(["m1"]);
+  expect(idsOf(await searchAll(app, "needle", { character_id: "ben" }))).toEqual(["m2"]);
+  expect(await searchAll(app, "needle", { conversation_id: "c1", character_id: "ben" })).toEqual([]);
+  expect(await searchAll(app, "needle", { conversation_id: "missing" })).toEqual([]);
+  expect(await searchAll(app, "needle", { conversation_id: "c3" })).toHaveLength(25);
+});
+
+test("what was edited, removed or lies in the trash is found no more", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", [turn("m1", "needle one"), turn("m2", "needle two"), turn("m3", "hay")]);
+  await save(app, "c2", [turn("m4", "needle four")]);
+  await app.patch("/api/conversations/c1/messages/m1", { content: "changed" });
+  await app.patch("/api/conversations/c1/messages/m3", { content: "a needle now" });
+  await app.delete("/api/conversations/c1/messages/m2");
+  await app.delete("/api/conversations/c2");
+  expect(idsOf(await searchAll(app, "needle"))).toEqual(["m3"]);
+});
+
+test.each([
+  "",
+  "q=",
+  "q=%20%20",
+  `q=${"x".repeat(501)}`,
+  "q=a&conversation_id=a%20b",
+  "q=a&cursor=x",
+  "q=a&cursor=1.2.3",
+])(
+  "P12 the query %j is 400",
+  async (query) => {
+    await using app = await openTestApp();
+    const answer = await app.get(`/api/search?${query}`);
+    expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+  },
+);
+
+test("many searches at once all get their answers", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", Array.from({ length: 60 }, (_, n) => turn(`m${n}`, `word${n}x ${"filler ".repeat(200)}`)));
+  const pages = await Promise.all(Array.from({ length: 60 }, (_, n) => search(app, `word${n}x`)));
+  expect(pages.map((page) => idsOf(page.items))).toEqual(Array.from({ length: 60 }, (_, n) => [`m${n}`]));
+});
+
+test("a client that leaves is no defect, and searches go on for others", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", Array.from({ length: 200 }, (_, n) => turn(`m${n}`, `needle ${"filler ".repeat(400)}`)));
+  for (let n = 0; n < 5; n++) {
+    const leaving = new AbortController();
+    const answer = app.get("/api/search?q=nowhere", { signal: leaving.signal });
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+  }
+  expect((await search(app, "needle")).items).toHaveLength(20);
+  expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
+});
+
+test("K01 a search leaves nothing of what it opened or looked for in the data directory", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", [turn("m1", "Needle-in-message and more")], { title: "Needle-in-title" });
+  expect(await searchAll(app, "needle-in")).toHaveLength(2);
+  await app.restart();
+  expect(await filesWithText(app.dataDir, "eedle-in")).toEqual([]);
+  expect(app.logLines.filter((line) => line.includes("eedle"))).toEqual([]);
+});

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { filesWithText } from "../helpers/storage_folder.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+
+const PATH = "/api/settings";
+
+test("settings have defaults, are changed one by one, and outlive a restart", async () => {
+  await using app = await openTestApp();
+  const fresh = await app.get(PATH);
+  expect([fresh.headers.get("etag"), await fresh.json()]).toMatchObject(['"0"', {
+    display_name: "",
+    default_persona_id: null,
+    auto_title: true,
+    auto_speak: false,
+    language: "en",
+    accent_hue: null,
+    font_size: 100,
+  }]);
+  const changed = await app.patch(PATH, { display_name: "Ada 🦆", auto_title: false, accent_hue: 30, unknown: 1 });
+  expect([changed.status, changed.headers.get("etag")]).toEqual([200, '"1"']);
+  await app.patch(PATH, { language: "ja" });
+  await app.restart();
+  const settings = await (await app.get(PATH)).json();
+  expect(settings).toMatchObject({ display_name: "Ada 🦆", auto_title: false, accent_hue: 30, language: "ja" });
+  expect(settings).not.toHaveProperty("unknown");
+});
+
+test("null puts a setting back to its default", async () => {
+  await using app = await openTestApp();
+  await app.patch(PATH, { display_name: "Ada", auto_title: false, accent_hue: 30, default_persona_id: "p1" });
+  const answer = await app.patch(PATH, { display_name: null, auto_title: null, accent_hue: null });
+  expect(await answer.json())
+    .toMatchObject({ display_name: "", auto_title: true, accent_hue: null, default_persona_id: "p1" });
+});
+
+test("a change on a version that stands no more is 412 and changes nothing; without If-Match it is made", async () => {
+  await using app = await openTestApp();
+  const first = { headers: { "if-match": '"0"' } };
+  expect((await app.patch(PATH, { language: "de" }, first)).status).toBe(200);
+  const stale = await app.patch(PATH, { language: "fr" }, first);
+  expect([stale.status, (await stale.json()).error.code]).toEqual([412, "revision_mismatch"]);
+  expect(await (await app.get(PATH)).json()).toMatchObject({ language: "de" });
+  expect((await app.patch(PATH, { language: "fr" })).headers.get("etag")).toBe('"2"');
+});
+
+test("changes made at once all survive, each is announced, and one that changes nothing is not", async () => {
+  await using app = await openTestApp();
+  const events: unknown[] = [];
+  app.services.events.subscribe((event) => events.push(event));
+  await Promise.all([
+    app.patch(PATH, { display_name: "Ada" }),
+    app.patch(PATH, { serif: true }),
+    app.patch(PATH, { font_size: 120 }),
+  ]);
+  await app.patch(PATH, { serif: true, auto_title: true });
+  const answer = await app.get(PATH);
+  expect(await answer.json()).toMatchObject({ display_name: "Ada", serif: true, font_size: 120 });
+  expect(answer.headers.get("etag")).toBe('"3"');
+  expect(events).toEqual([1, 2, 3].map((revision) => ({ kind: "settings", id: "owner_settings", revision })));
+});
+
+test.each([
+  { display_name: 1 },
+  { auto_title: "yes" },
+  { language: "not a tag" },
+  { font_size: 300 },
+  { accent_hue: -1 },
+  { theme: "neon" },
+  { preset_id: "a b" },
+])("P12 %j is 400", async (body) => {
+  await using app = await openTestApp();
+  expect((await app.patch(PATH, body)).status).toBe(400);
+});
+
+test("K01 K02 settings lie sealed, and an older value put back is an error, not the settings", async () => {
+  await using app = await openTestApp();
+  await app.patch(PATH, { display_name: "Needle-in-settings" });
+  await app.restart();
+  expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
+  const { DatabaseSync } = await import("node:sqlite");
+  using file = new DatabaseSync(`${app.dataDir}/app.db`);
+  file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
+  expect((await app.get(PATH)).status).toBe(500);
+  expect((await app.patch(PATH, { serif: true })).status).toBe(500);
+});
