@@ -9,23 +9,21 @@ import * as schema from "./schemas/conversations.ts";
 /** Routes of conversations, their drafts and messages. */
 export function conversationRoutes(conversations: Conversations) {
   const { reader } = conversations;
-  const wholeAnswer = async (c: AppContext, id: string, status: 200 | 201) => {
-    const { revision, json } = await reader.read(id);
-    return rawAnswer(
+  const wholeAnswer = (c: AppContext, { revision, json }: { revision: number; json: Uint8Array }, status: 200 | 201) =>
+    rawAnswer(
       c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
     );
-  };
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { view, limit, cursor } = c.req.valid("query");
       const body = view === "full" ? ReadableStream.from(reader.list()) : await reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
-    .openapi(schema.getRoute, (c) => wholeAnswer(c, c.req.valid("param").id, 200))
+    .openapi(schema.getRoute, async (c) => wholeAnswer(c, await reader.read(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");
-      const { isNew } = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
-      return await wholeAnswer(c, id, isNew ? 201 : 200);
+      const saved = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
+      return wholeAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       await conversations.remove(c.req.valid("param").id, expected(c.req.valid("header")));

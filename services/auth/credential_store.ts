@@ -1,4 +1,5 @@
 /** The enrolled passkeys: `credentials.json`, sealed, one document. Who may enrol or revoke is the ceremonies' business. */
+import { lstatSync } from "node:fs";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -36,14 +37,14 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
   let known: { state: string; records: readonly CredentialRecord[] | AppError } | undefined;
 
   async function read(): Promise<readonly CredentialRecord[] | AppError> {
-    const state = await stateOf(path);
+    const state = stateOf(path);
     if (known?.state === state && state !== "unknown") return known.records;
     let records: readonly CredentialRecord[] | AppError;
     try {
       records = state === "absent" ? [] : parseRecords(await sealer.open(CREDENTIALS_PLACE, await Deno.readFile(path)));
     } catch (cause) {
       // Removed between the two looks; a dangling link, however, is there and cannot be read.
-      if (cause instanceof Deno.errors.NotFound && await stateOf(path) === "absent") return [];
+      if (cause instanceof Deno.errors.NotFound && stateOf(path) === "absent") return [];
       records = new AppError("internal", `Cannot read "${path}": it is damaged, foreign or not readable`, { cause });
       if (known?.state !== state) {
         log("error", `${records.message}; every origin stays gated until it is restored or removed`);
@@ -66,13 +67,16 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
   };
 }
 
-/** Changes whenever the file does; `"absent"` only when there surely is none. */
-async function stateOf(path: string): Promise<string> {
+/**
+ * Changes whenever the file does; `"absent"` only when there surely is none. Asked at every request, so at once: the way
+ * to another thread and back takes longer than the look at the file.
+ */
+function stateOf(path: string): string {
   try {
-    const { mtime, size, ino, isFile } = await Deno.lstat(path);
-    return `${isFile}:${ino}:${size}:${mtime?.getTime()}`;
-  } catch (error) {
-    return error instanceof Deno.errors.NotFound ? "absent" : "unknown";
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found === undefined ? "absent" : `${found.isFile()}:${found.ino}:${found.size}:${found.mtimeMs}`;
+  } catch {
+    return "unknown";
   }
 }
 

@@ -23,6 +23,13 @@ export interface BlockRow {
   sealed: Uint8Array;
 }
 
+/** A live block with its content. */
+export interface OpenBlock {
+  row: BlockRow;
+  text: string;
+  messages: Message[];
+}
+
 /** What becomes of a message: how to write it, the message as it is then, and which one is the conversation's last. */
 export interface BlockEdit {
   statements: Statement[];
@@ -37,7 +44,6 @@ interface Piece {
   mids: string[];
 }
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Reads and changes the blocks of conversations; every change is handed back as statements for one atomic write. */
@@ -98,25 +104,57 @@ export class BlockStore {
     )?.mid;
   }
 
-  /** Replaces all messages of a conversation. */
-  async replaceAll(conversationId: string, messages: Message[]): Promise<Statement[]> {
+  /** Opens all live blocks of a conversation. */
+  openAll(conversationId: string): Promise<OpenBlock[]> {
+    return Promise.all(
+      this.rows(conversationId).map(async (row) => {
+        const text = decoder.decode(await this.open(conversationId, row));
+        return { row, text, messages: parseBlock(text) };
+      }),
+    );
+  }
+
+  /**
+   * Replaces all messages of a conversation. A block that holds the same messages as before stays the block it is, and is
+   * written only if one of them differs.
+   *
+   * @param before What stands there.
+   * @returns The statements, and the messages as one JSON text joined by commas.
+   */
+  async replaceAll(
+    conversationId: string,
+    messages: Message[],
+    before: OpenBlock[] = [],
+  ): Promise<{ statements: Statement[]; text: string }> {
     const pieces = pack(messages);
-    const blocks = pieces.map((piece, index) => ({ piece, id: this.#nextId++, position: index + 1 }));
-    const sealed = await Promise.all(
-      blocks.map(({ piece, id }) => this.#sealer.seal(place(conversationId, { id, version: 1 }), piece.text)),
-    );
-    const statements: Statement[] = [
-      { sql: "DELETE FROM block WHERE conversation_id = ? AND live = 1 AND kept = 0", params: [conversationId] },
-      { sql: "UPDATE block SET live = 0 WHERE conversation_id = ? AND live = 1", params: [conversationId] },
-      { sql: "DELETE FROM message WHERE conversation_id = ?", params: [conversationId] },
-    ];
-    blocks.forEach(({ piece, id, position }, index) => {
-      statements.push(insertBlock(conversationId, id, 1, position, piece.mids.length, sealed[index]!));
-    });
-    statements.push(
-      insertMessages(conversationId, blocks.flatMap(({ piece, id }) => piece.mids.map((mid) => [mid, id] as const))),
-    );
-    return statements;
+    const byFirst = new Map(before.map((block) => [block.messages[0]!.id, block]));
+    const [replaced, gone] = [new Set<OpenBlock>(), new Set(before)];
+    const owners: (readonly [string, number])[] = [];
+    const inserts = await Promise.all(pieces.map(async ({ text, mids }, index) => {
+      const position = index + 1;
+      const candidate = byFirst.get(mids[0]!);
+      const same = candidate !== undefined && hasIds(candidate, mids) ? candidate : undefined;
+      if (same !== undefined) gone.delete(same);
+      if (same?.text === text && same.row.position === position) return undefined;
+      if (same !== undefined) replaced.add(same);
+      const { id, version } = same === undefined
+        ? { id: this.#nextId++, version: 1 }
+        : { id: same.row.id, version: same.row.version + 1 };
+      if (same === undefined) owners.push(...mids.map((mid) => [mid, id] as const));
+      const sealed = await this.#sealer.seal(place(conversationId, { id, version }), text);
+      return insertBlock(conversationId, id, version, position, mids.length, sealed);
+    }));
+    const goneIds = [...gone].flatMap((block) => block.messages.map((message) => message.id));
+    const statements = [...gone, ...replaced].flatMap((block) => retire(block.row));
+    if (goneIds.length > 0) {
+      statements.push({
+        sql: "DELETE FROM message WHERE mid IN (SELECT value FROM json_each(?))",
+        params: [JSON.stringify(goneIds)],
+      });
+    }
+    statements.push(...inserts.filter((insert) => insert !== undefined));
+    if (owners.length > 0) statements.push(insertMessages(conversationId, owners));
+    return { statements, text: pieces.map((piece) => piece.text).join(",") };
   }
 
   /** Adds messages at the end. */
@@ -273,6 +311,10 @@ export function parseBlock(text: string): Message[] {
   return JSON.parse(`[${text}]`);
 }
 
+function hasIds({ messages }: OpenBlock, mids: string[]): boolean {
+  return messages.length === mids.length && messages.every((message, index) => message.id === mids[index]);
+}
+
 function place(conversationId: string, { id, version }: { id: number; version: number }) {
   return { table: "block", id: `${id}/${conversationId}`, field: "messages", version };
 }
@@ -318,7 +360,7 @@ function pack(messages: Message[]): Piece[] {
   };
   for (const message of messages) {
     const text = JSON.stringify(message);
-    const size = text.length < BLOCK_BYTES ? encoder.encode(text).length : text.length;
+    const size = text.length; // UTF-16 units: near enough to bytes for a size that is only aimed at
     if (bytes + size > BLOCK_BYTES) flush();
     texts.push(text);
     mids.push(message.id);

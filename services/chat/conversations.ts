@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { BlockEdit, BlockStore } from "./blocks.ts";
-import { type ConversationInput, type ConversationState, headFrom, snippetOf } from "./conversation.ts";
+import { type ConversationInput, type ConversationState, headFrom, openingText, snippetOf } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
@@ -24,6 +24,16 @@ export interface ConversationParts {
   events: EventHub;
   now(): number;
 }
+
+/** A conversation that was saved whole. */
+export interface SavedConversation {
+  isNew: boolean;
+  revision: number;
+  /** The conversation as it stands now, as the API shows it. */
+  json: Uint8Array;
+}
+
+const encoder = new TextEncoder();
 
 /** How long a deleted conversation stays restorable. */
 const TRASH_MS = 7 * 24 * 60 * 60 * 1000;
@@ -53,7 +63,7 @@ export class Conversations {
     id: string,
     input: ConversationInput & { messages: MessageInput[] },
     expected?: number,
-  ): Promise<{ isNew: boolean }> {
+  ): Promise<SavedConversation> {
     const { store, live, turns } = this.#parts;
     const mids = input.messages.map((message) => message.id ?? uuidV7());
     refuseDuplicates(mids);
@@ -62,9 +72,10 @@ export class Conversations {
     return await turns.take(id, async () => {
       const before = store.find(id);
       checkRevision(id, before?.revision, expected);
-      this.refuseClashes(id, mids);
       const now = this.#parts.now();
-      const stored = before === undefined ? new Map<string, Message>() : await this.#storedMessages(id);
+      const standing = before === undefined ? [] : await this.#parts.blocks.openAll(id);
+      const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
+      this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
       const messages = input.messages.map((message, index) => {
@@ -80,16 +91,21 @@ export class Conversations {
         head: headFrom(input),
       };
       const draft = this.#draftOf(id, input, before === undefined);
+      const { statements, text } = await this.#parts.blocks.replaceAll(id, messages, standing);
       await this.#parts.db.write([
         ...(before === undefined ? [...store.remove(id), ...this.#parts.blocks.removeAll(id)] : []),
         before === undefined
           ? store.insert(state, snippetOf(messages.at(-1)))
           : store.update(state, snippetOf(messages.at(-1))),
-        ...await this.#parts.blocks.replaceAll(id, messages),
+        ...statements,
         ...(draft === undefined ? [] : [draft]),
       ]);
       this.publish(state);
-      return { isNew: before === undefined };
+      // What was just written need not be read again, but for the text that a running reply has by now.
+      const json = runningId === undefined
+        ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
+        : (await this.reader.read(id)).json;
+      return { isNew: before === undefined, revision: state.revision, json };
     });
   }
 
@@ -255,13 +271,6 @@ export class Conversations {
     const before = isNew ? { text: "", version: 0 } : this.#parts.store.draft(id);
     if (input.draft === before.text || (!isNew && input.draft_version !== before.version)) return undefined;
     return this.#parts.store.saveDraft(id, { text: input.draft, version: before.version + 1 });
-  }
-
-  async #storedMessages(id: string): Promise<Map<string, Message>> {
-    const { blocks } = this.#parts;
-    const texts = await Promise.all(blocks.rows(id).map((row) => blocks.open(id, row)));
-    const messages: Message[] = texts.flatMap((text) => JSON.parse(`[${new TextDecoder().decode(text)}]`));
-    return new Map(messages.map((message) => [message.id, message]));
   }
 
   /** Tells everybody who listens of a conversation's new state. */

@@ -47,20 +47,30 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   const status = STATUSES.includes(input.status) && input.status !== "streaming"
     ? input.status as MessageStatus
     : "complete";
-  const message: Message = {
+  // Always in this order: a message that did not change has the same text, and its block need not be written.
+  const {
+    id: _,
+    role,
+    content,
+    created_at,
+    updated_at,
+    status: __,
+    variant_count: ___,
+    active_variant: ____,
+    variants: _____,
+    ...rest
+  } = input;
+  return {
     id,
-    role: input.role ?? "user",
-    content: input.content ?? "",
-    ...withoutNulls(input) as object,
-    created_at: isoTime(input.created_at) ?? stored?.created_at ?? now,
-    updated_at: isoTime(input.updated_at) ?? now,
+    role: role ?? "user",
+    content: content ?? "",
+    ...withoutNulls(rest),
+    created_at: isoTime(created_at) ?? stored?.created_at ?? now,
+    updated_at: isoTime(updated_at) ?? now,
     status,
     variant_count: stored?.variant_count ?? 1,
     active_variant: stored?.active_variant ?? 0,
   };
-  message.id = id;
-  delete message.variants;
-  return message;
 }
 
 /** A reply that failed before its first word: to send again means to try again. */
@@ -70,7 +80,11 @@ export function isEmptyFailure({ status, content, reasoning }: Message): boolean
 
 /** Gives the object without its members that are null: on the wire null clears an optional field. */
 export function withoutNulls<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined)) as T;
+  const copy = { ...object };
+  for (const field in copy) {
+    if (copy[field] === null || copy[field] === undefined) delete copy[field];
+  }
+  return copy;
 }
 
 /** Gives the text of any content, image and other parts left out. */
@@ -80,9 +94,12 @@ export function textOfContent(content: MessageContent | null | undefined): strin
     .join("\n");
 }
 
+const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 /** Gives a time in the one form the API uses, or `undefined` for what is no time. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
+  if (CANONICAL_TIME.test(value) && !Number.isNaN(Date.parse(value))) return value;
   const ms = Date.parse(value);
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }

@@ -122,7 +122,7 @@ async function create(
     messageCount: added.length,
     head: { title: titleFor(request), participants: [] },
   };
-  const statements = await blocks.replaceAll(id, added);
+  const { statements } = await blocks.replaceAll(id, added);
   await db.write([
     ...store.remove(id),
     ...blocks.removeAll(id),

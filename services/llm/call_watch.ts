@@ -4,6 +4,8 @@ import { UpstreamError } from "./upstream_error.ts";
 
 // After the finish reason only usage and the end mark can follow; a server that holds the line open then must not hold the reply.
 const ENDING_MS = 10_000;
+/** Why a call that is over is aborted. Made once: an exception with its stack for every call costs more than the call's end. */
+const ENDED = new Error("The call is over");
 
 /**
  * Watches one call: before its first byte, between bytes, and for the caller's leaving.
@@ -84,7 +86,7 @@ export class CallWatch {
   /** Releases and ends the call upstream, if it still runs. */
   end(): void {
     this.release();
-    this.#controller.abort();
+    this.#controller.abort(ENDED);
   }
 
   readonly #leave = (): void => this.#controller.abort(this.#caller.reason);

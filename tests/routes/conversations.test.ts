@@ -292,3 +292,30 @@ test.each([
   expect((await response.json()).error.code).toMatch(/^invalid_|unsupported_/);
   expect((await app.get("/api/conversations/c1")).status).toBe(404);
 });
+
+test("a save that changes one message writes the block of that message and no other", async () => {
+  const messages = range(400).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(200)}`));
+  const { messages: saved } = await (await put("c1", { messages })).json();
+  saved[200].content = "changed";
+  await put("c1", { messages: saved });
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { readOnly: true });
+  const rows = db.prepare("SELECT version FROM block WHERE conversation_id = 'c1' AND live = 1").all();
+  db.close();
+  expect(rows.length).toBeGreaterThan(5);
+  expect(rows.filter(({ version }) => version !== 1)).toEqual([{ version: 2 }]);
+  expect((await read("c1")).messages[200].content).toBe("changed");
+});
+
+test("a save that leaves out, adds and moves messages keeps every id where it belongs", async () => {
+  const messages = range(300).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(200)}`));
+  await put("c1", { messages });
+  const moved = [say("new", "first"), ...messages.slice(50, 200).reverse(), ...messages.slice(210), say("end", "last")];
+  expect((await (await put("c1", { messages: moved })).json()).messages.map(({ id }: Message) => id)).toEqual(
+    moved.map(({ id }) => id),
+  );
+  for (const { id } of [moved[0]!, moved[80]!, moved.at(-1)!]) {
+    expect((await app.patch(`/api/conversations/c1/messages/${id}`, { content: `edited ${id}` })).status).toBe(200);
+  }
+  expect((await app.patch("/api/conversations/c1/messages/m205", { content: "gone" })).status).toBe(404);
+  expect((await put("c2", { messages: [say("m205", "free again")] })).status).toBe(201);
+});
