@@ -1,0 +1,103 @@
+/** The programs that are measured, each a process of its own. */
+
+/** How to start a program. */
+export interface ProgramOptions {
+  command: string;
+  args: string[];
+  /** For messages. */
+  name: string;
+}
+
+/** A running program that has said on standard output where it listens, or that it is ready. */
+export interface Program {
+  readonly pid: number;
+  /** The port of the first `http://host:port` it printed; 0 when its first line had none. */
+  readonly port: number;
+  /** Sends a line and gives the line it is answered with. */
+  ask(line: string): Promise<string>;
+  /** Asks it to end, and waits. */
+  stop(): Promise<void>;
+}
+
+const START_WITHIN_MS = 30_000;
+const STOP_WITHIN_MS = 15_000;
+const encoder = new TextEncoder();
+
+/** Every program that was started here and still runs. */
+export class Programs {
+  #running = new Set<Deno.ChildProcess>();
+
+  /**
+   * Starts a program and waits for its first line.
+   *
+   * @throws {Error} when it ends before, or takes half a minute.
+   */
+  async start({ command, args, name }: ProgramOptions): Promise<Program> {
+    const process = new Deno.Command(command, { args, stdin: "piped", stdout: "piped", stderr: "null" }).spawn();
+    this.#running.add(process);
+    process.status.then(() => this.#running.delete(process));
+    const input = process.stdin.getWriter();
+    const lines = process.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(lineSplitter()).getReader();
+    const nextLine = async () => {
+      const { value } = await lines.read();
+      if (value === undefined) {
+        const { code } = await process.status;
+        throw new Error(`${name} ended with code ${code}; its own words are on standard error when started by hand`);
+      }
+      return value;
+    };
+    const first = await within(START_WITHIN_MS, nextLine(), `${name} said nothing for ${START_WITHIN_MS} ms`);
+    return {
+      pid: process.pid,
+      port: Number(/http:\/\/[^/\s]+?:(\d+)/.exec(first)?.[1] ?? 0),
+      async ask(line) {
+        await input.write(encoder.encode(`${line}\n`));
+        return await nextLine();
+      },
+      async stop() {
+        kill(process, "SIGTERM");
+        const timer = setTimeout(() => kill(process, "SIGKILL"), STOP_WITHIN_MS);
+        await process.status;
+        clearTimeout(timer);
+        await input.abort().catch(() => {});
+        await lines.cancel().catch(() => {});
+      },
+    };
+  }
+
+  /** Ends what still runs, at once. */
+  killAll(): void {
+    for (const process of this.#running) kill(process, "SIGKILL");
+  }
+}
+
+/** Gives what a promise gives, unless that takes too long. */
+export async function within<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<never>((_, reject) => timer = setTimeout(() => reject(new Error(message)), ms));
+  try {
+    return await Promise.race([promise, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function kill(process: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    process.kill(signal);
+  } catch (error) {
+    // Gone already, which was the wish.
+    if (!(error instanceof Deno.errors.NotFound) && !(error instanceof TypeError)) throw error;
+  }
+}
+
+function lineSplitter(): TransformStream<string, string> {
+  let rest = "";
+  return new TransformStream({
+    transform(text, controller) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) controller.enqueue(line);
+    },
+  });
+}

@@ -1,0 +1,8 @@
+/** The least that a server can be: what starting and idling cost at all. */
+if (import.meta.main) {
+  Deno.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    onListen: ({ port }) => console.log(`listening on http://127.0.0.1:${port}`),
+  }, () => new Response("hello"));
+}

@@ -1,0 +1,106 @@
+/**
+ * Measures Parlor against bare programs: `deno task bench [row …] [--rounds N]`. Without names all rows run, and
+ * docs/benchmarks.md is written.
+ */
+import type { Bench, Figure, Row } from "./bench.ts";
+import { Programs } from "./child.ts";
+import { documentOf, figureLine } from "./report.ts";
+import { firstTokenRow } from "./rows/first_token.ts";
+import { listsRow } from "./rows/lists.ts";
+import { oneMessageRow } from "./rows/one_message.ts";
+import { cpuRow, floodRow } from "./rows/relay_cpu.ts";
+import { saveLoadRow } from "./rows/save_load.ts";
+import { sizeRow } from "./rows/size.ts";
+import { memoryRow, startRow } from "./rows/start.ts";
+
+const ROWS: Row[] = [
+  sizeRow,
+  startRow,
+  memoryRow,
+  firstTokenRow,
+  cpuRow,
+  floodRow,
+  saveLoadRow,
+  oneMessageRow,
+  listsRow,
+];
+const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
+const DEFAULT_ROUNDS = 5;
+/** A run that takes longer hangs. */
+const LIMIT_MS = 15 * 60_000;
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+if (import.meta.main) Deno.exitCode = await run(Deno.args);
+
+/** Runs the rows that are named and gives the exit code. */
+async function run(args: string[]): Promise<number> {
+  const wanted = parseArgs(args);
+  if (typeof wanted === "string") {
+    console.error(wanted);
+    return 2;
+  }
+  if (Deno.build.os !== "linux") {
+    console.error("Cannot measure here: CPU time and memory of processes are read from Linux's /proc");
+    return 2;
+  }
+  const load = Deno.loadavg()[0]!;
+  const programs = new Programs();
+  const folder = await Deno.makeTempDir({ prefix: "parlor-bench-" });
+  const end = (why: string) => {
+    programs.killAll();
+    Deno.removeSync(folder, { recursive: true });
+    console.error(why);
+    Deno.exit(1);
+  };
+  const limit = setTimeout(() => end(`The run did not end within ${LIMIT_MS / 60_000} minutes`), LIMIT_MS);
+  const interrupt = () => end("Interrupted");
+  for (const signal of SIGNALS) Deno.addSignalListener(signal, interrupt);
+  try {
+    const bench: Bench = { programs, folder, rounds: wanted.rounds, progress: (text) => console.error(`  ${text}`) };
+    const figures: Figure[] = [];
+    for (const row of wanted.rows) {
+      const found = await row.run(bench);
+      for (const figure of found) console.log(figureLine(figure));
+      figures.push(...found);
+    }
+    if (wanted.rows.length === ROWS.length) await writeDocument(figures, wanted.rounds, load);
+    return 0;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 1;
+  } finally {
+    clearTimeout(limit);
+    for (const signal of SIGNALS) Deno.removeSignalListener(signal, interrupt);
+    programs.killAll();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function parseArgs(args: string[]): { rows: Row[]; rounds: number } | string {
+  const names: string[] = [];
+  let rounds = DEFAULT_ROUNDS;
+  for (let n = 0; n < args.length; n++) {
+    if (args[n] === "--rounds") rounds = Number(args[++n]);
+    else names.push(args[n]!);
+  }
+  if (!Number.isInteger(rounds) || rounds < 1) return "Cannot read --rounds: it takes a whole number from 1";
+  const unknown = names.filter((name) => !ROWS.some((row) => row.name === name));
+  if (unknown.length > 0) {
+    const known = ROWS.map((row) => `  ${row.name.padEnd(12)} ${row.about}`).join("\n");
+    return `Unknown row ${unknown.join(", ")}; known are\n${known}`;
+  }
+  return { rows: names.length === 0 ? ROWS : ROWS.filter((row) => names.includes(row.name)), rounds };
+}
+
+async function writeDocument(figures: Figure[], rounds: number, load: number): Promise<void> {
+  const text = documentOf(figures, {
+    rounds,
+    load,
+    cores: navigator.hardwareConcurrency,
+    denoVersion: Deno.version.deno,
+    platform: `${Deno.build.os}, ${Deno.build.arch}`,
+    date: new Date().toISOString().slice(0, 10),
+  });
+  await Deno.writeTextFile(DOCUMENT, text);
+  console.error("Written to docs/benchmarks.md");
+}

@@ -1,0 +1,108 @@
+/** What relaying costs: CPU time at a pace that models keep, and how much goes through at most. */
+import { eachRound, type Figure, milliseconds, ratioFigure, type Row } from "../bench.ts";
+import type { HttpConnection } from "../http_connection.ts";
+import { assertReceived, assertStored, chatBody, plainBody } from "../parlor.ts";
+import { cpuMs } from "../process_facts.ts";
+import { compare, median } from "../stats.ts";
+import type { Answer } from "../upstream_chunks.ts";
+import { RelaySides } from "./relay_sides.ts";
+
+const STREAMS = 32;
+/** A reply of usual length: 8 s, and with 32 streams enough ticks of the kernel's clock. */
+const PACED = { mode: "paced", perSecond: 50, count: 400 } as const;
+const FLOOD = { mode: "flood", count: 6_250 } as const;
+const FLOOD_CHUNKS_PER_SECOND = 60_000;
+const CHUNKS_SHOWN = 10_000;
+
+/** CPU time of relaying. */
+export const cpuRow: Row = {
+  name: "cpu",
+  about: "CPU per 10,000 relayed chunks, 32 streams at 50 a second",
+  async run(bench) {
+    await using sides = await RelaySides.open(bench, "counterparts/parsing_relay.ts");
+    const own = ownStreams(sides, await sides.connect(sides.parlor.port, STREAMS));
+    const limit = limitStreams(await sides.connect(sides.relay.port, STREAMS));
+    const scale = CHUNKS_SHOWN / (STREAMS * PACED.count);
+    const cpuOf = async (pid: number, work: () => Promise<unknown>) => {
+      const before = await cpuMs(pid);
+      await work();
+      return (await cpuMs(pid) - before) * scale;
+    };
+    const rounds = await eachRound(bench, "cpu", async () => {
+      // Both at once: at this pace there are cores to spare, and whatever disturbs the one disturbs the other.
+      const [ownMs, limitMs] = await Promise.all([
+        cpuOf(sides.parlor.pid, () => own(PACED)),
+        cpuOf(sides.relay.pid, () => limit(PACED)),
+      ]);
+      return { own: ownMs, limit: limitMs };
+    });
+    const what = "CPU per 10,000 relayed chunks, parsed, gathered, journalled, sent and stored (32 streams at 50/s)";
+    const counterpart = "parsing relay without storing";
+    return [ratioFigure({ what, counterpart, unit: milliseconds, atMost: 1.3 }, compare(rounds))];
+  },
+};
+
+/** Chunks through at most. */
+export const floodRow: Row = {
+  name: "flood",
+  about: "flood, 32 streams, every chunk delivered and stored",
+  async run(bench): Promise<Figure[]> {
+    await using sides = await RelaySides.open(bench, "counterparts/parsing_relay.ts");
+    const own = ownStreams(sides, await sides.connect(sides.parlor.port, STREAMS));
+    const limit = limitStreams(await sides.connect(sides.relay.port, STREAMS));
+    const chunksPerSecond = (ms: number) => (STREAMS * FLOOD.count) / (ms / 1000);
+    const rounds = await eachRound(bench, "flood", async () => ({
+      own: chunksPerSecond(await own(FLOOD)),
+      limit: chunksPerSecond(await limit(FLOOD)),
+    }));
+    const reached = median(rounds.map((round) => round.own));
+    return [{
+      what: "flood, 32 streams, every chunk delivered, stored and compared",
+      own: `${Math.round(reached).toLocaleString("en")} chunks/s`,
+      limit: `${Math.round(median(rounds.map((round) => round.limit))).toLocaleString("en")} chunks/s`,
+      counterpart: "parsing relay without storing",
+      ratio: compare(rounds).ratio,
+      target: "≥ 60,000 chunks/s",
+      isReached: reached >= FLOOD_CHUNKS_PER_SECOND,
+    }];
+  },
+};
+
+type Kind = typeof PACED | typeof FLOOD;
+
+/** Runs all streams through Parlor, each in a conversation of its own; gives the ms until everything was stored. */
+function ownStreams(sides: RelaySides, connections: HttpConnection[]) {
+  return async (kind: Kind): Promise<number> => {
+    const asked = connections.map((connection, n) => {
+      const answer: Answer = { ...kind, tag: `s${n}` };
+      return { connection, answer, conversationId: crypto.randomUUID(), messageId: crypto.randomUUID() };
+    });
+    const beganAt = performance.now();
+    const bodies = await Promise.all(
+      asked.map(({ connection, answer, conversationId, messageId }) =>
+        connection.bytes("POST", "/api/chat", chatBody(conversationId, messageId, answer))
+      ),
+    );
+    await sides.parlor.allSettled();
+    const ms = performance.now() - beganAt;
+    for (const [n, { answer, conversationId, messageId }] of asked.entries()) {
+      assertReceived(bodies[n]!, answer);
+      assertStored(await sides.parlor.messages(conversationId), messageId, answer);
+    }
+    return ms;
+  };
+}
+
+/** Runs all streams through the bare relay; gives the ms until the last byte. */
+function limitStreams(connections: HttpConnection[]) {
+  return async (kind: Kind): Promise<number> => {
+    const answers = connections.map((_, n): Answer => ({ ...kind, tag: `s${n}` }));
+    const beganAt = performance.now();
+    const bodies = await Promise.all(
+      connections.map((connection, n) => connection.bytes("POST", "/", plainBody(answers[n]!))),
+    );
+    const ms = performance.now() - beganAt;
+    answers.forEach((answer, n) => assertReceived(bodies[n]!, answer));
+    return ms;
+  };
+}

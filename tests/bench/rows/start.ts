@@ -1,0 +1,95 @@
+/** How long it takes from the command to the first answer, and what a server holds that nobody asks anything. */
+import {
+  type Bench,
+  eachRound,
+  type Figure,
+  freshFolder,
+  mebibytes,
+  milliseconds,
+  ratioFigure,
+  type Row,
+} from "../bench.ts";
+import { executableHere, helloExecutable } from "../executable.ts";
+import type { ProgramOptions } from "../child.ts";
+import { HttpConnection } from "../http_connection.ts";
+import { parlorCommand } from "../parlor.ts";
+import { residentBytes } from "../process_facts.ts";
+import { compare } from "../stats.ts";
+
+/** Until memory is taken: what a start leaves behind is collected by then. */
+const IDLE_MS = 2_000;
+const HELLO = new URL("../counterparts/hello.ts", import.meta.url).pathname;
+const HELLO_FROM_SOURCE = { command: Deno.execPath(), args: ["run", "--quiet", "--allow-net", HELLO] };
+
+/** Start to first answer. */
+export const startRow: Row = {
+  name: "start",
+  about: "start to first answer, from source and as executable",
+  async run(bench) {
+    const figures = [
+      await startFigure(
+        bench,
+        "from source",
+        await parlorCommand({ dataDir: await freshFolder(bench) }),
+        HELLO_FROM_SOURCE,
+      ),
+    ];
+    const executable = await executableHere();
+    if (executable === undefined) {
+      return [...figures, notBuilt("start to first answer, executable", "≤ 6 ×")];
+    }
+    const command = await parlorCommand({ dataDir: await freshFolder(bench), executable });
+    const hello = await helloExecutable(bench, HELLO);
+    return [...figures, await startFigure(bench, "executable", command, hello ?? HELLO_FROM_SOURCE)];
+  },
+};
+
+/** Memory of an idle server. */
+export const memoryRow: Row = {
+  name: "memory",
+  about: "idle memory",
+  async run(bench) {
+    const own = await parlorCommand({ dataDir: await freshFolder(bench) });
+    const rounds = await eachRound(bench, "memory", async () => {
+      const programs = await Promise.all([answering(bench, own, "/healthz"), answering(bench, HELLO_FROM_SOURCE, "/")]);
+      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+      const [ownBytes, limitBytes] = await Promise.all(programs.map(({ pid }) => residentBytes(pid)));
+      await Promise.all(programs.map((program) => program.stop()));
+      return { own: ownBytes!, limit: limitBytes! };
+    });
+    const parts = { what: "idle memory (RSS)", counterpart: "Deno.serve hello", unit: mebibytes, atMost: 3 };
+    return [ratioFigure(parts, compare(rounds))];
+  },
+};
+
+type Command = Pick<ProgramOptions, "command" | "args">;
+
+async function startFigure(bench: Bench, how: string, own: Command, hello: Command): Promise<Figure> {
+  const rounds = await eachRound(bench, `start, ${how}`, async () => ({
+    own: await timeToAnswer(bench, own, "/healthz"),
+    limit: await timeToAnswer(bench, hello, "/"),
+  }));
+  const started = hello === HELLO_FROM_SOURCE ? "deno run" : "compiled";
+  const parts = { counterpart: `Deno.serve hello, ${started}`, unit: milliseconds, atMost: 6 };
+  return ratioFigure({ what: `start to first answer, ${how}`, ...parts }, compare(rounds));
+}
+
+async function timeToAnswer(bench: Bench, command: Command, path: string): Promise<number> {
+  const beganAt = performance.now();
+  const program = await answering(bench, command, path);
+  const ms = performance.now() - beganAt;
+  await program.stop();
+  return ms;
+}
+
+async function answering(bench: Bench, command: Command, path: string) {
+  const program = await bench.programs.start({ ...command, name: path === "/" ? "Deno.serve hello" : "Parlor" });
+  using connection = await HttpConnection.open(program.port);
+  await connection.bytes("GET", path);
+  return program;
+}
+
+/** The line of something that needs the executable where there is none. */
+export function notBuilt(what: string, target: string): Figure {
+  return { what, own: "not built: deno task build", limit: "–", counterpart: "–", target };
+}
