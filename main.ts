@@ -13,6 +13,7 @@ import { openServices } from "./services/services.ts";
 const VERSION: string = denoConfig.version;
 /** Longest time a stop may take; what is not saved by then lies in the journals. */
 const STOP_WITHIN_MS = 10_000;
+const encoder = new TextEncoder();
 
 if (import.meta.main) Deno.exitCode = await run(Deno.args);
 
@@ -56,13 +57,23 @@ function configFrom(args: string[]): Config {
   });
 }
 
+/** Writes a line of the log; console.error takes four times as long, at every request. */
+function writeLine(line: string): void {
+  const bytes = encoder.encode(`${line}\n`);
+  try {
+    for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
+  } catch {
+    // Nobody reads our log any more; that is no reason to fail a request.
+  }
+}
+
 /** Serves until a signal asks for the end. */
 async function serve(config: Config): Promise<void> {
   dropProxyEnvironment();
   const log = createLog({
     level: config.logLevel as "info",
     asJson: !Deno.stderr.isTerminal(),
-    write: (line) => console.error(line),
+    write: writeLine,
     now: Date.now,
   });
   containDefects(log);
