@@ -17,15 +17,19 @@ import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
+import { forkRoutes } from "./forks.ts";
 import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
 import { jobRoutes } from "./jobs.ts";
+import { messageRoutes } from "./messages.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
+import { revisionRoutes } from "./revisions.ts";
 import { newRouter, type Router } from "./router.ts";
 import { searchRoutes } from "./search.ts";
 import { settingsRoutes } from "./settings.ts";
 import { setupRoutes } from "./setup.ts";
+import { trashRoutes } from "./trash.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
 
 /** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
@@ -69,6 +73,10 @@ export function createApp(services: Services, options: { version: string; uiFold
   );
   app.route("/", chatRoutes(services.chat));
   app.route("/", conversationRoutes(services.conversations));
+  app.route("/", messageRoutes(services.messages));
+  app.route("/", revisionRoutes(services.revisions, services.conversations.reader));
+  app.route("/", forkRoutes(services.forks, services.conversations.reader));
+  app.route("/", trashRoutes(services.trash));
   app.route("/", searchRoutes(services.search));
   app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));

@@ -1,4 +1,4 @@
-/** `/api/conversations`: SPEC's seven endpoints and the texts of a message. */
+/** `/api/conversations`: conversations whole, their fields and their drafts. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Conversations } from "../services/chat/conversations.ts";
 import { etag, expectedVersion } from "./etag.ts";
@@ -6,13 +6,9 @@ import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/conversations.ts";
 
-/** Routes of conversations, their drafts and messages. */
+/** Routes of conversations and their drafts. */
 export function conversationRoutes(conversations: Conversations) {
   const { reader } = conversations;
-  const wholeAnswer = (c: AppContext, { revision, json }: { revision: number; json: Uint8Array }, status: 200 | 201) =>
-    rawAnswer(
-      c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
-    );
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { view, limit, cursor } = c.req.valid("query");
@@ -25,6 +21,17 @@ export function conversationRoutes(conversations: Conversations) {
       const saved = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
       return wholeAnswer(c, saved, saved.isNew ? 201 : 200);
     })
+    .openapi(schema.createRoute, async (c) => {
+      const { character_ids: characterIds, persona_id } = c.req.valid("json");
+      const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
+      const { id } = await conversations.create({ participants, persona_id });
+      return wholeAnswer(c, await reader.read(id), 201);
+    })
+    .openapi(schema.patchRoute, async (c) => {
+      const { id } = c.req.valid("param");
+      await conversations.patch(id, c.req.valid("json"), expected(c.req.valid("header")));
+      return wholeAnswer(c, reader.head(id), 200);
+    })
     .openapi(schema.deleteRoute, async (c) => {
       await conversations.remove(c.req.valid("param").id, expected(c.req.valid("header")));
       return c.body(null, 204);
@@ -33,24 +40,21 @@ export function conversationRoutes(conversations: Conversations) {
       const { draft } = c.req.valid("json");
       const version = await conversations.saveDraft(c.req.valid("param").id, draft, expected(c.req.valid("header")));
       return c.body(null, 204, { ETag: etag(version) });
-    })
-    .openapi(schema.patchMessageRoute, async (c) => {
-      const { id, mid } = c.req.valid("param");
-      const patch = c.req.valid("json");
-      const message = await conversations.patchMessage(id, mid, patch, expected(c.req.valid("header")));
-      return rawAnswer(c.json(message, 200));
-    })
-    .openapi(schema.deleteMessageRoute, async (c) => {
-      const { id, mid } = c.req.valid("param");
-      await conversations.removeMessage(id, mid, expected(c.req.valid("header")));
-      return c.body(null, 204);
-    })
-    .openapi(schema.variantsRoute, (c) => {
-      const { id, mid } = c.req.valid("param");
-      return rawAnswer(c.json(conversations.variantsOf(id, mid), 200));
     });
 }
 
-function expected(headers: { "if-match"?: string }): number | undefined {
+/** Answers with a conversation as JSON. */
+export function wholeAnswer(
+  c: AppContext,
+  { revision, json }: { revision: number; json: Uint8Array },
+  status: 200 | 201,
+): never {
+  return rawAnswer(
+    c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
+  );
+}
+
+/** Gives the version that the headers demand. */
+export function expected(headers: { "if-match"?: string }): number | undefined {
   return expectedVersion(headers["if-match"]);
 }

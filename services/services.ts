@@ -8,11 +8,16 @@ import { ChatService } from "./chat/chat.ts";
 import { Conversations } from "./chat/conversations.ts";
 import { ConversationReader } from "./chat/conversation_reader.ts";
 import { ConversationStore } from "./chat/conversation_store.ts";
+import { Forks } from "./chat/forks.ts";
 import { LiveReplies } from "./chat/live_replies.ts";
+import { Messages } from "./chat/messages.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
 import { recoverReplies } from "./chat/recovery.ts";
-import type { Reply } from "./chat/reply.ts";
+import { describe, type Reply } from "./chat/reply.ts";
+import { Revisions } from "./chat/revisions.ts";
+import { RevisionStore } from "./chat/revision_store.ts";
 import { Search } from "./chat/search.ts";
+import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
 import { Turns } from "./chat/turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import type { Config } from "./config.ts";
@@ -32,6 +37,7 @@ import { createSetup, type Setup } from "./setup/setup.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
+import { Trash } from "./transfer/trash.ts";
 
 /** Everything the routes can be given. */
 export interface Services {
@@ -47,6 +53,10 @@ export interface Services {
   upstream: UpstreamClient;
   connections: Connections;
   conversations: Conversations;
+  messages: Messages;
+  revisions: Revisions;
+  forks: Forks;
+  trash: Trash;
   chat: ChatService;
   search: Search;
   settings: Settings;
@@ -60,6 +70,9 @@ export interface ServiceOptions {
   log: Log;
   now?: () => number;
 }
+
+/** How often what is too old to keep is looked for, beside every start. */
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Opens the data directory and everything on it.
@@ -123,7 +136,18 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     const live = new LiveReplies<Reply>();
     const turns = new Turns();
     const reader = new ConversationReader(store, blocks, live);
-    const conversations = new Conversations({ db, store, blocks, variants, reader, live, turns, events, now });
+    const revisionStore = new RevisionStore(db, conversationSealer, now);
+    const trash = new Trash({ db, sealer: sealer.forPurpose("trash"), now });
+    const conversationParts = {
+      ...{ db, store, blocks, variants, reader, live, turns, events, now, trash },
+      revisions: revisionStore,
+    };
+    const conversations = new Conversations(conversationParts);
+    const messages = new Messages(conversationParts, conversations);
+    const revisions = new Revisions(conversationParts, conversations);
+    const forks = new Forks(conversationParts, conversations);
+    trash.register("conversation", removedConversations(conversationParts, conversations));
+    trash.register("message", removedMessages(conversationParts, conversations));
     const journals = {
       journalSealer: sealer.forPurpose("journal"),
       journalFolder: await dataDir.ensureFolder("replies"),
@@ -134,7 +158,21 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       upstream: createChatUpstream(connections, upstream, now),
     });
     opened.push(() => chat.close());
-    await conversations.emptyTrash();
+    const sweep = async () => {
+      await trash.sweep();
+      await revisions.sweep();
+    };
+    await sweep();
+    let sweeping = Promise.resolve();
+    const daily = setInterval(() => {
+      sweeping = sweep().catch((error) =>
+        log("error", "Cannot remove what is too old to keep", { error: describe(error) })
+      );
+    }, DAY_MS);
+    opened.push(() => {
+      clearInterval(daily);
+      return sweeping;
+    });
 
     const search = new Search({ path: dataDir.file("app.db"), sealer: conversationSealer });
     opened.push(() => search.close());
@@ -159,6 +197,10 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       upstream,
       connections,
       conversations,
+      messages,
+      revisions,
+      forks,
+      trash,
       chat,
       search,
       settings,

@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
-import { MessageAnswer } from "./conversations.ts";
+import { MessageAnswer } from "./messages.ts";
 
 const RequestMessage = z.looseObject({
   role: z.string().min(1).max(32),

@@ -1,39 +1,7 @@
-/** Conversations and messages on the wire. Both are the client's documents: fields unknown here are kept. */
-import { createRoute, z } from "@hono/zod-openapi";
+/** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
+import { createRoute as route, z } from "@hono/zod-openapi";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
-
-const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
-  .openapi({ description: "Text, or OpenAI content parts" });
-const Role = z.string().min(1).max(32);
-
-const MessageFields = z.looseObject({
-  role: Role.optional(),
-  content: Content.nullish(),
-  reasoning: z.string().nullish(),
-  created_at: Time.nullish(),
-  updated_at: Time.nullish(),
-  model: z.string().nullish(),
-  character_id: z.string().nullish(),
-  persona_id: z.string().nullish(),
-  hidden: z.boolean().nullish(),
-  attachments: z.array(z.string()).nullish(),
-  active_variant: z.number().int().min(0).optional(),
-});
-
-/** A message as a client sends it inside a conversation. */
-export const MessageBody = MessageFields.extend({ id: Id.optional() });
-
-/** A message as the API shows it. */
-export const MessageAnswer = MessageFields.extend({
-  id: Id,
-  role: Role,
-  content: Content,
-  status: z.enum(["complete", "streaming", "stopped", "failed", "interrupted"]),
-  created_at: Time,
-  updated_at: Time,
-  variant_count: z.number().int(),
-  active_variant: z.number().int(),
-}).openapi("Message");
+import { MessageAnswer, MessageBody } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -81,18 +49,10 @@ const Summary = z.object({
   folder: z.string().optional(),
 }).openapi("ConversationSummary");
 
-const Variant = z.object({
-  n: z.number().int(),
-  content: Content,
-  reasoning: z.string().optional(),
-  model: z.string().optional(),
-  created_at: Time,
-});
-const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
 /** All conversations: whole, or summaries in pages. */
-export const listRoute = createRoute({
+export const listRoute = route({
   method: "get",
   path: "/api/conversations",
   tags,
@@ -114,7 +74,7 @@ export const listRoute = createRoute({
 });
 
 /** One conversation. */
-export const getRoute = createRoute({
+export const getRoute = route({
   method: "get",
   path: "/api/conversations/{id}",
   tags,
@@ -124,7 +84,7 @@ export const getRoute = createRoute({
 });
 
 /** Save, overwriting. */
-export const putRoute = createRoute({
+export const putRoute = route({
   method: "put",
   path: "/api/conversations/{id}",
   tags,
@@ -133,8 +93,46 @@ export const putRoute = createRoute({
   responses: { 200: json(ConversationAnswer, "Saved"), 201: json(ConversationAnswer, "Created"), ...ERRORS },
 });
 
+const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).extend({ message_count: z.number().int() })
+  .openapi("ConversationHead");
+
+/** Begin. */
+export const createRoute = route({
+  method: "post",
+  path: "/api/conversations",
+  tags,
+  summary: "Begin a conversation under an id of the server's",
+  request: {
+    body: jsonBody(z.object({
+      character_ids: z.array(Id).max(100).nullish(),
+      persona_id: Id.nullish(),
+      greeting: z.number().int().min(0).nullish().openapi({
+        description: "Which of the first character's greetings; without characters there is none",
+      }),
+    })),
+  },
+  responses: { 201: json(ConversationAnswer, "Created"), ...ERRORS },
+});
+
+/** Change fields. */
+export const patchRoute = route({
+  method: "patch",
+  path: "/api/conversations/{id}",
+  tags,
+  summary: "Change any field of a conversation but its messages; null clears",
+  request: {
+    params: IdParams,
+    headers: IfMatch,
+    body: jsonBody(ConversationFields.extend({
+      messages: z.unknown().refine((value) => value === undefined, "messages are changed one by one, or all by PUT")
+        .optional(),
+    })),
+  },
+  responses: { 200: json(ConversationHeadAnswer, "The conversation without its messages"), ...ERRORS },
+});
+
 /** Remove. */
-export const deleteRoute = createRoute({
+export const deleteRoute = route({
   method: "delete",
   path: "/api/conversations/{id}",
   tags,
@@ -144,41 +142,11 @@ export const deleteRoute = createRoute({
 });
 
 /** Save the composer's draft. */
-export const patchDraftRoute = createRoute({
+export const patchDraftRoute = route({
   method: "patch",
   path: "/api/conversations/{id}/draft",
   tags,
   summary: "Persist the composer draft",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string() })) },
   responses: { 204: { description: "Saved; the ETag is the draft's version" }, ...ERRORS },
-});
-
-/** Edit one message. */
-export const patchMessageRoute = createRoute({
-  method: "patch",
-  path: "/api/conversations/{id}/messages/{mid}",
-  tags,
-  summary: "Edit one message in place, or switch to another of its texts",
-  request: { params: MessageParams, headers: IfMatch, body: jsonBody(MessageFields) },
-  responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
-});
-
-/** Remove one message. */
-export const deleteMessageRoute = createRoute({
-  method: "delete",
-  path: "/api/conversations/{id}/messages/{mid}",
-  tags,
-  summary: "Remove one message",
-  request: { params: MessageParams, headers: IfMatch },
-  responses: { 204: { description: "Removed" }, ...ERRORS },
-});
-
-/** All texts of one message. */
-export const variantsRoute = createRoute({
-  method: "get",
-  path: "/api/conversations/{id}/messages/{mid}/variants",
-  tags,
-  summary: "List all texts of one message",
-  request: { params: MessageParams },
-  responses: { 200: json(z.array(Variant), "The texts in order"), ...ERRORS },
 });

@@ -77,6 +77,22 @@ export function headFrom(input: ConversationInput): ConversationHead {
   return head;
 }
 
+/**
+ * Gives a head with some fields changed; null clears one.
+ *
+ * @throws {AppError} `invalid_request` as `headFrom` does.
+ */
+export function patchedHead(before: ConversationHead, patch: ConversationInput): ConversationHead {
+  const { character_id: characterId, ...fields } = patch;
+  if (characterId !== undefined && patch.participants === undefined) {
+    // It stands for the first participant, the others stay.
+    const first = typeof characterId === "string" ? [{ character_id: characterId }] : [];
+    if (before.participants[0]?.character_id === characterId) return headFrom({ ...before, ...fields });
+    return headFrom({ ...before, ...fields, participants: [...first, ...before.participants.slice(1)] });
+  }
+  return headFrom({ ...before, ...patch });
+}
+
 /** Gives the API's conversation without `messages`, as the text of an object that lacks its closing brace. */
 export function openingText(state: ConversationState, draft: { text: string; version: number }): string {
   const object = {

@@ -1,6 +1,8 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
 import { AppError } from "../errors.ts";
-import { type BlockRow, type BlockStore, parseBlock } from "./blocks.ts";
+import type { BlockRow } from "./block_rows.ts";
+import { parseBlock } from "./block_text.ts";
+import type { BlockStore } from "./blocks.ts";
 import { openingText } from "./conversation.ts";
 import type { ConversationStore, ListPlace } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
@@ -40,6 +42,13 @@ export class ConversationReader {
   async read(id: string): Promise<{ revision: number; json: Uint8Array }> {
     const { revision, parts } = this.#begin(id);
     return { revision, json: join(await parts) };
+  }
+
+  /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
+  head(id: string): { revision: number; json: Uint8Array } {
+    const state = this.#store.get(id);
+    const text = `${openingText(state, this.#store.draft(id))},"message_count":${state.messageCount}}`;
+    return { revision: state.revision, json: encoder.encode(text) };
   }
 
   /** Gives one message as it stands, with what a running reply has written so far. */

@@ -51,6 +51,15 @@ export class ConversationStore {
     return state;
   }
 
+  /** Statement that takes a conversation out of the trash. */
+  undelete(id: string): Statement {
+    return {
+      sql: "UPDATE conversation SET deleted_at = NULL WHERE id = ? AND deleted_at IS NOT NULL",
+      params: [id],
+      expectChanges: 1,
+    };
+  }
+
   /** Gives the revision that a conversation has reached, also while it lies in the trash; 0 when there never was one. */
   revisionReached(id: string): number {
     return this.#row(id)?.revision ?? 0;
@@ -67,6 +76,11 @@ export class ConversationStore {
     return this.#db.all<{ id: string }>(
       "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
     ).map((row) => row.id);
+  }
+
+  /** Gives the revisions of all conversations, the one changed last first. */
+  revisions(): { id: string; revision: number }[] {
+    return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
   }
 
   /** Gives one page of sealed summaries. */
@@ -153,7 +167,8 @@ export class ConversationStore {
       "revision WHERE conversation_id",
       "reply WHERE conversation_id",
     ]
-      .map((rest) => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
+      .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }))
+      .concat({ sql: "DELETE FROM trash WHERE id = ?", params: [conversationEntry(id)] });
   }
 
   #row(id: string): Row | undefined {
@@ -184,6 +199,11 @@ export class ConversationStore {
       summary: this.#sealer.sealNow(place(state.id, "summary", state.revision), summary),
     };
   }
+}
+
+/** Gives the id of a removed conversation's entry in the trash, which goes when a new conversation takes the id. */
+export function conversationEntry(id: string): string {
+  return `conversation-${id}`;
 }
 
 function place(id: string, field: "head" | "summary", version: number) {

@@ -1,16 +1,26 @@
 /** What can be done to a conversation. Each change is one atomic write, made in turn, and moves the revision by one. */
-import { randomToken, uuidV7 } from "../crypto/random.ts";
+import { isDeepStrictEqual } from "node:util";
+import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import type { BlockEdit, BlockStore } from "./blocks.ts";
-import { type ConversationInput, type ConversationState, headFrom, openingText, snippetOf } from "./conversation.ts";
+import type { BlockChange, BlockStore } from "./blocks.ts";
+import {
+  type ConversationInput,
+  type ConversationState,
+  headFrom,
+  openingText,
+  patchedHead,
+  snippetOf,
+} from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
-import type { ConversationStore } from "./conversation_store.ts";
-import type { LiveReplies } from "./live_replies.ts";
-import { completeMessage, isoTime, type Message, type MessageInput, withoutNulls } from "./message.ts";
+import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
+import type { LiveReplies, LiveReply } from "./live_replies.ts";
+import { completeMessage, isoTime, type Message, type MessageInput } from "./message.ts";
+import { replaceMessages } from "./revisions.ts";
+import type { RevisionStore } from "./revision_store.ts";
 import type { Turns } from "./turns.ts";
-import type { Variant, VariantStore } from "./variants.ts";
+import type { VariantStore } from "./variants.ts";
 
 /** What the conversations stand on. */
 export interface ConversationParts {
@@ -18,11 +28,25 @@ export interface ConversationParts {
   store: ConversationStore;
   blocks: BlockStore;
   variants: VariantStore;
+  revisions: RevisionStore;
+  trash: TrashBin;
   reader: ConversationReader;
   live: LiveReplies;
   turns: Turns;
   events: EventHub;
   now(): number;
+}
+
+/** Where what is removed goes for a while; implemented by the trash of all kinds. */
+export interface TrashBin {
+  /**
+   * Statement that puts something into the trash.
+   *
+   * @param title What the owner knows it by.
+   * @param record What its kind needs to bring it back; JSON.
+   * @param id Of the entry, where the kind has to find it again.
+   */
+  put(kind: string, title: string, record: unknown, id?: string): Statement;
 }
 
 /** A conversation that was saved whole. */
@@ -34,9 +58,6 @@ export interface SavedConversation {
 }
 
 const encoder = new TextEncoder();
-
-/** How long a deleted conversation stays restorable. */
-const TRASH_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Conversations with their messages and drafts. */
 export class Conversations {
@@ -91,7 +112,9 @@ export class Conversations {
         head: headFrom(input),
       };
       const draft = this.#draftOf(id, input, before === undefined);
-      const { statements, text } = await this.#parts.blocks.replaceAll(id, messages, standing);
+      const { statements, text } = before === undefined
+        ? await this.#parts.blocks.replaceAll(id, messages)
+        : await replaceMessages(this.#parts, before, { standing, head: state.head, messages, cause: "put" });
       await this.#parts.db.write([
         ...(before === undefined ? [...store.remove(id), ...this.#parts.blocks.removeAll(id)] : []),
         before === undefined
@@ -109,29 +132,68 @@ export class Conversations {
     });
   }
 
-  /** Removes a conversation. A reply that runs in it is aborted and nothing of it comes back. */
+  /** Creates a conversation without messages, under an id of the server's. */
+  async create(input: ConversationInput): Promise<{ id: string; revision: number }> {
+    const id = uuidV7();
+    const now = this.#parts.now();
+    const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: 0, head: headFrom(input) };
+    await this.#parts.db.write([this.#parts.store.insert(state, "")]);
+    this.publish(state);
+    return state;
+  }
+
+  /**
+   * Changes fields of a conversation and leaves its messages alone; null clears. A draft alone moves no revision.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`, `invalid_request`
+   */
+  patch(id: string, patch: ConversationInput, expected?: number): Promise<ConversationState> {
+    const { store, db, turns, events, now } = this.#parts;
+    return turns.take(id, async () => {
+      const before = store.get(id);
+      checkRevision(id, before.revision, expected);
+      const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
+      const head = patchedHead(before.head, patch);
+      const isHeadChanged = !isDeepStrictEqual(head, before.head);
+      const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
+      const statements = [
+        ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
+        ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
+        ...(draft === undefined ? [] : [store.saveDraft(id, draft)]),
+      ];
+      if (statements.length > 0) await db.write(statements);
+      if (isHeadChanged) this.publish(state);
+      if (draft !== undefined) events.publish({ kind: "draft", id, revision: draft.version });
+      return state;
+    });
+  }
+
+  /** Moves a conversation to the trash. A reply that runs in it is aborted; what it had written comes back with it. */
   async remove(id: string, expected?: number): Promise<void> {
-    const { store, live, turns, db } = this.#parts;
+    const { store, blocks, live, turns, db, trash, events, now } = this.#parts;
+    let running = live.ofConversation(id);
     for (;;) {
-      await live.ofConversation(id)?.discard();
+      await running?.discard();
       const isDone = await turns.take(id, async () => {
         if (live.ofConversation(id) !== undefined) return false;
         const state = store.get(id);
         checkRevision(id, state.revision, expected);
-        const revision = state.revision;
-        const now = this.#parts.now();
+        const title = state.head.title || (store.summary(id)?.snippet ?? "");
         await db.write([
           {
-            sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ?",
-            params: [now, id, revision],
+            sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+            params: [now(), id, state.revision],
             expectChanges: 1,
           },
           { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
+          ...(running === undefined ? [] : aborted(blocks, id, running)),
+          trash.put("conversation", title, { id }, conversationEntry(id)),
         ]);
-        this.#parts.events.publish({ kind: "conversation", id });
+        events.publish({ kind: "conversation", id });
         return true;
       });
       if (isDone) return;
+      running = live.ofConversation(id);
     }
   }
 
@@ -155,44 +217,6 @@ export class Conversations {
   }
 
   /**
-   * Edits one message in place, or switches to another of its texts by `active_variant`.
-   *
-   * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
-   */
-  async patchMessage(id: string, mid: string, patch: MessageInput, expected?: number): Promise<Message> {
-    const beside: Statement[] = [];
-    const after = await this.editMessage(id, mid, (before) => {
-      const { active_variant: wanted, variant_count: _, ...fields } = patch;
-      // Places in the reply as it was streamed mean nothing in another text.
-      beside.push({ sql: "UPDATE reply SET generation = ? WHERE mid = ?", params: [randomToken(9), mid] });
-      let base = before;
-      if (typeof wanted === "number" && wanted !== before.active_variant) {
-        base = this.#parts.variants.switched(before, wanted);
-        beside.push(...this.#parts.variants.keep(id, before));
-        if (Object.keys(fields).length === 0) return base;
-      }
-      const now = new Date(this.#parts.now()).toISOString();
-      const merged = withoutNulls({ ...base, ...fields, updated_at: now }) as MessageInput;
-      return { ...completeMessage(merged, mid, now, base), active_variant: base.active_variant };
-    }, { expected, beside: () => beside });
-    return after!;
-  }
-
-  /** Removes one message. */
-  async removeMessage(id: string, mid: string, expected?: number): Promise<void> {
-    const beside = () => [{ sql: "DELETE FROM variant WHERE mid = ?", params: [mid] }, {
-      sql: "DELETE FROM reply WHERE mid = ?",
-      params: [mid],
-    }];
-    await this.editMessage(id, mid, () => undefined, { expected, beside });
-  }
-
-  /** Gives all texts of one message. */
-  variantsOf(id: string, mid: string): Variant[] {
-    return this.#parts.variants.list(this.#parts.reader.message(id, mid));
-  }
-
-  /**
    * Changes one message in turn; what `change` leaves `undefined` is removed.
    *
    * @param options.beside Further statements of the same atomic write, asked for after `change`.
@@ -202,7 +226,7 @@ export class Conversations {
     id: string,
     mid: string,
     change: (before: Message) => Message | undefined,
-    options: { expected?: number; beside?: () => Statement[]; byReply?: boolean } = {},
+    options: { expected?: number; beside?: (before: ConversationState) => Statement[]; byReply?: boolean } = {},
   ): Promise<Message | undefined> {
     return this.#parts.turns.take(id, async () => {
       const state = this.#parts.store.get(id);
@@ -211,7 +235,7 @@ export class Conversations {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
-      await this.write(state, edit.after === undefined ? -1 : 0, edit, options.beside?.() ?? []);
+      await this.write(state, edit.after === undefined ? -1 : 0, edit, options.beside?.(state) ?? []);
       return edit.after;
     });
   }
@@ -220,8 +244,8 @@ export class Conversations {
   async write(
     state: ConversationState,
     messagesAdded: number,
-    edit: Pick<BlockEdit, "statements" | "last">,
-    beside: Statement[],
+    edit: BlockChange,
+    beside: Statement[] = [],
   ): Promise<ConversationState> {
     const next = {
       ...state,
@@ -235,20 +259,6 @@ export class Conversations {
     await this.#parts.db.write([this.#parts.store.update(next, snippet), ...edit.statements, ...beside]);
     this.publish(next);
     return next;
-  }
-
-  /** Removes for good what has been in the trash for longer than it is kept. */
-  async emptyTrash(): Promise<void> {
-    const { db, store, blocks, turns } = this.#parts;
-    const old = db.all<{ id: string }>(
-      "SELECT id FROM conversation WHERE deleted_at < ?",
-      this.#parts.now() - TRASH_MS,
-    );
-    for (const { id } of old) {
-      await turns.take(id, async () => {
-        if (store.find(id) === undefined) await db.write([...store.remove(id), ...blocks.removeAll(id)]);
-      });
-    }
   }
 
   /**
@@ -279,12 +289,34 @@ export class Conversations {
   }
 }
 
-function checkRevision(id: string, actual: number | undefined, expected: number | undefined): void {
+/** Throws when a caller asked for another revision than the one that stands. @throws {AppError} `revision_mismatch` */
+export function checkRevision(id: string, actual: number | undefined, expected: number | undefined): void {
   if (expected === undefined || expected === actual) return;
   throw new AppError(
     "revision_mismatch",
     `Conversation "${id}" is at revision ${actual ?? "none"}, not at ${expected}`,
   );
+}
+
+/** Statements that save what a reply had written when its conversation was removed. */
+function aborted(blocks: BlockStore, id: string, reply: LiveReply): Statement[] {
+  if (blocks.rowOf(id, reply.messageId) === undefined) return [];
+  return blocks.edit(id, reply.messageId, (stored) => {
+    const { error: _, ...message } = reply.overlay(stored);
+    return { ...message, status: "stopped" };
+  }).statements;
+}
+
+/** A draft that a page patches beside other fields; unlike in a whole document a stale one is an error. */
+function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
+  const { draft, draft_version: version } = patch as { draft: string; draft_version?: number };
+  if (version !== undefined && version !== before.version) {
+    throw new AppError(
+      "revision_mismatch",
+      `The draft of conversation "${id}" is at version ${before.version}, not at ${version}`,
+    );
+  }
+  return draft === before.text ? undefined : { text: draft, version: before.version + 1 };
 }
 
 function refuseDuplicates(mids: string[]): void {

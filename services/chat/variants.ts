@@ -17,6 +17,13 @@ export interface Variant {
 const TEXT_FIELDS = ["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const;
 type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
 
+/** A stored text that is not the active one, out of its row. */
+export interface VariantText {
+  mid: string;
+  n: number;
+  record: VariantRecord;
+}
+
 const decoder = new TextDecoder();
 
 /** Reads and writes variant rows. */
@@ -34,21 +41,7 @@ export class VariantStore {
     const record = Object.fromEntries(
       TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
     );
-    const n = message.active_variant;
-    const version = 1 +
-      (this.#db.get<{ version: number }>("SELECT version FROM variant WHERE mid = ? AND n = ?", message.id, n)
-        ?.version ?? 0);
-    return [{
-      sql:
-        "INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (mid, n) DO UPDATE SET version = ?4, sealed = ?5",
-      params: [
-        conversationId,
-        message.id,
-        n,
-        version,
-        this.#sealer.sealNow(place(message.id, n, version), JSON.stringify(record)),
-      ],
-    }];
+    return [this.#save(conversationId, message.id, message.active_variant, record)];
   }
 
   /**
@@ -73,6 +66,33 @@ export class VariantStore {
       variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
     }
     return variants;
+  }
+
+  #save(conversationId: string, mid: string, n: number, record: VariantRecord): Statement {
+    const before = this.#db.get<{ version: number }>("SELECT version FROM variant WHERE mid = ? AND n = ?", mid, n);
+    const version = 1 + (before?.version ?? 0);
+    const sealed = this.#sealer.sealNow(place(mid, n, version), JSON.stringify(record));
+    return {
+      sql:
+        "INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (mid, n) DO UPDATE SET conversation_id = ?1, version = ?4, sealed = ?5",
+      params: [conversationId, mid, n, version, sealed],
+    };
+  }
+
+  /** Gives all rows of messages, to keep them beside messages that are removed. */
+  textsOf(mids: string[]): VariantText[] {
+    return this.#db.all<{ mid: string; n: number }>(
+      "SELECT mid, n FROM variant WHERE mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n",
+      JSON.stringify(mids),
+    ).flatMap(({ mid, n }) => {
+      const record = this.#record(mid, n);
+      return record === undefined ? [] : [{ mid, n, record }];
+    });
+  }
+
+  /** Statements that bring rows back. */
+  restore(conversationId: string, texts: VariantText[]): Statement[] {
+    return texts.map(({ mid, n, record }) => this.#save(conversationId, mid, n, record));
   }
 
   #record(mid: string, n: number): VariantRecord | undefined {

@@ -1,0 +1,16 @@
+/** `/api/conversations/{id}/fork` and `…/branches`: copies of conversations. */
+import type { ConversationReader } from "../services/chat/conversation_reader.ts";
+import type { Forks } from "../services/chat/forks.ts";
+import { wholeAnswer } from "./conversations.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/forks.ts";
+
+/** Routes of forks. */
+export function forkRoutes(forks: Forks, reader: ConversationReader) {
+  return newRouter()
+    .openapi(schema.forkRoute, async (c) => {
+      const id = await forks.fork(c.req.valid("param").id, c.req.valid("json").message_id);
+      return wholeAnswer(c, await reader.read(id), 201);
+    })
+    .openapi(schema.branchesRoute, (c) => c.json(forks.branches(c.req.valid("param").id), 200));
+}

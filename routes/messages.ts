@@ -1,0 +1,40 @@
+/** `/api/conversations/{id}/messages`: the messages of a conversation, in pages and one by one. */
+import type { Messages } from "../services/chat/messages.ts";
+import { expected } from "./conversations.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/messages.ts";
+
+/** Routes of messages and their texts. */
+export function messageRoutes(messages: Messages) {
+  return newRouter()
+    .openapi(schema.pageRoute, (c) => {
+      const { before, limit } = c.req.valid("query");
+      return rawAnswer(c.json(messages.page(c.req.valid("param").id, limit, before), 200));
+    })
+    .openapi(schema.addRoute, async (c) => {
+      const { message, after } = c.req.valid("json");
+      const options = { after: after ?? undefined, expected: expected(c.req.valid("header")) };
+      return rawAnswer(c.json(await messages.add(c.req.valid("param").id, message, options), 201));
+    })
+    .openapi(schema.getMessageRoute, (c) => {
+      const { id, mid } = c.req.valid("param");
+      return rawAnswer(c.json(messages.get(id, mid), 200));
+    })
+    .openapi(schema.patchMessageRoute, async (c) => {
+      const { id, mid } = c.req.valid("param");
+      const message = await messages.patch(id, mid, c.req.valid("json"), expected(c.req.valid("header")));
+      return rawAnswer(c.json(message, 200));
+    })
+    .openapi(schema.deleteMessageRoute, async (c) => {
+      const { id, mid } = c.req.valid("param");
+      const demanded = expected(c.req.valid("header"));
+      if (c.req.valid("query").following === "true") await messages.removeFrom(id, mid, demanded);
+      else await messages.remove(id, mid, demanded);
+      return c.body(null, 204);
+    })
+    .openapi(schema.variantsRoute, (c) => {
+      const { id, mid } = c.req.valid("param");
+      return rawAnswer(c.json(messages.variantsOf(id, mid), 200));
+    });
+}

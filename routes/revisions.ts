@@ -1,0 +1,17 @@
+/** `/api/conversations/{id}/revisions`: what conversations were before their changes. */
+import type { ConversationReader } from "../services/chat/conversation_reader.ts";
+import type { Revisions } from "../services/chat/revisions.ts";
+import { expected, wholeAnswer } from "./conversations.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/revisions.ts";
+
+/** Routes of revisions. */
+export function revisionRoutes(revisions: Revisions, reader: ConversationReader) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(revisions.list(c.req.valid("param").id), 200))
+    .openapi(schema.restoreRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      await revisions.restore(id, n, expected(c.req.valid("header")));
+      return wholeAnswer(c, await reader.read(id), 200);
+    });
+}

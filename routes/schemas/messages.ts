@@ -1,0 +1,126 @@
+/** Messages on the wire. They are the client's documents: fields unknown here are kept. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+
+const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
+  .openapi({ description: "Text, or OpenAI content parts" });
+const Role = z.string().min(1).max(32);
+
+const MessageFields = z.looseObject({
+  role: Role.optional(),
+  content: Content.nullish(),
+  reasoning: z.string().nullish(),
+  created_at: Time.nullish(),
+  updated_at: Time.nullish(),
+  model: z.string().nullish(),
+  character_id: z.string().nullish(),
+  persona_id: z.string().nullish(),
+  hidden: z.boolean().nullish(),
+  attachments: z.array(z.string()).nullish(),
+  active_variant: z.number().int().min(0).optional(),
+});
+
+/** A message as a client sends it inside a conversation. */
+export const MessageBody = MessageFields.extend({ id: Id.optional() });
+
+/** A message as the API shows it. */
+export const MessageAnswer = MessageFields.extend({
+  id: Id,
+  role: Role,
+  content: Content,
+  status: z.enum(["complete", "streaming", "stopped", "failed", "interrupted"]),
+  created_at: Time,
+  updated_at: Time,
+  variant_count: z.number().int(),
+  active_variant: z.number().int(),
+}).openapi("Message");
+
+const Variant = z.object({
+  n: z.number().int(),
+  content: Content,
+  reasoning: z.string().optional(),
+  model: z.string().optional(),
+  created_at: Time,
+});
+const MessageParams = IdParams.extend({ mid: Id });
+const tags = ["Conversations"];
+
+/** One page. */
+export const pageRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/messages",
+  tags,
+  summary: "Fetch the last messages, or those before one; oldest first",
+  request: {
+    params: IdParams,
+    query: z.object({
+      before: Id.optional().openapi({ description: "A message id, or the next_cursor of the page after" }),
+      limit: z.coerce.number().int().min(1).max(500).default(50),
+    }),
+  },
+  responses: {
+    200: json(
+      z.object({ items: z.array(MessageAnswer), next_cursor: z.string().nullable() }).openapi("MessagePage"),
+      "The page; next_cursor leads to the messages before it",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** Add one. */
+export const addRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/messages",
+  tags,
+  summary: "Add a message at the end, or behind another",
+  request: {
+    params: IdParams,
+    headers: IfMatch,
+    body: jsonBody(z.object({ message: MessageBody, after: Id.nullish() })),
+  },
+  responses: { 201: json(MessageAnswer, "The message"), ...ERRORS },
+});
+
+/** One message. */
+export const getMessageRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/messages/{mid}",
+  tags,
+  summary: "Fetch one message, with what a running reply has written so far",
+  request: { params: MessageParams },
+  responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
+});
+
+/** Edit one message. */
+export const patchMessageRoute = createRoute({
+  method: "patch",
+  path: "/api/conversations/{id}/messages/{mid}",
+  tags,
+  summary: "Edit one message in place, or switch to another of its texts",
+  request: { params: MessageParams, headers: IfMatch, body: jsonBody(MessageFields) },
+  responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
+});
+
+/** Remove one message, or it and all behind it. */
+export const deleteMessageRoute = createRoute({
+  method: "delete",
+  path: "/api/conversations/{id}/messages/{mid}",
+  tags,
+  summary: "Remove one message, with following=true also all behind it",
+  request: {
+    params: MessageParams,
+    headers: IfMatch,
+    query: z.object({ following: z.enum(["true", "false"]).default("false") }),
+  },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** All texts of one message. */
+export const variantsRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/messages/{mid}/variants",
+  tags,
+  summary: "List all texts of one message",
+  request: { params: MessageParams },
+  responses: { 200: json(z.array(Variant), "The texts in order"), ...ERRORS },
+});

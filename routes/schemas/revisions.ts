@@ -1,0 +1,32 @@
+/** Revisions of conversations on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, IdParams, IfMatch, json, Time } from "./common.ts";
+import { ConversationAnswer } from "./conversations.ts";
+
+const Revision = z.object({
+  n: z.number().int().openapi({ description: "The revision that was replaced" }),
+  created_at: Time,
+  cause: z.enum(["put", "patch", "message_patch", "message_delete", "restore"]),
+  message_count: z.number().int(),
+}).openapi("Revision");
+const tags = ["Conversations"];
+
+/** What can be restored. */
+export const listRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/revisions",
+  tags,
+  summary: "List the revisions that can be restored, the newest first",
+  request: { params: IdParams },
+  responses: { 200: json(z.array(Revision), "At most 50, of the last 30 days"), ...ERRORS },
+});
+
+/** Bring one back. */
+export const restoreRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/revisions/{n}/restore",
+  tags,
+  summary: "Bring back what a change replaced: the conversation, or for a change of messages those alone",
+  request: { params: IdParams.extend({ n: z.coerce.number().int().min(1) }), headers: IfMatch },
+  responses: { 200: json(ConversationAnswer, "The conversation"), ...ERRORS },
+});

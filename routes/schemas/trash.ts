@@ -1,0 +1,42 @@
+/** The trash on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, json, Time } from "./common.ts";
+
+/** Longer than other ids: some are made of the removed thing's own. */
+const TrashId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/, "an id has 1 to 100 letters, digits, _ or -");
+
+const TrashItem = z.object({
+  id: TrashId,
+  kind: z.string().openapi({ description: "conversation, message, …" }),
+  title: z.string(),
+  deleted_at: Time,
+}).openapi("TrashItem");
+const tags = ["Trash"];
+
+/** What is in it. */
+export const listRoute = createRoute({
+  method: "get",
+  path: "/api/trash",
+  tags,
+  summary: "List what was removed in the last seven days, the last first",
+  responses: { 200: json(z.array(TrashItem), "What can be restored"), ...ERRORS },
+});
+
+/** Bring one thing back. */
+export const restoreRoute = createRoute({
+  method: "post",
+  path: "/api/trash/{id}/restore",
+  tags,
+  summary: "Bring back what was removed; a conflict when its place is gone or taken",
+  request: { params: z.object({ id: TrashId }) },
+  responses: { 204: { description: "It is back" }, ...ERRORS },
+});
+
+/** Remove all for good. */
+export const emptyRoute = createRoute({
+  method: "delete",
+  path: "/api/trash",
+  tags,
+  summary: "Remove everything in the trash for good",
+  responses: { 204: { description: "The trash is empty" }, ...ERRORS },
+});

@@ -1,0 +1,18 @@
+/** `/api/trash`: what was removed in the last days and can come back. */
+import type { Trash } from "../services/transfer/trash.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/trash.ts";
+
+/** Routes of the trash. */
+export function trashRoutes(trash: Trash) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(trash.list(), 200))
+    .openapi(schema.restoreRoute, async (c) => {
+      await trash.restore(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(schema.emptyRoute, async (c) => {
+      await trash.empty();
+      return c.body(null, 204);
+    });
+}

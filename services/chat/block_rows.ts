@@ -1,0 +1,166 @@
+/** The rows of blocks: finding and opening them, and the statements that write them. What a change means is blocks.ts. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { parseBlock } from "./block_text.ts";
+import type { Message } from "./message.ts";
+import { blockPlace } from "./sealed_places.ts";
+
+/** A block as it lies in the database. */
+export interface BlockRow {
+  id: number;
+  version: number;
+  position: number;
+  message_count: number;
+  sealed: Uint8Array;
+}
+
+/** A block and what it holds. */
+export interface OpenBlock {
+  row: BlockRow;
+  text: string;
+  messages: Message[];
+}
+
+/** Names one version of a block. */
+export type BlockName = readonly [id: number, version: number];
+
+const COLUMNS = "id, version, position, message_count, sealed";
+const decoder = new TextDecoder();
+
+/** Reads the blocks of conversations. */
+export class BlockReader {
+  #db: Database;
+  #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Gives the live blocks of a conversation in order, sealed. */
+  rows(conversationId: string): BlockRow[] {
+    return this.#db.all<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 ORDER BY position`,
+      conversationId,
+    );
+  }
+
+  /** Gives the live blocks behind a position, in order. */
+  rowsBehind(conversationId: string, position: number): BlockRow[] {
+    return this.#db.all<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 AND position > ? ORDER BY position`,
+      conversationId,
+      position,
+    );
+  }
+
+  /** Gives the next live block behind a position. */
+  next(conversationId: string, position: number): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 AND position > ? ORDER BY position LIMIT 1`,
+      conversationId,
+      position,
+    );
+  }
+
+  /** Gives the live block before a position, or the last one. */
+  previous(conversationId: string, position = Number.MAX_VALUE): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT 1`,
+      conversationId,
+      position,
+    );
+  }
+
+  /** Finds the live block that holds a message. */
+  rowOf(conversationId: string, mid: string): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT b.id, b.version, b.position, b.message_count, b.sealed FROM message m
+       JOIN block b ON b.id = m.block_id AND b.live = 1
+       WHERE m.mid = ? AND m.conversation_id = ?`,
+      mid,
+      conversationId,
+    );
+  }
+
+  /** Finds one version of a block, also one that only a revision still refers to. */
+  version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE id = ? AND version = ? AND conversation_id = ?`,
+      id,
+      version,
+      conversationId,
+    );
+  }
+
+  /** Which of these ids belong to another conversation. */
+  takenElsewhere(conversationId: string, mids: string[]): string | undefined {
+    return this.#db.get<{ mid: string }>(
+      "SELECT mid FROM message WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id <> ? LIMIT 1",
+      JSON.stringify(mids),
+      conversationId,
+    )?.mid;
+  }
+
+  /** Which of these ids a conversation already has. */
+  taken(conversationId: string, mids: string[]): string | undefined {
+    return this.#db.get<{ mid: string }>(
+      "SELECT mid FROM message WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id = ? LIMIT 1",
+      JSON.stringify(mids),
+      conversationId,
+    )?.mid;
+  }
+
+  /** Opens a block off the serving thread: messages as JSON texts joined by commas. */
+  open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
+    return this.#sealer.open(blockPlace(conversationId, row), row.sealed);
+  }
+
+  /** Gives the parsed messages of one block. */
+  messagesOf(conversationId: string, row: BlockRow): Message[] {
+    return parseBlock(this.textOf(conversationId, row));
+  }
+
+  /** Gives the text of one block. */
+  textOf(conversationId: string, row: BlockRow): string {
+    return decoder.decode(this.#sealer.openNow(blockPlace(conversationId, row), row.sealed));
+  }
+
+  /** Gives many blocks with what they hold, opened off the serving thread. */
+  async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
+    return await Promise.all(rows.map(async (row) => {
+      const text = decoder.decode(await this.open(conversationId, row));
+      return { row, text, messages: parseBlock(text) };
+    }));
+  }
+
+  /** Gives all live blocks of a conversation with what they hold. */
+  openAll(conversationId: string): Promise<OpenBlock[]> {
+    return this.openMany(conversationId, this.rows(conversationId));
+  }
+}
+
+/** Statements that take a version of a block out of its conversation; a revision may keep it. */
+export function retire(row: { id: number; version: number }): Statement[] {
+  return [
+    { sql: "DELETE FROM block WHERE id = ? AND version = ? AND kept = 0", params: [row.id, row.version] },
+    { sql: "UPDATE block SET live = 0 WHERE id = ? AND version = ?", params: [row.id, row.version] },
+  ];
+}
+
+/** Statement that adds a live block. */
+export function insertBlock(conversationId: string, row: BlockRow): Statement {
+  return {
+    sql:
+      "INSERT INTO block (id, version, conversation_id, position, live, message_count, sealed) VALUES (?, ?, ?, ?, 1, ?, ?)",
+    params: [row.id, row.version, conversationId, row.position, row.message_count, row.sealed],
+  };
+}
+
+/** Statement that says which block holds which message. */
+export function insertMessages(conversationId: string, owners: (readonly [mid: string, blockId: number])[]): Statement {
+  return {
+    sql: "INSERT INTO message (mid, conversation_id, block_id) SELECT value ->> 0, ?, value ->> 1 FROM json_each(?)",
+    params: [conversationId, JSON.stringify(owners)],
+  };
+}

@@ -1,0 +1,153 @@
+/** Copies of conversations up to one of their messages, and who is a copy of whom. */
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import { type ConversationHead, type ConversationState, snippetOf } from "./conversation.ts";
+import type { ConversationParts, Conversations } from "./conversations.ts";
+import type { Message } from "./message.ts";
+
+/** Where a conversation was copied from. */
+export interface ForkedFrom {
+  conversation_id: string;
+  /** The last message that was copied, by its id there. */
+  message_id: string;
+}
+
+/** One end of a fork. */
+export interface Branch extends ForkedFrom {
+  title: string;
+  updated_at: string;
+  message_count: number;
+}
+
+/** `GET …/branches` */
+export interface Branches {
+  /** What the conversation is a copy of, while that is there; `message_id` is where it leaves it. */
+  origin: Branch | null;
+  /** Its copies, the one changed last first; `message_id` is the message of this conversation where each leaves it. */
+  forks: Branch[];
+}
+
+/** Makes and finds forks. */
+export class Forks {
+  #parts: ConversationParts;
+  #conversations: Conversations;
+  /** Origins by conversation; a head is opened again only when its revision has moved. */
+  #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
+
+  constructor(parts: ConversationParts, conversations: Conversations) {
+    this.#parts = parts;
+    this.#conversations = conversations;
+  }
+
+  /**
+   * Copies a conversation up to and with a message, under new ids. A reply being written is copied as far as it has come.
+   *
+   * @returns The id of the copy.
+   * @throws {AppError} `not_found`
+   */
+  fork(id: string, mid: string): Promise<string> {
+    const { store, blocks, variants, live, turns, db, now } = this.#parts;
+    return turns.take(id, async () => {
+      const origin = store.get(id);
+      const stored = (await blocks.openAll(id)).flatMap((block) => block.messages);
+      const end = stored.findIndex((message) => message.id === mid);
+      if (end < 0) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+      const copied = stored.slice(0, end + 1);
+      const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
+      const messages = copied.map((message) => ({ ...standing(message, live), id: newIds.get(message.id)! }));
+      const texts = variants.textsOf(copied.map((message) => message.id)).map((text) => ({
+        ...text,
+        mid: newIds.get(text.mid)!,
+      }));
+      const state: ConversationState = {
+        id: uuidV7(),
+        revision: 1,
+        createdAtMs: now(),
+        updatedAtMs: now(),
+        messageCount: messages.length,
+        head: copiedHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
+      };
+      const { statements } = await blocks.replaceAll(state.id, messages);
+      await db.write([
+        store.insert(state, snippetOf(messages.at(-1))),
+        ...statements,
+        ...variants.restore(state.id, texts),
+      ]);
+      this.#conversations.publish(state);
+      return state.id;
+    });
+  }
+
+  /** Finds the origin and the copies of a conversation. @throws {AppError} `not_found` */
+  branches(id: string): Branches {
+    const { store } = this.#parts;
+    const from = forkedFrom(store.get(id).head);
+    const origin = from === undefined ? undefined : store.find(from.conversation_id);
+    return {
+      origin: from === undefined || origin === undefined ? null : branchOf(origin, from.message_id),
+      forks: this.#copiesOf(id).flatMap((fork) => {
+        const state = store.find(fork.id);
+        return state === undefined ? [] : [branchOf(state, fork.message_id)];
+      }),
+    };
+  }
+
+  #copiesOf(id: string): { id: string; message_id: string }[] {
+    const { store } = this.#parts;
+    const before = this.#known;
+    this.#known = new Map();
+    const copies: { id: string; message_id: string }[] = [];
+    for (const { id: candidate, revision } of store.revisions()) {
+      const known = before.get(candidate);
+      const entry = known?.revision === revision ? known : { revision, from: this.#originOf(candidate) };
+      this.#known.set(candidate, entry);
+      if (entry.from?.conversation_id === id) copies.push({ id: candidate, message_id: entry.from.message_id });
+    }
+    return copies;
+  }
+
+  /** One conversation that cannot be read hides no other's copies. */
+  #originOf(id: string): ForkedFrom | undefined {
+    try {
+      const state = this.#parts.store.find(id);
+      return state && forkedFrom(state.head);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function standing(message: Message, live: ConversationParts["live"]): Message {
+  const reply = live.ofMessage(message.id);
+  if (reply === undefined) return message;
+  const { error: _, ...written } = reply.overlay(message);
+  return { ...written, status: "stopped" };
+}
+
+/** Fields that name messages have to name the copies. */
+function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
+  const { summary, ...copy } = head;
+  const upTo = (summary as { up_to_message_id?: string } | undefined)?.up_to_message_id;
+  const newUpTo = upTo === undefined ? undefined : newIds.get(upTo);
+  return {
+    ...copy as ConversationHead,
+    ...(newUpTo === undefined ? {} : { summary: { ...summary as object, up_to_message_id: newUpTo } }),
+    forked_from: from,
+  };
+}
+
+function forkedFrom(head: ConversationHead): ForkedFrom | undefined {
+  const from = head.forked_from as Partial<ForkedFrom> | undefined;
+  if (typeof from?.conversation_id !== "string" || typeof from.message_id !== "string") return undefined;
+  return { conversation_id: from.conversation_id, message_id: from.message_id };
+}
+
+function branchOf(state: ConversationState, messageId: string): Branch {
+  return {
+    conversation_id: state.id,
+    message_id: messageId,
+    title: state.head.title,
+    updated_at: new Date(state.updatedAtMs).toISOString(),
+    message_count: state.messageCount,
+  };
+}

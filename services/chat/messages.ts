@@ -1,0 +1,168 @@
+/** What can be done to single messages of a conversation. Each change is one atomic write and moves the revision by one. */
+import { randomToken, uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database.ts";
+import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
+import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
+import { snippetOf } from "./conversation.ts";
+import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
+import { forget, type RemovedMessages } from "./removed_messages.ts";
+import type { Variant } from "./variants.ts";
+
+/** One page of messages, oldest first. */
+export interface MessagePage {
+  items: Message[];
+  /** `before` of the page with the messages before these; `null` at the begin of the conversation. */
+  next_cursor: string | null;
+}
+
+/** What a removal takes out of the blocks. */
+interface Taken {
+  change: BlockChange;
+  messages: Message[];
+  place: Neighbours;
+}
+
+/** The messages of conversations. */
+export class Messages {
+  #parts: ConversationParts;
+  #conversations: Conversations;
+
+  constructor(parts: ConversationParts, conversations: Conversations) {
+    this.#parts = parts;
+    this.#conversations = conversations;
+  }
+
+  /** Gives one message as it stands, with what a running reply has written so far. */
+  get(id: string, mid: string): Message {
+    return this.#parts.reader.message(id, mid);
+  }
+
+  /**
+   * Gives the last messages, or those before a message. Opens no more blocks than the page needs.
+   *
+   * @throws {AppError} `not_found`
+   */
+  page(id: string, limit: number, before?: string): MessagePage {
+    const { store, blocks, live } = this.#parts;
+    store.get(id);
+    let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
+    if (before !== undefined && row === undefined) {
+      throw new AppError("not_found", `Conversation "${id}" has no message "${before}"`);
+    }
+    let found: Message[] = [];
+    let hasMore = false;
+    for (; row !== undefined && !hasMore; row = blocks.previous(id, row.position)) {
+      const messages = blocks.messagesOf(id, row);
+      const end = messages.findIndex((message) => message.id === before);
+      found = [...end < 0 ? messages : messages.slice(0, end), ...found];
+      hasMore = found.length > limit;
+    }
+    const items = found.slice(-limit).map((message) => live.ofMessage(message.id)?.overlay(message) ?? message);
+    return { items, next_cursor: hasMore ? items[0]!.id : null };
+  }
+
+  /**
+   * Adds a message at the end, or directly behind another.
+   *
+   * @throws {AppError} `conflict` when its id is taken, `not_found`, `revision_mismatch`
+   */
+  add(id: string, input: MessageInput, options: { after?: string; expected?: number } = {}): Promise<Message> {
+    const { store, blocks, turns, now } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.get(id);
+      checkRevision(id, state.revision, options.expected);
+      const message = completeMessage(input, input.id ?? uuidV7(), new Date(now()).toISOString());
+      this.#conversations.refuseClashes(id, [message.id]);
+      if (blocks.taken(id, [message.id]) !== undefined) {
+        throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
+      }
+      const change = options.after === undefined
+        ? { statements: blocks.append(id, [message]), last: message }
+        : blocks.insert(id, [message], "after", options.after);
+      await this.#conversations.write(state, 1, change);
+      return message;
+    });
+  }
+
+  /**
+   * Edits one message in place, or switches to another of its texts by `active_variant`.
+   *
+   * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
+   */
+  async patch(id: string, mid: string, patch: MessageInput, expected?: number): Promise<Message> {
+    const { variants, revisions, now } = this.#parts;
+    const beside: Statement[] = [];
+    let edited: Message | undefined;
+    const after = await this.#conversations.editMessage(id, mid, (before) => {
+      const { active_variant: wanted, variant_count: _, ...fields } = patch;
+      // Places in the reply as it was streamed mean nothing in another text.
+      beside.push({ sql: "UPDATE reply SET generation = ? WHERE mid = ?", params: [randomToken(9), mid] });
+      let base = before;
+      if (typeof wanted === "number" && wanted !== before.active_variant) {
+        base = variants.switched(before, wanted);
+        beside.push(...variants.keep(id, before));
+        // Nothing is lost by that: the text before is the variant just kept.
+        if (Object.keys(fields).length === 0) return base;
+      }
+      edited = before;
+      const isoNow = new Date(now()).toISOString();
+      const merged = withoutNulls({ ...base, ...fields, updated_at: isoNow }) as MessageInput;
+      return { ...completeMessage(merged, mid, isoNow, base), active_variant: base.active_variant };
+    }, {
+      expected,
+      beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
+    });
+    return after!;
+  }
+
+  /** Removes one message. */
+  remove(id: string, mid: string, expected?: number): Promise<void> {
+    return this.#remove(id, expected, (blocks) => {
+      const place = blocks.neighboursOf(id, mid);
+      const edit = blocks.edit(id, mid, () => undefined);
+      return { change: edit, messages: [edit.before], place };
+    });
+  }
+
+  /**
+   * Removes a message and all behind it.
+   *
+   * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
+   */
+  removeFrom(id: string, mid: string, expected?: number): Promise<void> {
+    return this.#remove(id, expected, async (blocks) => {
+      const { after } = blocks.neighboursOf(id, mid);
+      const change = await blocks.removeFrom(id, mid);
+      return { change, messages: change.removed, place: { after } };
+    });
+  }
+
+  #remove(
+    id: string,
+    expected: number | undefined,
+    take: (blocks: BlockStore) => Taken | Promise<Taken>,
+  ): Promise<void> {
+    const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.get(id);
+      checkRevision(id, state.revision, expected);
+      const { change, messages, place } = await take(blocks);
+      const mids = messages.map((message) => message.id);
+      const running = mids.find((removed) => live.ofMessage(removed) !== undefined);
+      if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+      const removed: RemovedMessages = { messages, variants: variants.textsOf(mids), place };
+      const title = snippetOf(messages[0]);
+      await this.#conversations.write(state, -mids.length, change, [
+        ...forget(mids),
+        ...revisions.keep(state, "message_delete", { removed }),
+        trash.put("message", title, { conversationId: id, removed }),
+      ]);
+    });
+  }
+
+  /** Gives all texts of one message. */
+  variantsOf(id: string, mid: string): Variant[] {
+    return this.#parts.variants.list(this.get(id, mid));
+  }
+}

@@ -1,0 +1,143 @@
+/** Past states of a conversation: how a change of everything keeps what it replaces, and how a past state comes back. */
+import { isDeepStrictEqual } from "node:util";
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database.ts";
+import type { OpenBlock } from "./block_rows.ts";
+import type { BlockChange, BlockStore } from "./blocks.ts";
+import type { ConversationHead, ConversationState } from "./conversation.ts";
+import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
+import type { Message } from "./message.ts";
+import { forget, putBack } from "./removed_messages.ts";
+import type { Revision, RevisionCause, RevisionRecord, RevisionStore } from "./revision_store.ts";
+import type { VariantStore } from "./variants.ts";
+
+/** A change of all messages. */
+export interface Replacement {
+  /** The blocks as they stand. */
+  standing: OpenBlock[];
+  head: ConversationHead;
+  messages: Message[];
+  cause: RevisionCause;
+}
+
+/** Statements that put other messages into a conversation and keep those they replace, and the text of the new ones. */
+export async function replaceMessages(
+  { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
+  before: ConversationState,
+  { standing, head, messages, cause }: Replacement,
+): Promise<{ statements: Statement[]; text: string }> {
+  const { statements, text, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
+  if (isUnchanged) {
+    const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
+    return { statements: [...kept, ...statements], text };
+  }
+  const staying = new Set(messages.map(({ id }) => id));
+  const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
+  const texts = leaving.length === 0 ? [] : variants.textsOf(leaving);
+  const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), texts);
+  return { statements: [...kept, ...statements, ...(leaving.length === 0 ? [] : forget(leaving))], text };
+}
+
+/** Lists and restores. */
+export class Revisions {
+  #parts: ConversationParts;
+  #conversations: Conversations;
+
+  constructor(parts: ConversationParts, conversations: Conversations) {
+    this.#parts = parts;
+    this.#conversations = conversations;
+  }
+
+  /** Lists what can be restored, the newest first. @throws {AppError} `not_found` */
+  list(id: string): Revision[] {
+    this.#parts.store.get(id);
+    return this.#parts.revisions.list(id);
+  }
+
+  /**
+   * Brings back what a change replaced: of a whole conversation its fields and messages, of a message that message alone.
+   * That is a change too, and what it replaces is kept.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when an id was taken since
+   */
+  restore(id: string, n: number, expected?: number): Promise<void> {
+    const { store, live, turns, revisions } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.get(id);
+      checkRevision(id, state.revision, expected);
+      const record = revisions.get(id, n);
+      const running = live.ofConversation(id);
+      if (running !== undefined) {
+        throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
+      }
+      if (record.removed !== undefined) {
+        const { messages } = record.removed;
+        this.#conversations.refuseClashes(id, messages.map((message) => message.id));
+        await this.#conversations.write(state, messages.length, putBack(this.#parts, id, record.removed));
+      } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
+      else await this.#restoreWhole(state, record);
+    });
+  }
+
+  /** Lets go of what has been kept for too long. */
+  async sweep(): Promise<void> {
+    const { turns, revisions, db } = this.#parts;
+    for (const id of revisions.overdue()) {
+      await turns.take(id, async () => {
+        const statements = revisions.prune(id);
+        if (statements.length > 0) await db.write(statements);
+      });
+    }
+  }
+
+  async #restoreMessage(state: ConversationState, edited: Message): Promise<void> {
+    const { blocks, revisions, variants, now } = this.#parts;
+    if (blocks.rowOf(state.id, edited.id) === undefined) {
+      throw new AppError("conflict", `Message "${edited.id}" has been removed since`);
+    }
+    const beside: Statement[] = [];
+    const edit = blocks.edit(state.id, edited.id, (present) => {
+      if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
+      // Texts that came since stay beside it.
+      return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
+    });
+    beside.push(
+      { sql: "DELETE FROM reply WHERE mid = ?", params: [edited.id] },
+      ...revisions.keep(state, "restore", { edited: edit.before }),
+    );
+    await this.#conversations.write(state, 0, edit, beside);
+  }
+
+  async #restoreWhole(state: ConversationState, record: RevisionRecord): Promise<void> {
+    const { blocks, revisions, variants } = this.#parts;
+    const head = record.head ?? state.head;
+    if (record.blocks === undefined) {
+      const change: BlockChange = { statements: [], last: "unchanged" };
+      const kept = revisions.keep(state, "restore", { head: state.head });
+      await this.#conversations.write({ ...state, head }, 0, change, kept);
+      return;
+    }
+    const standing = await blocks.openAll(state.id);
+    const present = new Set(standing.flatMap((block) => block.messages.map((message) => message.id)));
+    const rows = record.blocks.map((name) => blocks.version(state.id, name));
+    if (rows.some((row) => row === undefined)) {
+      throw new AppError("internal", `Cannot restore conversation "${state.id}": a block of that revision is missing`);
+    }
+    const past = await blocks.openMany(state.id, rows.filter((row) => row !== undefined));
+    const messages = past.flatMap((block) => block.messages).map(settled);
+    this.#conversations.refuseClashes(state.id, messages.map(({ id }) => id).filter((mid) => !present.has(mid)));
+    const replacement = { standing, head, messages, cause: "restore" as const };
+    const { statements } = await replaceMessages(this.#parts, state, replacement);
+    const back = (record.variants ?? []).filter(({ mid }) => !present.has(mid));
+    await this.#conversations.write(
+      { ...state, head },
+      messages.length - state.messageCount,
+      { statements: [...statements, ...variants.restore(state.id, back)], last: messages.at(-1) },
+    );
+  }
+}
+
+/** A reply that was being written when the state was kept is not being written any more. */
+function settled(message: Message): Message {
+  return message.status === "streaming" ? { ...message, status: "interrupted" } : message;
+}

@@ -1,0 +1,47 @@
+/** How removed conversations and messages come back from the trash, or go for good. */
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database.ts";
+import type { ConversationParts, Conversations } from "./conversations.ts";
+import { putBack, type RemovedMessages } from "./removed_messages.ts";
+
+/** What the trash keeps of messages. */
+export interface RemovedMessagesRecord {
+  conversationId: string;
+  removed: RemovedMessages;
+}
+
+/** A removed conversation stays in its tables, out of everybody's sight; its record is its id. */
+export function removedConversations({ db, store, blocks, turns }: ConversationParts, conversations: Conversations) {
+  return {
+    async restore(record: unknown, takeOut: Statement): Promise<void> {
+      const { id } = record as { id: string };
+      await turns.take(id, async () => {
+        if (store.find(id) !== undefined) throw new AppError("conflict", `There is a conversation "${id}" again`);
+        await db.write([store.undelete(id), takeOut]);
+        conversations.publish(store.get(id));
+      });
+    },
+    async purge(record: unknown, takeOut: Statement): Promise<void> {
+      const { id } = record as { id: string };
+      await turns.take(id, async () => {
+        const isBack = store.find(id) !== undefined;
+        await db.write(isBack ? [takeOut] : [takeOut, ...store.remove(id), ...blocks.removeAll(id)]);
+      });
+    },
+  };
+}
+
+/** Removed messages lie whole in their record. */
+export function removedMessages(parts: ConversationParts, conversations: Conversations) {
+  return {
+    async restore(record: unknown, takeOut: Statement): Promise<void> {
+      const { conversationId: id, removed } = record as RemovedMessagesRecord;
+      await parts.turns.take(id, async () => {
+        const state = parts.store.find(id);
+        if (state === undefined) throw new AppError("conflict", `Its conversation "${id}" is gone`);
+        conversations.refuseClashes(id, removed.messages.map((message) => message.id));
+        await conversations.write(state, removed.messages.length, putBack(parts, id, removed), [takeOut]);
+      });
+    },
+  };
+}

@@ -1,0 +1,193 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ask, gather, savedMessage, useModel } from "../helpers/chat_client.ts";
+import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+let app: TestApp;
+let nowMs: number;
+beforeEach(async () => {
+  nowMs = Date.parse("2026-01-01T00:00:00Z");
+  app = await openTestApp({ now: () => nowMs++ });
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Message {
+  id: string;
+  content: string;
+  [field: string]: unknown;
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+const say = (id: string, content = `says ${id}`) => ({ id, role: "user", content });
+const idsOf = (messages: Message[]) => messages.map(({ id }) => id);
+
+const put = (body: Record<string, unknown>) => app.put("/api/conversations/c1", body);
+const read = async () => await (await app.get("/api/conversations/c1")).json();
+const list = async () => await (await app.get("/api/conversations/c1/revisions")).json();
+const restore = (n: number, headers = {}) =>
+  app.post(`/api/conversations/c1/revisions/${n}/restore`, undefined, { headers });
+
+/** Counts the rows of blocks that are not part of the conversation any more. */
+function keptBlocks(where = "live = 0"): number {
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { readOnly: true });
+  const { count } = db.prepare(`SELECT count(*) AS count FROM block WHERE ${where}`).get() as { count: number };
+  db.close();
+  return count;
+}
+
+test("a save keeps what it replaces, and restoring that is itself a change that can be undone", async () => {
+  await put({ title: "Old", custom: 1, messages: range(80).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
+  const old = await read();
+  await put({ title: "New", messages: [say("m3", "kept but changed"), say("n1")] });
+  const young = await read();
+  expect(await list()).toMatchObject([{ n: 1, cause: "put", message_count: 80 }]);
+  const answer = await restore(1, { "If-Match": '"2"' });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("etag")).toMatch(/"3"/);
+  const back = await answer.json();
+  expect(back).toMatchObject({ title: "Old", custom: 1, revision: 3 });
+  expect(back.messages).toEqual(old.messages);
+  expect(await read()).toEqual(back);
+  expect(await list()).toMatchObject([{ n: 2, cause: "restore", message_count: 2 }, { n: 1 }]);
+  await app.restart();
+  expect((await (await restore(2)).json()).messages).toEqual(young.messages);
+  expect((await app.patch("/api/conversations/c1/messages/n1", { content: "alive" })).status).toBe(200);
+  expect((await (await restore(1)).json()).messages).toEqual(old.messages);
+});
+
+test("a message that was edited or removed comes back alone, the rest stays as it is now", async () => {
+  await put({ messages: range(5).map((i) => say(`m${i}`)) });
+  await app.patch("/api/conversations/c1/messages/m1", { content: "edited", model: "x" });
+  await app.delete("/api/conversations/c1/messages/m3");
+  await app.post("/api/conversations/c1/messages", { message: say("later") });
+  expect(await list()).toMatchObject([
+    { n: 2, cause: "message_delete", message_count: 5 },
+    { n: 1, cause: "message_patch", message_count: 5 },
+  ]);
+  expect((await restore(1)).status).toBe(200);
+  const { messages, revision } = await (await restore(2)).json();
+  expect(idsOf(messages)).toEqual(["m0", "m1", "m2", "m3", "m4", "later"]);
+  expect(messages[1].content).toBe("says m1");
+  expect(messages[1]).not.toHaveProperty("model");
+  expect(revision).toBe(6);
+  expect((await restore(2)).status).toBe(409);
+});
+
+test("what was removed from here on comes back in its place with all its texts", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await gather(await ask(app, 1));
+  await gather(await ask(app, 1, { action: "regenerate", messages: [{ role: "user", content: "again" }] }));
+  const variants = await (await app.get("/api/conversations/c1/messages/a1/variants")).json();
+  expect(variants).toHaveLength(2);
+  const before = await read();
+  await app.delete("/api/conversations/c1/messages/u1?following=true");
+  await app.post("/api/conversations/c1/messages", { message: say("later") });
+  const [{ n }] = await list();
+  expect(idsOf((await (await restore(n)).json()).messages)).toEqual(["u1", "a1", "later"]);
+  expect(await savedMessage(app, "a1")).toEqual(before.messages[1]);
+  expect(await (await app.get("/api/conversations/c1/messages/a1/variants")).json()).toEqual(variants);
+});
+
+test("the texts of a reply that a save left out come back when that save is undone", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await gather(await ask(app, 1));
+  await gather(await ask(app, 1, { action: "regenerate", messages: [{ role: "user", content: "again" }] }));
+  const variants = await (await app.get("/api/conversations/c1/messages/a1/variants")).json();
+  const { revision } = await read();
+  await put({ messages: [say("u1")] });
+  await restore(revision);
+  expect(await (await app.get("/api/conversations/c1/messages/a1/variants")).json()).toEqual(variants);
+});
+
+test("changed fields alone are kept without blocks, and a save that changes nothing keeps nothing", async () => {
+  await put({ title: "One", messages: range(40).map((i) => say(`m${i}`, "x".repeat(1000))) });
+  await app.patch("/api/conversations/c1", { title: "Two", folder: "F" });
+  await put(await read());
+  expect(await list()).toMatchObject([{ n: 1, cause: "patch" }]);
+  expect(keptBlocks("kept = 1")).toBe(0);
+  const { messages } = await read();
+  const back = await (await restore(1)).json();
+  expect(back).toMatchObject({ title: "One", messages });
+  expect(back).not.toHaveProperty("folder");
+});
+
+test("a conversation keeps fifty revisions, and no block beyond those they name", async () => {
+  await put({ messages: range(30).map((i) => say(`m${i}`, "x".repeat(2000))) });
+  const saved = await read();
+  for (const i of range(60)) {
+    saved.messages[i % 30].content = `save ${i} ${"y".repeat(2000)}`;
+    await put(saved);
+  }
+  const revisions = await list();
+  expect(revisions.map(({ n }: { n: number }) => n)).toEqual(range(50).map((i) => 60 - i));
+  expect((await restore(10)).status).toBe(404);
+  expect(keptBlocks()).toBe(50);
+  const oldest = await (await restore(11)).json();
+  expect(oldest.messages.map(({ content }: Message) => content.split(" ")[1])).toEqual([
+    ...range(10).map(String),
+    ...range(20).map(() => undefined),
+  ]);
+  for (const i of range(50)) await app.patch("/api/conversations/c1/messages/m0", { content: `patch ${i}` });
+  expect(await list()).toHaveLength(50);
+  expect(keptBlocks()).toBe(0);
+  expect(keptBlocks("kept = 1")).toBe(0);
+  expect((await read()).messages[0].content).toBe("patch 49");
+});
+
+test("revisions older than thirty days go with their blocks, at the next change or the next start", async () => {
+  await put({ messages: [say("m0", "first")] });
+  await put({ messages: [say("m0", "second")] });
+  nowMs += 29 * DAY_MS;
+  await put({ messages: [say("m0", "third")] });
+  expect(await list()).toMatchObject([{ n: 2 }, { n: 1 }]);
+  nowMs += 2 * DAY_MS;
+  await app.restart();
+  expect(await list()).toMatchObject([{ n: 2 }]);
+  expect(keptBlocks()).toBe(1);
+  nowMs += 30 * DAY_MS;
+  await app.patch("/api/conversations/c1/messages/m0", { content: "fourth" });
+  expect(await list()).toMatchObject([{ n: 3 }]);
+  expect(keptBlocks()).toBe(0);
+});
+
+test("a restore is refused when it is stale, names nothing, or would take an id that is in use", async () => {
+  await put({ messages: [say("m0"), say("m1")] });
+  await put({ messages: [say("m0")] });
+  await app.put("/api/conversations/c2", { messages: [say("m1")] });
+  expect((await restore(1, { "If-Match": '"1"' })).status).toBe(412);
+  expect((await restore(7)).status).toBe(404);
+  expect((await app.post("/api/conversations/c1/revisions/x/restore")).status).toBe(400);
+  expect((await restore(1)).status).toBe(409);
+  expect(await read()).toMatchObject({ revision: 2, messages: [{ id: "m0" }] });
+  expect((await app.get("/api/conversations/none/revisions")).status).toBe(404);
+});
+
+test("a restore while a reply is being written is refused", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await put({ title: "A", messages: [say("m0", "old")] });
+  await app.patch("/api/conversations/c1/messages/m0", { content: "new" });
+  llm.switches.manual = "on";
+  const asked = ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  expect((await restore(1)).status).toBe(409);
+  await call.finish();
+  await gather(await asked);
+  expect((await restore(1)).status).toBe(200);
+});
+
+test("K02 a revision moved to another number is an error, never another's content", async () => {
+  await put({ messages: [say("m0", "one")] });
+  await app.patch("/api/conversations/c1/messages/m0", { content: "two" });
+  await app.patch("/api/conversations/c1/messages/m0", { content: "three" });
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec("UPDATE revision SET sealed = (SELECT sealed FROM revision WHERE n = 1) WHERE n = 2");
+  db.close();
+  expect((await restore(2)).status).toBe(500);
+  expect((await read()).messages[0].content).toBe("three");
+});
