@@ -101,7 +101,9 @@ test("an unknown path below /api is 404 in JSON, a known one with another method
   const answer = await app.request("DELETE", "/api/setup/status");
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   expect((await answer.json()).error.code).toBe("method_not_allowed");
-  expect((await app.request("POST", "/api/conversations/c1")).headers.get("allow")).toBe("DELETE, GET, HEAD, PATCH, PUT");
+  expect((await app.request("POST", "/api/conversations/c1")).headers.get("allow")).toBe(
+    "DELETE, GET, HEAD, PATCH, PUT",
+  );
 });
 
 test.each(["TRACE", "TRACK", "FOO", "get", "OPTIONS", "PROPFIND"])(
