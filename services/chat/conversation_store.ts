@@ -3,6 +3,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
+import { summaryPlace } from "./sealed_places.ts";
 
 interface Row {
   id: string;
@@ -101,7 +102,7 @@ export class ConversationStore {
 
   /** Opens a sealed summary; its text is the JSON the API shows. */
   async openSummary(row: { id: string; revision: number; summary: Uint8Array }): Promise<string> {
-    return decoder.decode(await this.#sealer.open(place(row.id, "summary", row.revision), row.summary));
+    return decoder.decode(await this.#sealer.open(summaryPlace(row.id, row.revision), row.summary));
   }
 
   /** Opens the summary of one conversation. */
@@ -110,7 +111,7 @@ export class ConversationStore {
       "SELECT revision, summary FROM conversation WHERE id = ?",
       id,
     );
-    return row && JSON.parse(decoder.decode(this.#sealer.openNow(place(id, "summary", row.revision), row.summary)));
+    return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryPlace(id, row.revision), row.summary)));
   }
 
   /** Gives the draft of a conversation. */
@@ -180,7 +181,7 @@ export class ConversationStore {
 
   #state(row: Row): ConversationState {
     const head: ConversationHead = JSON.parse(
-      decoder.decode(this.#sealer.openNow(place(row.id, "head", row.revision), row.head)),
+      decoder.decode(this.#sealer.openNow(headPlace(row.id, row.revision), row.head)),
     );
     return {
       id: row.id,
@@ -195,8 +196,8 @@ export class ConversationStore {
   #seal(state: ConversationState, snippet: string) {
     const summary = JSON.stringify(summaryOf(state, snippet));
     return {
-      head: this.#sealer.sealNow(place(state.id, "head", state.revision), JSON.stringify(state.head)),
-      summary: this.#sealer.sealNow(place(state.id, "summary", state.revision), summary),
+      head: this.#sealer.sealNow(headPlace(state.id, state.revision), JSON.stringify(state.head)),
+      summary: this.#sealer.sealNow(summaryPlace(state.id, state.revision), summary),
     };
   }
 }
@@ -206,8 +207,8 @@ export function conversationEntry(id: string): string {
   return `conversation-${id}`;
 }
 
-function place(id: string, field: "head" | "summary", version: number) {
-  return { table: "conversation", id, field, version };
+function headPlace(id: string, version: number) {
+  return { table: "conversation", id, field: "head", version };
 }
 
 function draftPlace(id: string, version: number) {
