@@ -1,6 +1,7 @@
 /** Where a sealed value belongs, and the bytes that bind it there. */
 
 import { AppError } from "../errors.ts";
+import { utf8Bytes } from "./utf8_bytes.ts";
 
 /** The one place a sealed value may be opened for. */
 export interface Place {
@@ -13,8 +14,6 @@ export interface Place {
   /** Number that moves with every change of the value, so that an older one does not pass for the present one. */
   version: number;
 }
-
-const encoder = new TextEncoder();
 
 /**
  * Gives the additional authenticated data of a place.
@@ -30,5 +29,5 @@ export function additionalData(formatVersion: number, place: Place): Uint8Array<
   if (!Number.isSafeInteger(version) || version < 0) {
     throw new AppError("internal", `Cannot bind a sealed value to ${table}: its version is ${version}`);
   }
-  return encoder.encode(JSON.stringify([formatVersion, table, id, field, version]));
+  return utf8Bytes(JSON.stringify([formatVersion, table, id, field, version]));
 }

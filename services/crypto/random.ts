@@ -3,6 +3,9 @@
 /** Most bytes one call of `getRandomValues` may fill. @see Web Cryptography API, section 10.1.1 */
 const MAX_BYTES_PER_CALL = 65_536;
 
+/** The two digits of each byte. */
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 /**
  * Gives fresh random bytes.
  *
@@ -37,12 +40,15 @@ export function randomToken(byteLength: number): string {
  */
 export function uuidV7(): string {
   const bytes = randomBytes(16);
-  const view = new DataView(bytes.buffer);
   const nowMs = Date.now();
+  const view = new DataView(bytes.buffer);
   view.setUint16(0, Math.floor(nowMs / 2 ** 32));
   view.setUint32(2, nowMs % 2 ** 32);
-  view.setUint8(6, (view.getUint8(6) & 0x0f) | 0x70);
-  view.setUint8(8, (view.getUint8(8) & 0x3f) | 0x80);
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  let text = "";
+  for (let at = 0; at < 16; at++) {
+    text += at === 4 || at === 6 || at === 8 || at === 10 ? `-${HEX[bytes[at]!]}` : HEX[bytes[at]!];
+  }
+  return text;
 }

@@ -5,6 +5,7 @@ import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { AppError } from "../errors.ts";
 import { additionalData, type Place } from "./additional_data.ts";
 import { randomBytes } from "./random.ts";
+import { utf8Bytes } from "./utf8_bytes.ts";
 
 export type { Place } from "./additional_data.ts";
 
@@ -16,6 +17,9 @@ const HEADER_BYTES = 1 + IV_BYTES;
 
 /** Bytes that a sealed value is longer than its content. */
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
+
+/** IVs drawn from the system at a time. */
+const IVS_AT_ONCE = 256;
 
 /** Values one subkey may seal: beyond it two random IVs could meet. @see NIST SP 800-38D, section 8.3 */
 const MAX_SEALS_PER_KEY = 2 ** 32;
@@ -36,8 +40,12 @@ export interface PurposeSealer {
    * @throws {AppError} `internal` when the value was changed, cut, moved from elsewhere, or sealed by another key.
    */
   open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
-  /** Like `seal`, on this thread and at once; for values of a few KiB. The result is the same format. */
-  sealNow(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer>;
+  /**
+   * Like `seal`, on this thread and at once; for values of a few KiB. The result is the same format.
+   *
+   * @param roomBytes Zero bytes in front of the sealed value, for what the caller puts before it.
+   */
+  sealNow(place: Place, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
   /** Like `open`, on this thread and at once. */
   openNow(place: Place, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
@@ -124,6 +132,9 @@ async function openWith(key: CryptoKey, place: Place, sealed: Uint8Array): Promi
 function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): PurposeSealer {
   let sealCount = 0;
   let webKey: Promise<CryptoKey> | undefined;
+  /** Random bytes of the IVs to come: to ask the system for each takes longer than to seal a short text. */
+  let ivs: Uint8Array<ArrayBuffer> | undefined;
+  let ivsUsed = 0;
 
   function importWebKey(): Promise<CryptoKey> {
     webKey ??= crypto.subtle.importKey("raw", subkey, "AES-GCM", false, ["encrypt", "decrypt"]);
@@ -135,7 +146,11 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
       throw new AppError("internal", `Cannot seal more for "${purpose}": its key is used up until the next start`);
     }
     sealCount++;
-    return randomBytes(IV_BYTES);
+    if (ivs === undefined || ivsUsed === ivs.length) {
+      ivs = randomBytes(IV_BYTES * IVS_AT_ONCE);
+      ivsUsed = 0;
+    }
+    return ivs.slice(ivsUsed, ivsUsed += IV_BYTES);
   }
 
   return {
@@ -162,17 +177,18 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
       return await openWith(await importWebKey(), place, sealed);
     },
 
-    sealNow(place, plain) {
+    sealNow(place, plain, roomBytes = 0) {
       const bytes = plainBytes(place, plain);
       const iv = freshIv();
       const cipher = createCipheriv("aes-256-gcm", subkey, iv, { authTagLength: TAG_BYTES });
       cipher.setAAD(additionalData(FORMAT_VERSION, place));
-      const sealed = new Uint8Array(SEAL_OVERHEAD_BYTES + bytes.byteLength);
-      sealed[0] = FORMAT_VERSION;
-      sealed.set(iv, 1);
-      sealed.set(cipher.update(bytes), HEADER_BYTES);
+      const sealed = new Uint8Array(roomBytes + SEAL_OVERHEAD_BYTES + bytes.byteLength);
+      const textAt = roomBytes + HEADER_BYTES;
+      sealed[roomBytes] = FORMAT_VERSION;
+      sealed.set(iv, roomBytes + 1);
+      sealed.set(cipher.update(bytes), textAt);
       cipher.final();
-      sealed.set(cipher.getAuthTag(), HEADER_BYTES + bytes.byteLength);
+      sealed.set(cipher.getAuthTag(), textAt + bytes.byteLength);
       return sealed;
     },
 
@@ -194,8 +210,6 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
   };
 }
 
-const encoder = new TextEncoder();
-
 function plainBytes(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
   if (typeof plain !== "string") {
     return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
@@ -203,7 +217,7 @@ function plainBytes(place: Place, plain: string | Uint8Array): Uint8Array<ArrayB
   if (!plain.isWellFormed()) {
     throw new AppError("internal", `Cannot seal ${describe(place)}: the text holds half a surrogate pair`);
   }
-  return encoder.encode(plain);
+  return utf8Bytes(plain);
 }
 
 interface SealedParts {
