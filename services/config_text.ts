@@ -14,6 +14,7 @@ export function helpText(version: string): string {
     `Parlor ${version}, a personal chat service for language models`,
     "",
     "Usage: parlor [serve] [options]",
+    "       parlor auth login | logout | whoami | invite",
     "       parlor --help | --version | --print-config",
     "",
     "Options (each is also an environment variable, and a key in config.toml of the data folder):",

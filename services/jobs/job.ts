@@ -10,6 +10,8 @@ export type { JobError, JobProgress } from "./job_store.ts";
 export interface JobSnapshot {
   id: string;
   kind: string;
+  /** As given to `start`. */
+  key?: string;
   title: string;
   state: JobState;
   progress: JobProgress | null;
@@ -49,8 +51,13 @@ export interface JobKind {
   parallel: number;
   /** True when `run` can begin again on the same parameters; else a job left running fails at the next start. */
   resumable: boolean;
-  /** Does the work. It ends soon after the signal fires, with whatever it half made removed. */
+  /** Does the work. It ends soon after the signal fires, with whatever it half made removed, unless `discard` does that. */
   run(context: JobContext): Promise<void>;
+  /**
+   * Removes what a cancelled job left, also where it was cancelled before it ran again. For kinds whose half-made things
+   * outlive a failure or a restart on purpose, so that the next run can go on with them.
+   */
+  discard?(params: unknown): Promise<void>;
 }
 
 /** What a new job is to do. */
@@ -60,6 +67,9 @@ export interface JobRequest {
   params: unknown;
   /** Two unfinished jobs of a kind with one key are the same job: `start` gives the one that exists. */
   key?: string;
+  /** What shows of the job before it runs, in the form that the kind's `run` gives later. */
+  progress?: JobProgress;
+  detail?: unknown;
 }
 
 /** All background jobs. */
@@ -81,6 +91,8 @@ export interface JobRunner {
    * @throws {AppError} `not_found`; `conflict` when it has ended or is being verified.
    */
   cancel(id: string): Promise<JobSnapshot>;
+  /** Waits for the end of a job. @throws {AppError} `not_found` */
+  ended(id: string): Promise<JobSnapshot>;
   /** Gives all jobs, newest first. */
   list(): JobSnapshot[];
   /** @throws {AppError} `not_found` */

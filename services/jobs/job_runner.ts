@@ -37,6 +37,8 @@ interface LiveJob {
   announcedAtMs: number;
   /** Resolves when the first save is done. */
   stored: Promise<void>;
+  /** Resolves when an end is reached and stored. */
+  over: PromiseWithResolvers<void>;
   /** Resolves when `run` has ended and its state is stored; only while it runs. */
   settled?: Promise<void>;
 }
@@ -78,6 +80,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     announce(job);
     if (isEnd(to)) prune();
     await saved;
+    if (isEnd(to)) job.over.resolve();
   }
 
   function pump(lane: Lane): void {
@@ -113,11 +116,23 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   async function settleFailure(job: LiveJob, definition: JobKind, error: unknown): Promise<void> {
     const { record } = job;
     if (isEnd(record.state)) throw error; // it is over, but the database does not know
-    if (job.isCancelled && record.state === "running") return await step(job, "cancelled");
+    if (job.isCancelled && record.state === "running") {
+      await discard(job, definition);
+      return await step(job, "cancelled");
+    }
     if (isClosing && definition.resumable) return; // found as it stands by the next start
     if (isClosing) return await fail(job, interrupted("Parlor was stopped while it ran"));
     if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${detailOf(error)}`);
     await fail(job, jobError(error));
+  }
+
+  /** A cancel is one even where its leftovers resist: whoever asked for it wants the job to end. */
+  async function discard({ record }: LiveJob, definition: JobKind | undefined): Promise<void> {
+    try {
+      await definition?.discard?.(record.content?.params);
+    } catch (error) {
+      report(`Cannot remove what job "${record.id}" left: ${messageOf(error)}`);
+    }
   }
 
   async function fail(job: LiveJob, error: JobError): Promise<void> {
@@ -200,7 +215,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     async start(kind, request) {
       const lane = lanes.get(kind);
       if (lane === undefined) throw new AppError("internal", `Cannot start a job of kind "${kind}": it is unknown`);
-      const { title, params, key } = request;
+      const { title, params, key, progress = null, detail } = request;
       while (key !== undefined) {
         const same = findUnfinished(kind, key);
         if (same === undefined) break;
@@ -216,7 +231,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         state: "queued",
         createdAtMs: nowMs,
         updatedAtMs: nowMs,
-        content: { title, params, key, progress: null },
+        content: { title, params, key, progress, detail },
       });
       jobs.set(job.record.id, job);
       job.stored = store.save(job.record);
@@ -240,11 +255,18 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       if (job.settled === undefined || job.record.state === "queued") {
         lane?.queue.splice(0, lane.queue.length, ...lane.queue.filter((queued) => queued !== job));
         await step(job, "cancelled");
+        await discard(job, lane?.definition);
       } else {
         job.isCancelled = true;
         job.abort.abort(new DOMException("The job was cancelled", "AbortError"));
         await job.settled;
       }
+      return snapshotOf(job);
+    },
+
+    async ended(id) {
+      const job = getJob(id);
+      if (!isEnd(job.record.state)) await job.over.promise;
       return snapshotOf(job);
     },
 
@@ -273,6 +295,7 @@ function liveJob(record: JobRecord): LiveJob {
     isResumed: false,
     announcedAtMs: 0,
     stored: Promise.resolve(),
+    over: Promise.withResolvers(),
   };
 }
 
@@ -283,8 +306,8 @@ function snapshotOf({ record }: LiveJob): JobSnapshot {
     const error: JobError = { code: "internal", message: `Cannot open the stored job "${id}"` };
     return { ...base, title: "", progress: null, error };
   }
-  const { title, progress, detail, error } = content;
-  return { ...base, title, progress, detail, error };
+  const { key, title, progress, detail, error } = content;
+  return { ...base, key, title, progress, detail, error };
 }
 
 /** The words of an AppError are made to be shown; a defect's are not. */

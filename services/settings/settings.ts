@@ -14,8 +14,12 @@ export interface OwnerSettings {
   auto_title: boolean;
   /** Read replies aloud as they come. */
   auto_speak: boolean;
-  /** BCP 47, of the page's own words. */
-  language: string;
+  /** Voice that reads what stands outside of quotation marks aloud; `null` is the voice of whoever speaks. */
+  narration_voice: string | null;
+  /** Voice for what stands in quotation marks where the character has none of its own; `null` is the configured one. */
+  speech_voice: string | null;
+  /** BCP 47, of the page's own words; `null` is the browser's. */
+  language: string | null;
   theme: "system" | "light" | "dark";
   /** Degrees on the colour circle; `null` is the look as it comes. */
   accent_hue: number | null;
@@ -37,7 +41,9 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   preset_id: null,
   auto_title: true,
   auto_speak: false,
-  language: "en",
+  narration_voice: null,
+  speech_voice: null,
+  language: null,
   theme: "system",
   accent_hue: null,
   font_size: 100,

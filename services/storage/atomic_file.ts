@@ -17,6 +17,8 @@ const FULL_ERROR_NUMBERS: Partial<Record<typeof Deno.build.os, number[]>> = {
 export interface WriteFileOptions {
   /** Permission bits, 0600 unless told. */
   mode?: number;
+  /** A last look before the new content takes its place; what it throws becomes the cause of the failure, and the old file stands. */
+  beforeReplace?: () => void;
 }
 
 /**
@@ -32,10 +34,24 @@ export async function writeFileAtomic(
   options: WriteFileOptions = {},
 ): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  await writeChunksAtomic(path, [bytes], options);
+}
+
+/**
+ * Does the same with content that comes in pieces, none of which is kept.
+ *
+ * @throws Also whatever the source of the pieces throws, if that is an AppError as it is.
+ */
+export async function writeChunksAtomic(
+  path: string,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  options: WriteFileOptions = {},
+): Promise<void> {
   const mode = options.mode ?? 0o600;
   const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}${TEMPORARY_ENDING}`);
   try {
-    await writeWhole(temporary, bytes, mode);
+    await writeWhole(temporary, chunks, mode);
+    options.beforeReplace?.();
     await Deno.rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
@@ -84,10 +100,16 @@ export function fileError(tried: string, cause: unknown): AppError {
   return new AppError(isFull ? "storage_full" : "internal", `${tried}: ${messageOf(cause)}`, { cause });
 }
 
-async function writeWhole(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+async function writeWhole(
+  path: string,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  mode: number,
+): Promise<void> {
   // Never opened wider than it ends: the mode is given at creation and a umask can only narrow it.
   using file = await Deno.open(path, { write: true, createNew: true, mode });
-  let written = 0;
-  while (written < bytes.byteLength) written += await file.write(bytes.subarray(written));
+  for await (const bytes of chunks) {
+    let written = 0;
+    while (written < bytes.byteLength) written += await file.write(bytes.subarray(written));
+  }
   await file.sync();
 }

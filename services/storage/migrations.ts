@@ -153,4 +153,31 @@ export const MIGRATIONS: Migration[] = [
       ) STRICT;
     `,
   },
+  {
+    version: 2,
+    // Of files that lie beside in the clear, so nothing here is sealed; without a name where a file cannot be read.
+    sql: `
+      DROP TABLE card_file;
+      CREATE TABLE card_file(
+        id TEXT PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        mtime_ms INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        external INTEGER NOT NULL,
+        has_avatar INTEGER NOT NULL,
+        name TEXT,
+        search TEXT NOT NULL,
+        item TEXT NOT NULL
+      ) STRICT;
+      CREATE UNIQUE INDEX card_file_by_folded_id ON card_file(lower(id));
+      CREATE INDEX card_file_by_name ON card_file(name, id) WHERE name IS NOT NULL;
+      CREATE INDEX card_file_by_time ON card_file(mtime_ms DESC, id) WHERE name IS NOT NULL;
+      CREATE TABLE card_tag(
+        tag TEXT NOT NULL,
+        id TEXT NOT NULL,
+        PRIMARY KEY(tag, id)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX card_tag_by_id ON card_tag(id);
+    `,
+  },
 ];

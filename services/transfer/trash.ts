@@ -2,6 +2,7 @@
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database.ts";
 
 /** One entry of the trash. */
@@ -32,6 +33,15 @@ interface Row {
   sealed: Uint8Array;
 }
 
+/** What the trash stands on. */
+export interface TrashOptions {
+  db: Database;
+  /** For the purpose "trash". */
+  sealer: PurposeSealer;
+  events: EventHub;
+  now(): number;
+}
+
 /** How long an entry stays. DESIGN.md section 7. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
@@ -44,13 +54,14 @@ const decoder = new TextDecoder();
 export class Trash {
   #db: Database;
   #sealer: PurposeSealer;
+  #events: EventHub;
   #now: () => number;
   #kinds = new Map<string, TrashKind>();
 
-  /** @param options.sealer For the purpose "trash". */
-  constructor({ db, sealer, now }: { db: Database; sealer: PurposeSealer; now: () => number }) {
+  constructor({ db, sealer, events, now }: TrashOptions) {
     this.#db = db;
     this.#sealer = sealer;
+    this.#events = events;
     this.#now = now;
   }
 
@@ -74,6 +85,11 @@ export class Trash {
     };
   }
 
+  /** Tells everybody who listens that there is more, or less, in it than before; to be called after the write. */
+  changed(): void {
+    this.#events.publish({ kind: "trash", id: "trash" });
+  }
+
   /** Lists what can be restored, removed last first. */
   list(): TrashItem[] {
     return this.#db.all<Row>(
@@ -93,6 +109,7 @@ export class Trash {
     const row = this.#rows("id = ? AND deleted_at >= ?", id, this.#now() - KEPT_MS)[0];
     if (row === undefined) throw new AppError("not_found", `There is nothing "${id}" in the trash`);
     await this.#kind(row.kind).restore(this.#record(row), takeOut(row.id));
+    this.changed();
   }
 
   /** Removes everything in it for good. */
@@ -111,6 +128,7 @@ export class Trash {
       if (kind.purge === undefined) await this.#db.write([takeOut(row.id)]);
       else await kind.purge(this.#record(row), takeOut(row.id));
     }
+    if (rows.length > 0) this.changed();
   }
 
   #rows(where: string, ...params: (string | number)[]): Row[] {

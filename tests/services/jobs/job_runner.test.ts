@@ -247,3 +247,48 @@ test("only ended jobs of the last week, and 200 at most, stay", async () => {
   await after.close();
   expect(bench.db.all(stateRows)).toEqual([]);
 });
+
+test("what a kind keeps over failures goes when a job is cancelled, whether it runs or waits", async () => {
+  await using bench = await jobBench();
+  const discarded: unknown[] = [];
+  const held = Object.assign(heldKind(), {
+    discard: (params: unknown) => {
+      discarded.push(params);
+      return Promise.resolve();
+    },
+  });
+  const jobs = bench.open({ download: held });
+  const [ran, waited, failed] = await Promise.all(
+    ["ran", "waited", "failed"].map((title) => jobs.start("download", { title, params: title })),
+  );
+  await held.untilBegun(1);
+  expect((await jobs.cancel(waited!.id)).state).toBe("cancelled");
+  expect((await jobs.cancel(ran!.id)).state).toBe("cancelled");
+  expect(discarded).toEqual(["waited", "ran"]);
+  await held.untilBegun(2);
+  held.release(failed!.id, new Error("no"));
+  await bench.until(jobs, failed!.id, "failed");
+  expect(discarded).toHaveLength(2);
+  await jobs.close();
+});
+
+test("leftovers that cannot be removed do not keep a job from being cancelled", async () => {
+  await using bench = await jobBench();
+  const held = Object.assign(heldKind(), { discard: () => Promise.reject(new Error("it resists")) });
+  const jobs = bench.open({ download: held });
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  expect((await jobs.cancel(id)).state).toBe("cancelled");
+  expect(bench.reports).toEqual([`Cannot remove what job "${id}" left: it resists`]);
+  await jobs.close();
+});
+
+test("what shows of a job can be told before it runs", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const progress = { done: 0, total: 9, unit: "bytes" };
+  const job = await jobs.start("download", { title: "t", params: null, progress, detail: { files: 2 } });
+  expect(job).toMatchObject({ progress, detail: { files: 2 } });
+  await jobs.close();
+});

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openDataDir } from "../../../services/storage/data_dir.ts";
+import { MIGRATIONS } from "../../../services/storage/migrations.ts";
 import { holdsSealedData } from "../../../services/storage/sealed_data.ts";
 import { runChild, startChild } from "../../helpers/storage_child.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
@@ -14,13 +15,14 @@ test("K08 under umask 000 every folder is 0700 and every file 0600, from its fir
   );
   expect(made.filter(({ mode, isDirectory }) => mode !== (isDirectory ? "700" : "600"))).toEqual([]);
   const names = (when: string) => made.filter((one) => one.when === when).map(({ path }) => path.split("/").at(-1)!);
+  const copy = `app.db.schema-${MIGRATIONS.length}`;
   expect(names("last").sort()).toEqual(
     [
-      ...["app.db", "app.db-shm", "app.db-wal", "app.db.schema-1", "attachments", "data", "lock", "storage-key"],
+      ...["app.db", "app.db-shm", "app.db-wal", copy, "attachments", "data", "lock", "storage-key"],
       "tokens.json",
     ],
   );
-  expect(names("first")).toEqual(expect.arrayContaining(["lock", "app.db", "app.db.schema-1.tmp"]));
+  expect(names("first")).toEqual(expect.arrayContaining(["lock", "app.db", `${copy}.tmp`]));
   expect(names("first").filter((name) => /^storage-key\..*\.tmp$|^\.tokens\.json\..*\.tmp$/.test(name))).toHaveLength(
     2,
   );

@@ -3,36 +3,12 @@ import { openDataDir } from "../../../services/storage/data_dir.ts";
 import { readFileIfExists, writeFileAtomic } from "../../../services/storage/atomic_file.ts";
 import { runChild } from "../../helpers/storage_child.ts";
 import { filesBelow, tempFolder, testDatabase } from "../../helpers/storage_folder.ts";
+import { fill, smallFileSystem } from "../../helpers/storage_small_disk.ts";
 
 const insert = (id: string, byteLength: number) => ({
   sql: "INSERT INTO draft(conversation_id, version, sealed) VALUES(?, 1, ?)",
   params: [id, new Uint8Array(byteLength)],
 });
-
-/** Mounts a file system of 2 MiB until the end of the scope; gives nothing where the machine does not let us. */
-async function smallFileSystem(path: string): Promise<AsyncDisposable | undefined> {
-  if (Deno.build.os !== "linux" || Deno.uid() !== 0) return undefined;
-  await Deno.mkdir(path);
-  const options = { args: ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", path] };
-  if (!(await new Deno.Command("mount", options).output()).success) return undefined;
-  return {
-    async [Symbol.asyncDispose]() {
-      await new Deno.Command("umount", { args: [path] }).output();
-    },
-  };
-}
-
-/** Fills a file system to the last byte; removing the file clears it. */
-async function fill(path: string): Promise<void> {
-  using file = await Deno.open(path, { write: true, createNew: true });
-  for (const size of [65_536, 1]) {
-    try {
-      while (true) await file.write(new Uint8Array(size));
-    } catch {
-      // Full for writes of that size.
-    }
-  }
-}
 
 test("D03 on a full file system every write fails with storage_full, old data stays, and room lets the next one in", async (context) => {
   await using folder = await tempFolder();
