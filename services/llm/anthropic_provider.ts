@@ -101,6 +101,9 @@ export function createAnthropicProvider(http: UpstreamHttp): Provider {
       }
     },
 
+    // Its own counting endpoint is of the paid service and limited by rate; the learned ratio serves as well.
+    countTokens: () => Promise.resolve(undefined),
+
     async readContextSize(target, model, signal): Promise<number | undefined> {
       try {
         const { data } = await listModels(target, signal);

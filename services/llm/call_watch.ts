@@ -4,13 +4,16 @@ import { UpstreamError } from "./upstream_error.ts";
 
 // After the finish reason only usage and the end mark can follow; a server that holds the line open then must not hold the reply.
 const ENDING_MS = 10_000;
+/** Looks at a silent stream until its limit has passed. */
+const STEPS = 50;
 /** Why a call that is over is aborted. Made once: an exception with its stack for every call costs more than the call's end. */
 const ENDED = new Error("The call is over");
 
 /**
  * Watches one call: before its first byte, between bytes, and for the caller's leaving.
  *
- * One timer a call, re-armed only when it fires: a byte costs one clock reading.
+ * A byte costs no clock reading: a timer looks now and then whether any came, so that silence between bytes may last
+ * up to 1/50 longer than its limit before it is found.
  */
 export class CallWatch {
   readonly #controller = new AbortController();
@@ -18,8 +21,11 @@ export class CallWatch {
   readonly #place: string;
   readonly #idleMs: number;
   #limitMs: number;
-  #waitingSince = performance.now();
+  /** Since when nothing has come, as far as the timer has seen. */
+  #quietSince = performance.now();
   #isWaiting = true;
+  /** Something came, or the reader did something else, since the timer's last look. */
+  #hadSign = false;
   #phase: "answer" | "idle" | "ending" = "answer";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure: UpstreamError | undefined;
@@ -50,7 +56,7 @@ export class CallWatch {
   /** To be called before each read: time that the reader spends on its own is not the server's silence. */
   waiting(): void {
     this.#isWaiting = true;
-    if (this.#phase !== "answer") this.#waitingSince = performance.now();
+    if (this.#phase !== "answer") this.#hadSign = true;
   }
 
   /** To be called when bytes have come. */
@@ -94,8 +100,9 @@ export class CallWatch {
   #enter(phase: "idle" | "ending", limitMs: number): void {
     this.#phase = phase;
     this.#limitMs = limitMs;
-    this.#waitingSince = performance.now();
-    this.#arm(limitMs);
+    this.#quietSince = performance.now();
+    this.#hadSign = false;
+    this.#arm(limitMs / STEPS);
   }
 
   #arm(delayMs: number): void {
@@ -105,9 +112,14 @@ export class CallWatch {
   }
 
   readonly #check = (): void => {
-    const silentMs = this.#isWaiting ? performance.now() - this.#waitingSince : 0;
+    const now = performance.now();
+    if (this.#hadSign || !this.#isWaiting) {
+      this.#hadSign = false;
+      this.#quietSince = now;
+    }
+    const leftMs = this.#limitMs - (now - this.#quietSince);
     // Timers may fire a fraction of a millisecond early.
-    if (silentMs < this.#limitMs - 1) return this.#arm(this.#limitMs - silentMs);
+    if (leftMs > 1) return this.#arm(this.#phase === "answer" ? leftMs : Math.min(leftMs, this.#limitMs / STEPS));
     const message = this.#phase === "answer"
       ? `Cannot get an answer from the model at "${this.#place}": no answer after ${this.#limitMs} ms`
       : `The model at "${this.#place}" fell silent in the middle of its answer: no byte for ${this.#limitMs} ms`;

@@ -1,6 +1,6 @@
 /** A connection profile as it is stored: one sealed JSON document, its key inside and bound to one origin. */
 import { AppError } from "../errors.ts";
-import { normaliseBaseUrl, originOf } from "./base_url.ts";
+import { normaliseBaseUrl, originOf } from "../net/base_url.ts";
 import type { ProviderKind, UpstreamTimeouts } from "./provider.ts";
 
 /** A connection profile without its key. */

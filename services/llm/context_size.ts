@@ -1,6 +1,6 @@
 /** Asks a server how many tokens its model can hold (llm.md, section 5). */
 import { headerKey } from "./auth_key.ts";
-import { endpointPrefixes, serverRoot } from "./base_url.ts";
+import { endpointPrefixes, serverRoot } from "../net/base_url.ts";
 import type { UpstreamTarget } from "./provider.ts";
 import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 

@@ -31,6 +31,7 @@ export function createDemoProvider(options: { pauseMs?: number } = {}): Provider
     listModels: () =>
       Promise.resolve({ object: "list", data: [{ id: DEMO_MODEL, object: "model", owned_by: "parlor" }] }),
     readContextSize: () => Promise.resolve(CONTEXT_SIZE),
+    countTokens: () => Promise.resolve(undefined),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Finds under which prefix a server's endpoints lie, and remembers it. */
-import { endpointPrefixes } from "./base_url.ts";
+import { endpointPrefixes } from "../net/base_url.ts";
 import { UpstreamError } from "./upstream_error.ts";
 
 const MAX_REMEMBERED = 200;

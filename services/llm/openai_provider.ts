@@ -10,6 +10,7 @@ import { knownUsage, openAiTranslator, withReasoningContent } from "./openai_eve
 import { openAiBody } from "./openai_request.ts";
 import type { ChatStream, ModelList, Provider, UpstreamTarget } from "./provider.ts";
 import { readReply } from "./reply_reader.ts";
+import { TokenCounts } from "./token_count.ts";
 import { UpstreamError } from "./upstream_error.ts";
 import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 
@@ -21,6 +22,7 @@ const LIST_FIRST_BYTE_MS = 15_000;
 /** Makes the provider for OpenAI-shaped servers. */
 export function createOpenAiProvider(http: UpstreamHttp): Provider {
   const endpoints = new EndpointSearch();
+  const tokenCounts = new TokenCounts(http);
   // Servers that refused `stream_options`; asking again would cost a failed request each time.
   const withoutUsage = new Set<string>();
 
@@ -104,6 +106,7 @@ export function createOpenAiProvider(http: UpstreamHttp): Provider {
     },
 
     readContextSize: (target, model, signal) => findContextSize(http, withShortWait(target), model, signal),
+    countTokens: (target, model, texts, signal) => tokenCounts.count(withShortWait(target), model, texts, signal),
   };
 }
 

@@ -71,4 +71,14 @@ export interface Provider {
   listModels(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList>;
   /** Asks how many tokens the model can hold; `undefined` where the server does not say. Never throws for that. */
   readContextSize(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<number | undefined>;
+  /**
+   * Counts the tokens of each text with the model's own tokeniser; `undefined` where the server has none to offer, or
+   * failed. Throws only the reason of `signal`.
+   */
+  countTokens(
+    target: UpstreamTarget,
+    model: string,
+    texts: string[],
+    signal: AbortSignal,
+  ): Promise<number[] | undefined>;
 }

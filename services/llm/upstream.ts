@@ -36,6 +36,7 @@ export function createUpstreamClient(options: UpstreamClientOptions = {}): Upstr
     completeChat: (target, call, signal) => providers[target.kind].completeChat(target, call, signal),
     listModels: (target, signal) => providers[target.kind].listModels(target, signal),
     readContextSize: (target, model, signal) => providers[target.kind].readContextSize(target, model, signal),
+    countTokens: (target, model, texts, signal) => providers[target.kind].countTokens(target, model, texts, signal),
     close: () => http.close(),
   };
 }

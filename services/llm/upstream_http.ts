@@ -1,6 +1,6 @@
 /** One HTTP call to a model server: address rules, key header, redirects, limits, and its failures in our words. */
-import { connect } from "node:net";
 import { AppError } from "../errors.ts";
+import { watchConnect } from "../net/connect_watch.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "../net/owner_endpoint.ts";
 import { CallWatch } from "./call_watch.ts";
 import { connectFailure } from "./connect_failure.ts";
@@ -119,7 +119,7 @@ export function openUpstreamHttp(options: UpstreamHttpOptions = {}): UpstreamHtt
     const headers = new Headers({ accept: "application/json", "accept-encoding": "identity", ...request.headers });
     for (let hop = 0;; hop++) {
       await assertOwnerAddress(url, options.resolve);
-      const guard = watchConnect(call, url);
+      const guard = watchCall(call, url);
       let response: Response;
       try {
         client ??= openClient();
@@ -164,28 +164,10 @@ function redirectError(call: UpstreamCall, where: string): UpstreamError {
   );
 }
 
-/**
- * Ends a call whose machine does not even take a connection.
- *
- * fetch tells nobody when it has connected. So when half of the limit has passed without an answer, a bare TCP connection
- * tries the same address: a model that is still reading its prompt takes it at once, a machine that is gone does not.
- */
-function watchConnect(call: UpstreamCall, url: URL): { done(): void } {
+function watchCall(call: UpstreamCall, url: URL): { done(): void } {
   const limitMs = call.target.timeouts.connectMs;
-  let socket: ReturnType<typeof connect> | undefined;
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-  let timer = setTimeout(() => {
-    socket = connect({ host, port });
-    const done = () => (clearTimeout(timer), socket?.destroy());
-    socket.once("connect", done);
-    // A refusal reaches fetch itself, which says it better.
-    socket.once("error", done);
-    timer = setTimeout(() => {
-      socket?.destroy();
-      const message = `Cannot reach the model at "${call.target.baseUrl}": no answer after ${limitMs} ms`;
-      call.watch.fail(new UpstreamError("unreachable", message));
-    }, limitMs / 2);
-  }, limitMs / 2);
-  return { done: () => (clearTimeout(timer), socket?.destroy()) };
+  return watchConnect(url, limitMs, () => {
+    const message = `Cannot reach the model at "${call.target.baseUrl}": no answer after ${limitMs} ms`;
+    call.watch.fail(new UpstreamError("unreachable", message));
+  });
 }
