@@ -1,0 +1,141 @@
+import { expect, test } from "vitest";
+import type { ChatMessage } from "../../../services/llm/chat_event.ts";
+import type { Provider } from "../../../services/llm/provider.ts";
+import { ContextSizes } from "../../../services/prompts/context_sizes.ts";
+import { type PromptLimits, Prompts, type PromptSource, type PromptTurn } from "../../../services/prompts/prompts.ts";
+import { TokenCounter } from "../../../services/prompts/token_counter.ts";
+import { MESSAGE_TOKENS } from "../../../services/prompts/token_estimate.ts";
+import type { TokenRatios } from "../../../services/prompts/token_ratios.ts";
+import { never, target } from "../llm/calls.ts";
+
+/** The server's tokeniser finds one token a character where the estimate finds a quarter. */
+function openPrompts() {
+  const given: string[] = [];
+  const provider: Pick<Provider, "countTokens"> = {
+    countTokens(_target, _model, texts) {
+      given.push(...texts);
+      return Promise.resolve(texts.map((text) => text.length));
+    },
+  };
+  const ratios = { of: () => 4 } as Pick<TokenRatios, "of"> as TokenRatios;
+  const sizes = new ContextSizes({ readContextSize: () => Promise.resolve(undefined) });
+  return { prompts: new Prompts(new TokenCounter(provider, ratios), sizes), given };
+}
+
+/** Room for the messages: what stays of the context beside the answer and the margin. */
+const limits = (room: number): PromptLimits => ({
+  target: { ...target("http://127.0.0.1:9"), contextSize: room + 16 + 100 },
+  model: "m",
+  answerTokens: 100,
+});
+/** Texts of 96 characters: with the template's share 100 tokens each. */
+const turn = (n: number): PromptTurn => ({
+  id: `m${n}`,
+  message: { role: n % 2 === 0 ? "user" : "assistant", content: `${n} `.padEnd(100 - MESSAGE_TOKENS, "x") },
+});
+
+/** A conversation of so many messages, newest first, and how many of them were read. */
+function chat(count: number, more: Partial<PromptSource> = {}) {
+  const read = { count: 0 };
+  function* history() {
+    for (let n = count - 1; n >= 0; n--) {
+      read.count++;
+      yield turn(n);
+    }
+  }
+  return { source: { conversationId: "c1", history: history(), ...more } as PromptSource, read };
+}
+
+const numbers = (messages: ChatMessage[]) => messages.map(({ content }) => Number.parseInt(content as string));
+
+test("what fits goes out whole and in order, the system prompt first and the note at its depth", async () => {
+  const { prompts, given } = openPrompts();
+  const { source } = chat(4, { systemPrompt: "Be kind", note: { text: "Rain falls", depth: 1 } });
+  const prompt = await prompts.assemble(source, limits(4000), never());
+  expect(prompt.messages).toEqual([
+    { role: "system", content: "Be kind" },
+    turn(0).message,
+    turn(1).message,
+    turn(2).message,
+    { role: "system", content: "Rain falls" },
+    turn(3).message,
+  ]);
+  expect(prompt.parts.map(({ part, messageId }) => messageId ?? part)).toEqual([
+    ...["system_prompt", "m0", "m1", "m2", "note", "m3"],
+  ]);
+  expect(prompt).toMatchObject({ isTrimmed: false, isExact: false, budget: 4000, answerTokens: 100 });
+  expect(given, "an estimate shows that there is room enough").toEqual([]);
+});
+
+test.each([[0, 4], [1, 3], [4, 0], [99, 0]])("a note at depth %d stands at place %d of four", async (depth, place) => {
+  const { prompts } = openPrompts();
+  const { source } = chat(4, { note: { text: "Rain falls", depth, role: "user" } });
+  const { messages } = await prompts.assemble(source, limits(4000), never());
+  expect(messages.findIndex(({ content }) => content === "Rain falls")).toBe(place);
+  expect(messages).toHaveLength(5);
+});
+
+test("what does not fit falls out at the begin, counted by the server, from an answer on", async () => {
+  const { prompts, given } = openPrompts();
+  const { source, read } = chat(1_000, { systemPrompt: "x".repeat(96) });
+  const prompt = await prompts.assemble(source, limits(1100), never());
+  expect(prompt).toMatchObject({ isTrimmed: true, isExact: true });
+  expect(prompt.messages[0]).toMatchObject({ role: "system" });
+  const kept = numbers(prompt.messages.slice(1));
+  expect(kept[0]! % 2).toBe(0);
+  expect(kept.at(-1)).toBe(999);
+  expect(prompt.tokens).toBeLessThanOrEqual(1100);
+  expect(prompt.tokens).toBe(100 + kept.length * 100);
+  expect(given.length).toBeLessThan(30);
+  expect(read.count, "a long history is not read to its begin").toBeLessThan(30);
+});
+
+test("the begin of the prompt stays the same from turn to turn, until it has to move", async () => {
+  const { prompts } = openPrompts();
+  const begins: number[] = [];
+  for (let count = 10; count < 60; count++) {
+    const { messages, tokens } = await prompts.assemble(chat(count).source, limits(2000), never());
+    expect(tokens).toBeLessThanOrEqual(2000);
+    expect(numbers(messages).at(-1)).toBe(count - 1);
+    begins.push(numbers(messages)[0]!);
+  }
+  const moves = begins.filter((begin, n) => n > 0 && begin !== begins[n - 1]).length;
+  expect(moves).toBeGreaterThan(3);
+  expect(moves, "every move costs the server its cache").toBeLessThan(12);
+});
+
+test("a look moves nothing and shows what the next reply is sent; a larger model sees more again", async () => {
+  const { prompts } = openPrompts();
+  const look = async (count: number, room: number) =>
+    numbers((await prompts.assemble(chat(count).source, { ...limits(room), isExact: true }, never(), false)).messages);
+  const send = async (count: number, room: number) =>
+    numbers((await prompts.assemble(chat(count).source, limits(room), never())).messages);
+  for (const count of [30, 31, 40, 55]) {
+    const seen = await look(count, 2000);
+    await look(count + 20, 2000);
+    expect(await send(count, 2000)).toEqual(seen);
+  }
+  expect((await send(56, 5_000)).length).toBeGreaterThan(30);
+  expect(await send(56, 60_000)).toHaveLength(56);
+});
+
+test("the newest message goes out even alone and too long", async () => {
+  const { prompts } = openPrompts();
+  const { messages, tokens } = await prompts.assemble(chat(5).source, limits(20), never());
+  expect(numbers(messages)).toEqual([4]);
+  expect(tokens).toBe(100);
+  const nothing = { conversationId: "c2", history: [] };
+  expect((await prompts.assemble(nothing, limits(20), never())).messages).toEqual([]);
+});
+
+test("the answer never takes more than half of the context, and without a word from anybody it is 8192", async () => {
+  const { prompts } = openPrompts();
+  const greedy = { ...limits(900), answerTokens: 100_000 };
+  expect(await prompts.assemble(chat(1).source, greedy, never())).toMatchObject({ answerTokens: 508 });
+  const unknown: PromptLimits = { target: target("http://127.0.0.1:9"), model: "m" };
+  expect(await prompts.assemble(chat(1).source, unknown, never())).toMatchObject({
+    contextSize: { tokens: 8192, isAssumed: true },
+    answerTokens: 2048,
+    budget: 8192 - 2048 - 16,
+  });
+});
