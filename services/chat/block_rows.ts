@@ -1,6 +1,7 @@
 /** The rows of blocks: finding and opening them, and the statements that write them. What a change means is blocks.ts. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
+import { BlockCache } from "./block_cache.ts";
 import { parseBlock } from "./block_text.ts";
 import type { Message } from "./message.ts";
 import { blockPlace } from "./sealed_places.ts";
@@ -25,10 +26,13 @@ export interface OpenBlock {
 export type BlockName = readonly [id: number, version: number];
 
 const COLUMNS = "id, version, position, message_count, sealed";
+const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Reads the blocks of conversations. */
 export class BlockReader {
+  /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
+  protected readonly cache = new BlockCache();
   #db: Database;
   #sealer: PurposeSealer;
 
@@ -83,6 +87,18 @@ export class BlockReader {
     );
   }
 
+  /** Counts the messages before one that is there. */
+  countBefore(conversationId: string, mid: string): number {
+    const row = this.rowOf(conversationId, mid);
+    if (row === undefined) return 0;
+    const { count } = this.#db.get<{ count: number }>(
+      "SELECT coalesce(sum(message_count), 0) AS count FROM block WHERE conversation_id = ? AND live = 1 AND position < ?",
+      conversationId,
+      row.position,
+    )!;
+    return count + this.messagesOf(conversationId, row).findIndex(({ id }) => id === mid);
+  }
+
   /** Finds one version of a block, also one that only a revision still refers to. */
   version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
     return this.#db.get<BlockRow>(
@@ -112,8 +128,11 @@ export class BlockReader {
   }
 
   /** Opens a block off the serving thread: messages as JSON texts joined by commas. */
-  open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
-    return this.#sealer.open(blockPlace(conversationId, row), row.sealed);
+  async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
+    const known = this.cache.find(row);
+    return known === undefined
+      ? await this.#sealer.open(blockPlace(conversationId, row), row.sealed)
+      : encoder.encode(known);
   }
 
   /** Gives the parsed messages of one block. */
@@ -123,13 +142,22 @@ export class BlockReader {
 
   /** Gives the text of one block. */
   textOf(conversationId: string, row: BlockRow): string {
-    return decoder.decode(this.#sealer.openNow(blockPlace(conversationId, row), row.sealed));
+    let text = this.cache.find(row);
+    if (text === undefined) {
+      text = decoder.decode(this.#sealer.openNow(blockPlace(conversationId, row), row.sealed));
+      this.cache.keep(row, text);
+    }
+    return text;
   }
 
   /** Gives many blocks with what they hold, opened off the serving thread. */
   async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
     return await Promise.all(rows.map(async (row) => {
-      const text = decoder.decode(await this.open(conversationId, row));
+      let text = this.cache.find(row);
+      if (text === undefined) {
+        text = decoder.decode(await this.#sealer.open(blockPlace(conversationId, row), row.sealed));
+        this.cache.keep(row, text);
+      }
       return { row, text, messages: parseBlock(text) };
     }));
   }

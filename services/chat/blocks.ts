@@ -2,6 +2,7 @@
  * Messages lie in sealed blocks of about 16 KiB of JSON text, as the API returns them, so that one edit rewrites one
  * block and a list is blocks joined by commas. This file changes blocks; what a change means is its neighbours' affair.
  */
+import { refer } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
@@ -102,7 +103,7 @@ export class BlockStore extends BlockReader {
     const addBlock = (piece: Piece) => {
       const id = this.#nextId++;
       position = Math.floor(position) + 1;
-      statements.push(this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text));
+      statements.push(...this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text));
       owners.push(...piece.mids.map((mid) => [mid, id] as const));
     };
     if (tail !== undefined && tail.sealed.length + first.text.length <= BLOCK_BYTES) {
@@ -240,7 +241,7 @@ export class BlockStore extends BlockReader {
     rest.forEach((piece, index) => {
       const id = this.#nextId++;
       const position = from + (gap * (index + 1)) / (rest.length + 1);
-      statements.push(this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text), {
+      statements.push(...this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text), {
         sql: "UPDATE message SET block_id = ? WHERE mid IN (SELECT value FROM json_each(?))",
         params: [id, JSON.stringify(piece.mids)],
       });
@@ -250,9 +251,11 @@ export class BlockStore extends BlockReader {
 
   /** Copy-on-write: the next version of a block beside which the old one goes, unless a revision keeps it. */
   #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
-    return [...retire(row), this.#insert(conversationId, row.id, row.version + 1, row.position, messageCount, text)];
+    const { id, version, position } = row;
+    return [...retire(row), ...this.#insert(conversationId, id, version + 1, position, messageCount, text)];
   }
 
+  /** Every text of messages passes here or `#insertPieces`, and so does every attachment that one refers to. */
   #insert(
     conversationId: string,
     id: number,
@@ -260,21 +263,33 @@ export class BlockStore extends BlockReader {
     position: number,
     messageCount: number,
     text: string,
-  ): Statement {
+  ): Statement[] {
     const sealed = this.#sealer.sealNow(blockPlace(conversationId, { id, version }), text);
-    return insertBlock(conversationId, { id, version, position, message_count: messageCount, sealed });
+    this.cache.keep({ id, sealed }, text);
+    return [
+      insertBlock(conversationId, { id, version, position, message_count: messageCount, sealed }),
+      ...refer("conversation", conversationId, text),
+    ];
   }
 
-  /** Seals new blocks off the serving thread. */
+  /** Seals new blocks off the serving thread; one alone is sealed before another thread would have begun. */
   async #insertPieces(conversationId: string, added: NewBlock[]): Promise<Statement[]> {
     const owners: (readonly [string, number])[] = [];
-    const statements = await Promise.all(added.map(async ({ piece, position, over }) => {
+    const written = await Promise.all(added.map(async ({ piece, position, over }) => {
       const id = over?.id ?? this.#nextId++;
       const version = (over?.version ?? 0) + 1;
       owners.push(...piece.mids.map((mid) => [mid, id] as const));
-      const sealed = await this.#sealer.seal(blockPlace(conversationId, { id, version }), piece.text);
-      return insertBlock(conversationId, { id, version, position, message_count: piece.mids.length, sealed });
+      const place = blockPlace(conversationId, { id, version });
+      const sealed = added.length === 1 && piece.text.length <= SPLIT_BYTES
+        ? this.#sealer.sealNow(place, piece.text)
+        : await this.#sealer.seal(place, piece.text);
+      this.cache.keep({ id, sealed }, piece.text);
+      return [
+        insertBlock(conversationId, { id, version, position, message_count: piece.mids.length, sealed }),
+        ...refer("conversation", conversationId, piece.text),
+      ];
     }));
+    const statements = written.flat();
     return owners.length === 0 ? statements : [...statements, insertMessages(conversationId, owners)];
   }
 }

@@ -1,28 +1,33 @@
 /** Answers chat requests: with a conversation, by a reply the server owns; without, by passing the model's stream on. */
+import { moveIn, moveOut, type PictureParts } from "../attachments/picture_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
-import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
 import type { Log } from "../log.ts";
+import type { Prompts } from "../prompts/prompts.ts";
+import type { TokenRatios } from "../prompts/token_ratios.ts";
 import type { Database } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { Journal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import { isEmptyFailure, type Message } from "./message.ts";
 import { describe, Reply, type ReplyPlace, type ReplySource, StoredReply } from "./reply.ts";
 import { findReplyRow, replyEnded } from "./reply_rows.ts";
 import { writeTurn } from "./turn_writer.ts";
-import type { Turns } from "./turns.ts";
+import type { Turns } from "../turns.ts";
+import type { Titles } from "./titles.ts";
+import { callFor, type ChatPreview, previewOf, refuseNothing, type UpstreamCall } from "./upstream_call.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** Where a chat request goes and what it is answered with. */
 export interface ChatRoute {
   target: UpstreamTarget;
   model: string;
+  connection: { id: string; name: string };
 }
 
 /** The models that can be asked; implemented by the connections. */
@@ -54,6 +59,8 @@ export interface StatefulChatRequest extends ChatRequest {
   userMessageId?: string;
   assistantMessageId?: string;
   action: "send" | "regenerate" | "continue";
+  /** Who assembles what is sent; the client, unless it says otherwise. */
+  context?: "client" | "server";
 }
 
 /** A reply to follow. */
@@ -77,9 +84,11 @@ export interface ChatParts {
   live: LiveReplies<Reply>;
   turns: Turns;
   upstream: ChatUpstream;
-  journalSealer: PurposeSealer;
-  /** `<datadir>/replies` */
-  journalFolder: string;
+  prompts: Prompts;
+  ratios: TokenRatios;
+  titles: Pick<Titles, "replied">;
+  pictures: PictureParts;
+  journal: Journal;
   events: EventHub;
   log: Log;
   now(): number;
@@ -119,11 +128,15 @@ export class ChatService {
   /** Gives the model's whole answer as one OpenAI-shaped object. */
   async complete(request: ChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
     const { target, model } = await this.#parts.upstream.route({ model: request.model }, signal);
-    return await this.#parts.upstream.complete(
-      target,
-      { model, messages: request.messages, params: request.params },
-      signal,
-    );
+    const call = { model, messages: request.messages, params: request.params };
+    const completion = await this.#parts.upstream.complete(target, call, signal);
+    this.#parts.ratios.learn(model, call.messages, completion.usage);
+    return completion;
+  }
+
+  /** Tells what a request would send. @throws {AppError} as `previewOf` does */
+  preview(request: ChatRequest & Partial<StatefulChatRequest>, signal: AbortSignal): Promise<ChatPreview> {
+    return previewOf(this.#parts, request, signal);
   }
 
   /**
@@ -137,6 +150,7 @@ export class ChatService {
     // In turn: a reply that is just beginning shows in the database a moment before it can be followed.
     const existing = await turns.take(request.conversationId, () => this.#attach(request));
     if (existing !== undefined) return existing;
+    refuseNothing(this.#parts, request);
     const head = store.find(request.conversationId)?.head;
     // Chosen before anything is stored: without a connection there is nothing to say, and nothing is changed.
     const route = await upstream.route({
@@ -144,9 +158,10 @@ export class ChatService {
       connectionId: head?.connection_id,
       conversationModel: head?.model,
     }, this.#closing.signal);
+    const stored = await this.#withStoredPictures(request);
     return await turns.take(
       request.conversationId,
-      async () => this.#attach(request) ?? await this.#begin(request, route),
+      async () => this.#attach(request) ?? await this.#begin(stored, route),
     );
   }
 
@@ -183,6 +198,14 @@ export class ChatService {
     this.#closing.abort();
     for (const reply of this.#parts.live.all()) reply.abort("interrupted");
     await Promise.all(this.#running);
+  }
+
+  /** The last message is the one that is kept; pictures of others are the client's copies of what is stored already. */
+  async #withStoredPictures(request: StatefulChatRequest): Promise<StatefulChatRequest> {
+    const last = request.messages.at(-1);
+    if (request.action !== "send" || last?.role !== "user") return request;
+    const content = await moveOut(this.#parts.pictures, last.content);
+    return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
 
   #attach(request: StatefulChatRequest): StartedReply | undefined {
@@ -227,29 +250,30 @@ export class ChatService {
       model: route.model,
       startedAtMs: now,
       base,
-      openJournal: () => Journal.open(this.#parts.journalFolder, this.#parts.journalSealer, { messageId, generation }),
+      journal: this.#parts.journal.begin({ messageId, generation }),
     });
     live.add(reply);
     this.#parts.events.publish({ kind: "reply_started", id: conversationId });
-    const begun = this.#run(
-      reply,
-      { model: route.model, messages: request.messages, params: request.params },
-      route.target,
-    );
+    const begun = this.#run(reply, request, route);
     const from = { seq: 0, textLength: base.text.length, reasoningLength: base.reasoning.length };
     return { reply, userMessageId: turn?.id ?? request.userMessageId, from, begun };
   }
 
   /** Runs a reply to its end and settles it. Gives a promise for its begin. */
-  #run(reply: Reply, call: ChatCall, target: UpstreamTarget): Promise<void> {
+  #run(reply: Reply, request: StatefulChatRequest, route: ChatRoute): Promise<void> {
     let markBegun!: () => void;
     let markRefused!: (reason: unknown) => void;
     const begun = new Promise<void>((resolve, reject) => [markBegun, markRefused] = [resolve, reject]);
     begun.catch(() => {}); // A client that has left does not hear of it; the message does.
     const work = async () => {
       let refusal: unknown;
+      let sent: UpstreamCall | undefined;
       try {
-        const stream = await this.#parts.upstream.open(target, call, reply.signal);
+        const { target, call } = await callFor(this.#parts, request, route, reply.messageId, reply.signal);
+        sent = { target, call: { ...call, messages: await moveIn(this.#parts.pictures, call.messages) } };
+        const opening = this.#parts.upstream.open(target, sent.call, reply.signal);
+        setImmediate(reply.journal.prepare); // while the model thinks, so that its first word waits for no file
+        const stream = await opening;
         markBegun();
         await reply.gather(stream.batches());
       } catch (error) {
@@ -257,6 +281,7 @@ export class ChatService {
         reply.fail(error);
       }
       await this.#settle(reply);
+      if (sent !== undefined) this.#learnFrom(reply, sent);
       if (reply.end?.status === "failed") markRefused(refusal);
       else markBegun();
     };
@@ -266,6 +291,13 @@ export class ChatService {
     this.#running.add(running);
     running.finally(() => this.#running.delete(running));
     return begun;
+  }
+
+  #learnFrom(reply: Reply, { target, call }: UpstreamCall): void {
+    const { ratios, titles } = this.#parts;
+    ratios.learn(call.model, call.messages, reply.end?.usage);
+    if (reply.isDiscarded || reply.end?.status !== "complete") return;
+    titles.replied({ conversationId: reply.conversationId, target, call, answer: reply.text });
   }
 
   /** Saves the message as it ended. Until that works the journal stays, and so does the reply, for whoever asks. */
@@ -289,11 +321,11 @@ export class ChatService {
           if (error instanceof AppError && error.code === "not_found") break;
           log("error", "Cannot save a finished reply", { error: describe(error) });
           reply.tellEnd(); // Nobody shall wait for a full disk to be cleared.
-          if (this.#isClosing) return await reply.journal?.close();
+          if (this.#isClosing) return; // its text lies in the journal
           await this.#pause();
         }
       }
-      await reply.journal?.remove();
+      await reply.journal.settle();
     } finally {
       live.remove(reply);
       reply.markSettled();

@@ -52,6 +52,12 @@ export class ConversationStore {
     return state;
   }
 
+  /** Finds a conversation that lies in the trash. */
+  findRemoved(id: string): ConversationState | undefined {
+    const row = this.#row(id);
+    return row === undefined || row.deleted_at === null ? undefined : this.#state(row);
+  }
+
   /** Statement that takes a conversation out of the trash. */
   undelete(id: string): Statement {
     return {
@@ -61,9 +67,19 @@ export class ConversationStore {
     };
   }
 
-  /** Gives the revision that a conversation has reached, also while it lies in the trash; 0 when there never was one. */
-  revisionReached(id: string): number {
-    return this.#row(id)?.revision ?? 0;
+  /** Gives what a conversation says of itself, opened off the serving thread. @throws {AppError} `internal` */
+  async openHead(
+    { id, revision, head }: { id: string; revision: number; head: Uint8Array },
+  ): Promise<ConversationHead> {
+    return JSON.parse(decoder.decode(await this.#sealer.open(headPlace(id, revision), head)));
+  }
+
+  /** Gives the sealed heads of some conversations. */
+  heads(ids: string[]): { id: string; revision: number; head: Uint8Array }[] {
+    return this.#db.all(
+      "SELECT id, revision, head FROM conversation WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(ids),
+    );
   }
 
   /** Finds an id that differs from this one by letter case alone. */
@@ -169,7 +185,12 @@ export class ConversationStore {
       "reply WHERE conversation_id",
     ]
       .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }))
-      .concat({ sql: "DELETE FROM trash WHERE id = ?", params: [conversationEntry(id)] });
+      .concat(this.takeOut(id));
+  }
+
+  /** Statement that removes a conversation's entry in the trash. */
+  takeOut(id: string): Statement {
+    return { sql: "DELETE FROM trash WHERE id = ?", params: [conversationEntry(id)] };
   }
 
   #row(id: string): Row | undefined {
@@ -202,7 +223,7 @@ export class ConversationStore {
   }
 }
 
-/** Gives the id of a removed conversation's entry in the trash, which goes when a new conversation takes the id. */
+/** Gives the id of a removed conversation's entry in the trash, which goes when a conversation takes the id again. */
 export function conversationEntry(id: string): string {
   return `conversation-${id}`;
 }

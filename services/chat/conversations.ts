@@ -1,9 +1,12 @@
 /** What can be done to a conversation. Each change is one atomic write, made in turn, and moves the revision by one. */
 import { isDeepStrictEqual } from "node:util";
 import { uuidV7 } from "../crypto/random.ts";
+import { refer } from "../attachments/attachment_rows.ts";
+import { moveOut, type PictureParts } from "../attachments/picture_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database.ts";
+import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
 import {
   type ConversationInput,
@@ -17,9 +20,10 @@ import type { ConversationReader } from "./conversation_reader.ts";
 import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { completeMessage, isoTime, type Message, type MessageInput } from "./message.ts";
+import { type GreetingSource, openingFrom } from "./openings.ts";
 import { replaceMessages } from "./revisions.ts";
 import type { RevisionStore } from "./revision_store.ts";
-import type { Turns } from "./turns.ts";
+import type { Turns } from "../turns.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** What the conversations stand on. */
@@ -30,10 +34,13 @@ export interface ConversationParts {
   variants: VariantStore;
   revisions: RevisionStore;
   trash: TrashBin;
+  pictures: PictureParts;
   reader: ConversationReader;
   live: LiveReplies;
   turns: Turns;
   events: EventHub;
+  /** Absent where there are no characters. */
+  greetings?: GreetingSource;
   now(): number;
 }
 
@@ -47,6 +54,8 @@ export interface TrashBin {
    * @param id Of the entry, where the kind has to find it again.
    */
   put(kind: string, title: string, record: unknown, id?: string): Statement;
+  /** Tells everybody who listens that there is more, or less, in it than before; to be called after the write. */
+  changed(): void;
 }
 
 /** A conversation that was saved whole. */
@@ -75,7 +84,8 @@ export class Conversations {
   /**
    * Saves a conversation whole, over whatever was there.
    *
-   * A running reply keeps its text if its message is among `messages`, else it is stopped first.
+   * A running reply keeps its text if its message is among `messages`, else it is stopped first. A conversation that
+   * lies in the trash under this id comes out of it and is saved over, so that what it held is kept as a revision.
    *
    * @param expected The revision that must stand, when the caller asked for the check.
    * @throws {AppError} `revision_mismatch`, `conflict`, `invalid_request`
@@ -85,45 +95,44 @@ export class Conversations {
     input: ConversationInput & { messages: MessageInput[] },
     expected?: number,
   ): Promise<SavedConversation> {
-    const { store, live, turns } = this.#parts;
+    const { store, live, turns, trash, pictures } = this.#parts;
     const mids = input.messages.map((message) => message.id ?? uuidV7());
     refuseDuplicates(mids);
+    const inputs: MessageInput[] = [];
+    for (const message of input.messages) {
+      const { content } = message;
+      inputs.push(Array.isArray(content) ? { ...message, content: await moveOut(pictures, content) } : message);
+    }
     const running = live.ofConversation(id);
     if (running !== undefined && !mids.includes(running.messageId)) await running.stop();
     return await turns.take(id, async () => {
       const before = store.find(id);
       checkRevision(id, before?.revision, expected);
       const now = this.#parts.now();
-      const standing = before === undefined ? [] : await this.#parts.blocks.openAll(id);
+      const past = before ?? store.findRemoved(id);
+      const standing = past === undefined ? [] : await this.#parts.blocks.openAll(id);
       const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
       this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
-      const messages = input.messages.map((message, index) => {
+      const messages = inputs.map((message, index) => {
         const mid = mids[index]!;
         return mid === runningId ? stored.get(mid)! : completeMessage(message, mid, isoNow, stored.get(mid));
       });
       const state: ConversationState = {
         id,
-        revision: store.revisionReached(id) + 1,
-        createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
+        revision: (past?.revision ?? 0) + 1,
+        createdAtMs: past?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
         head: headFrom(input),
       };
       const draft = this.#draftOf(id, input, before === undefined);
-      const { statements, text } = before === undefined
-        ? await this.#parts.blocks.replaceAll(id, messages)
-        : await replaceMessages(this.#parts, before, { standing, head: state.head, messages, cause: "put" });
-      await this.#parts.db.write([
-        ...(before === undefined ? [...store.remove(id), ...this.#parts.blocks.removeAll(id)] : []),
-        before === undefined
-          ? store.insert(state, snippetOf(messages.at(-1)))
-          : store.update(state, snippetOf(messages.at(-1))),
-        ...statements,
-        ...(draft === undefined ? [] : [draft]),
-      ]);
+      const { statements, text } = await this.replacing(past, state, { messages, standing });
+      await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
+      if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
+      if (before === undefined && past !== undefined) trash.changed();
       // What was just written need not be read again, but for the text that a running reply has by now.
       const json = runningId === undefined
         ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
@@ -132,12 +141,63 @@ export class Conversations {
     });
   }
 
-  /** Creates a conversation without messages, under an id of the server's. */
-  async create(input: ConversationInput): Promise<{ id: string; revision: number }> {
+  /**
+   * Gives the statements that put messages and fields under an id, and the text of the messages.
+   *
+   * @param past What stands there, or lies in the trash; it is kept as a revision.
+   * @param snippetOwner The message that lists show, by default the last.
+   */
+  async replacing(
+    past: ConversationState | undefined,
+    state: ConversationState,
+    { messages, standing, snippetOwner = messages.at(-1) }: {
+      messages: Message[];
+      standing: OpenBlock[];
+      snippetOwner?: Message;
+    },
+  ): Promise<{ statements: Statement[]; text: string }> {
+    const { store, blocks } = this.#parts;
+    const snippet = snippetOf(snippetOwner);
+    const referred = refer("conversation", state.id, JSON.stringify(state.head));
+    if (past === undefined) {
+      const { statements, text } = await blocks.replaceAll(state.id, messages);
+      return { statements: [store.insert(state, snippet), ...referred, ...statements], text };
+    }
+    const replacement = { standing, head: state.head, messages, cause: "put" as const };
+    const { statements, text } = await replaceMessages(this.#parts, past, replacement);
+    const isRemoved = store.find(state.id) === undefined;
+    return {
+      statements: [
+        ...(isRemoved ? [store.undelete(state.id), store.takeOut(state.id)] : []),
+        store.update(state, snippet),
+        ...referred,
+        ...statements,
+      ],
+      text,
+    };
+  }
+
+  /**
+   * Creates a conversation under an id of the server's. It begins with a greeting of its first character, if that has any.
+   *
+   * @param greeting Number of the greeting, from 0.
+   * @throws {AppError} `invalid_request` for a greeting that the character does not have.
+   */
+  async create(input: ConversationInput, greeting = 0): Promise<{ id: string; revision: number }> {
+    const { db, store, blocks, variants, greetings } = this.#parts;
     const id = uuidV7();
     const now = this.#parts.now();
-    const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: 0, head: headFrom(input) };
-    await this.#parts.db.write([this.#parts.store.insert(state, "")]);
+    const head = headFrom(input);
+    const ids = head.participants.map((participant) => participant.character_id);
+    const found = ids.length === 0 ? undefined : await greetings?.(ids, head.persona_id as string | undefined);
+    const opening = found && openingFrom(found, greeting, new Date(now).toISOString(), variants);
+    const messages = opening === undefined ? [] : [opening.message];
+    const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };
+    await db.write([
+      store.insert(state, snippetOf(opening?.message)),
+      ...blocks.append(id, messages),
+      ...opening?.statements(id) ?? [],
+    ]);
     this.publish(state);
     return state;
   }
@@ -159,7 +219,8 @@ export class Conversations {
       const statements = [
         ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
         ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
-        ...(draft === undefined ? [] : [store.saveDraft(id, draft)]),
+        ...(isHeadChanged ? refer("conversation", id, JSON.stringify(head)) : []),
+        ...(draft === undefined ? [] : this.#saveDraft(id, draft)),
       ];
       if (statements.length > 0) await db.write(statements);
       if (isHeadChanged) this.publish(state);
@@ -190,6 +251,7 @@ export class Conversations {
           trash.put("conversation", title, { id }, conversationEntry(id)),
         ]);
         events.publish({ kind: "conversation", id });
+        trash.changed();
         return true;
       });
       if (isDone) return;
@@ -210,7 +272,7 @@ export class Conversations {
         );
       }
       const draft = { text, version: before.version + 1 };
-      await db.write([store.saveDraft(id, draft)]);
+      await db.write(this.#saveDraft(id, draft));
       events.publish({ kind: "draft", id, revision: draft.version });
       return draft.version;
     });
@@ -276,11 +338,15 @@ export class Conversations {
   }
 
   /** A draft inside a saved conversation counts only where it cannot undo a newer one. */
-  #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement | undefined {
-    if (typeof input.draft !== "string") return undefined;
-    const before = isNew ? { text: "", version: 0 } : this.#parts.store.draft(id);
-    if (input.draft === before.text || (!isNew && input.draft_version !== before.version)) return undefined;
-    return this.#parts.store.saveDraft(id, { text: input.draft, version: before.version + 1 });
+  #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
+    if (typeof input.draft !== "string") return [];
+    const before = this.#parts.store.draft(id);
+    if (input.draft === before.text || (!isNew && input.draft_version !== before.version)) return [];
+    return this.#saveDraft(id, { text: input.draft, version: before.version + 1 });
+  }
+
+  #saveDraft(id: string, draft: Draft): Statement[] {
+    return [this.#parts.store.saveDraft(id, draft), ...refer("conversation", id, draft.text)];
   }
 
   /** Tells everybody who listens of a conversation's new state. */

@@ -27,12 +27,16 @@ export interface Branches {
   forks: Branch[];
 }
 
+/** Heads opened at once. */
+const HEADS = 64;
+
 /** Makes and finds forks. */
 export class Forks {
   #parts: ConversationParts;
   #conversations: Conversations;
   /** Origins by conversation; a head is opened again only when its revision has moved. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
+  #looking: Promise<void> = Promise.resolve();
 
   constructor(parts: ConversationParts, conversations: Conversations) {
     this.#parts = parts;
@@ -79,40 +83,46 @@ export class Forks {
   }
 
   /** Finds the origin and the copies of a conversation. @throws {AppError} `not_found` */
-  branches(id: string): Branches {
+  async branches(id: string): Promise<Branches> {
     const { store } = this.#parts;
+    store.get(id);
+    const copies = await this.#copiesOf(id);
     const from = forkedFrom(store.get(id).head);
     const origin = from === undefined ? undefined : store.find(from.conversation_id);
     return {
       origin: from === undefined || origin === undefined ? null : branchOf(origin, from.message_id),
-      forks: this.#copiesOf(id).flatMap((fork) => {
+      forks: copies.flatMap((fork) => {
         const state = store.find(fork.id);
         return state === undefined ? [] : [branchOf(state, fork.message_id)];
       }),
     };
   }
 
-  #copiesOf(id: string): { id: string; message_id: string }[] {
-    const { store } = this.#parts;
-    const before = this.#known;
-    this.#known = new Map();
-    const copies: { id: string; message_id: string }[] = [];
-    for (const { id: candidate, revision } of store.revisions()) {
-      const known = before.get(candidate);
-      const entry = known?.revision === revision ? known : { revision, from: this.#originOf(candidate) };
-      this.#known.set(candidate, entry);
-      if (entry.from?.conversation_id === id) copies.push({ id: candidate, message_id: entry.from.message_id });
-    }
-    return copies;
+  async #copiesOf(id: string): Promise<{ id: string; message_id: string }[]> {
+    // One look at a time: what one has opened, the next need not.
+    const looking = this.#looking.then(() => this.#look());
+    this.#looking = looking.catch(() => {});
+    await looking;
+    return this.#parts.store.revisions().flatMap(({ id: copy }) => {
+      const from = this.#known.get(copy)?.from;
+      return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];
+    });
   }
 
-  /** One conversation that cannot be read hides no other's copies. */
-  #originOf(id: string): ForkedFrom | undefined {
-    try {
-      const state = this.#parts.store.find(id);
-      return state && forkedFrom(state.head);
-    } catch {
-      return undefined;
+  /** Opens the heads that have changed since the last look, off the serving thread and a few at a time. */
+  async #look(): Promise<void> {
+    const { store } = this.#parts;
+    const present = store.revisions();
+    const ids = new Set(present.map(({ id }) => id));
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+    const changed = present.filter(({ id, revision }) => this.#known.get(id)?.revision !== revision);
+    for (let at = 0; at < changed.length; at += HEADS) {
+      const rows = store.heads(changed.slice(at, at + HEADS).map(({ id }) => id));
+      await Promise.all(rows.map(async (row) => {
+        // One conversation that cannot be read hides no other's copies.
+        const head = await store.openHead(row).catch(() => undefined);
+        this.#known.set(row.id, { revision: row.revision, from: head && forkedFrom(head) });
+      }));
     }
   }
 }

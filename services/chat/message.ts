@@ -65,8 +65,8 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
     role: role ?? "user",
     content: content ?? "",
     ...withoutNulls(rest),
-    created_at: isoTime(created_at) ?? stored?.created_at ?? now,
-    updated_at: isoTime(updated_at) ?? now,
+    created_at: timeOf(created_at, stored?.created_at) ?? stored?.created_at ?? now,
+    updated_at: timeOf(updated_at, stored?.updated_at) ?? now,
     status,
     variant_count: stored?.variant_count ?? 1,
     active_variant: stored?.active_variant ?? 0,
@@ -92,6 +92,11 @@ export function textOfContent(content: MessageContent | null | undefined): strin
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => typeof part.text === "string" ? part.text : "").filter((text) => text !== "")
     .join("\n");
+}
+
+/** A page that saves a conversation sends back nearly every time as it is stored: that one needs no parsing. */
+function timeOf(value: unknown, stored: string | undefined): string | undefined {
+  return value === stored ? stored : isoTime(value);
 }
 
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

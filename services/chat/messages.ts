@@ -1,4 +1,6 @@
 /** What can be done to single messages of a conversation. Each change is one atomic write and moves the revision by one. */
+import { refer } from "../attachments/attachment_rows.ts";
+import { moveOut } from "../attachments/picture_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database.ts";
@@ -67,9 +69,10 @@ export class Messages {
    *
    * @throws {AppError} `conflict` when its id is taken, `not_found`, `revision_mismatch`
    */
-  add(id: string, input: MessageInput, options: { after?: string; expected?: number } = {}): Promise<Message> {
-    const { store, blocks, turns, now } = this.#parts;
-    return turns.take(id, async () => {
+  async add(id: string, given: MessageInput, options: { after?: string; expected?: number } = {}): Promise<Message> {
+    const { store, blocks, turns, pictures, now } = this.#parts;
+    const input = { ...given, content: await moveOut(pictures, given.content) };
+    return await turns.take(id, async () => {
       const state = store.get(id);
       checkRevision(id, state.revision, options.expected);
       const message = completeMessage(input, input.id ?? uuidV7(), new Date(now()).toISOString());
@@ -90,8 +93,9 @@ export class Messages {
    *
    * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
    */
-  async patch(id: string, mid: string, patch: MessageInput, expected?: number): Promise<Message> {
-    const { variants, revisions, now } = this.#parts;
+  async patch(id: string, mid: string, given: MessageInput, expected?: number): Promise<Message> {
+    const { variants, revisions, pictures, now } = this.#parts;
+    const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
     const after = await this.#conversations.editMessage(id, mid, (before) => {
@@ -116,8 +120,8 @@ export class Messages {
     return after!;
   }
 
-  /** Removes one message. */
-  remove(id: string, mid: string, expected?: number): Promise<void> {
+  /** Removes one message. Gives the id under which the trash has it. */
+  remove(id: string, mid: string, expected?: number): Promise<string> {
     return this.#remove(id, expected, (blocks) => {
       const place = blocks.neighboursOf(id, mid);
       const edit = blocks.edit(id, mid, () => undefined);
@@ -126,11 +130,11 @@ export class Messages {
   }
 
   /**
-   * Removes a message and all behind it.
+   * Removes a message and all behind it. Gives the id under which the trash has them.
    *
    * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
    */
-  removeFrom(id: string, mid: string, expected?: number): Promise<void> {
+  removeFrom(id: string, mid: string, expected?: number): Promise<string> {
     return this.#remove(id, expected, async (blocks) => {
       const { after } = blocks.neighboursOf(id, mid);
       const change = await blocks.removeFrom(id, mid);
@@ -142,7 +146,7 @@ export class Messages {
     id: string,
     expected: number | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
-  ): Promise<void> {
+  ): Promise<string> {
     const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
     return turns.take(id, async () => {
       const state = store.get(id);
@@ -153,11 +157,15 @@ export class Messages {
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
       const removed: RemovedMessages = { messages, variants: variants.textsOf(mids), place };
       const title = snippetOf(messages[0]);
+      const entry = uuidV7();
       await this.#conversations.write(state, -mids.length, change, [
         ...forget(mids),
         ...revisions.keep(state, "message_delete", { removed }),
-        trash.put("message", title, { conversationId: id, removed }),
+        trash.put("message", title, { conversationId: id, removed }, entry),
+        ...refer("trash", entry, JSON.stringify(removed)),
       ]);
+      trash.changed();
+      return entry;
     });
   }
 

@@ -10,8 +10,15 @@ const LIST_KEPT_MS = 60_000;
 /**
  * Makes the chat service's view of the connections: model = request > conversation > profile > first that the server
  * lists; connection = the conversation's if it exists, else the active one. DESIGN.md section 8.
+ *
+ * @param beforeUse Called with the id of the connection that was chosen, before its address and key are read.
  */
-export function createChatUpstream(connections: Connections, client: UpstreamClient, now: () => number): ChatUpstream {
+export function createChatUpstream(
+  connections: Connections,
+  client: UpstreamClient,
+  now: () => number,
+  beforeUse: (connectionId: string, signal: AbortSignal) => Promise<void> = () => Promise.resolve(),
+): ChatUpstream {
   const firstModels = new Map<string, { model: string; untilMs: number }>();
 
   async function firstModel(target: UpstreamTarget, signal: AbortSignal): Promise<string> {
@@ -36,8 +43,13 @@ export function createChatUpstream(connections: Connections, client: UpstreamCli
       if (connection === undefined) {
         throw new AppError("not_available", "No connection to a model is active; add one under Settings, Connections");
       }
+      await beforeUse(connection.id, signal);
       const target = connections.targetFor(connection.id);
-      return { target, model: model ?? conversationModel ?? connection.model ?? await firstModel(target, signal) };
+      return {
+        target,
+        model: model ?? conversationModel ?? connection.model ?? await firstModel(target, signal),
+        connection: { id: connection.id, name: connection.name },
+      };
     },
     open: (target, call, signal) => client.openChatStream(target, call, signal),
     complete: (target, call, signal) => client.completeChat(target, call, signal),

@@ -4,7 +4,8 @@ import type { Log } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { journalledMessages, readJournal, removeJournal } from "./journal.ts";
+import type { JournalBatch } from "./journal.ts";
+import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "./message.ts";
 import { describe, INTERRUPTED } from "./reply.ts";
 import { replyEnded, unendedReplies } from "./reply_rows.ts";
@@ -20,14 +21,24 @@ export interface RecoveryParts {
   now(): number;
 }
 
-/** To be called once, before any reply is started. One reply that cannot be recovered keeps its journal and harms no other. */
+/** To be called once, before any reply is started. One reply that cannot be recovered keeps the journal and harms no other. */
 export async function recoverReplies(parts: RecoveryParts): Promise<void> {
   const { db, store, conversations, journalFolder, journalSealer, log, now } = parts;
-  const kept = new Set<string>();
-  for (const { mid, conversation_id: id, generation } of unendedReplies(db)) {
+  const unended = unendedReplies(db);
+  const runs = unended.map(({ mid, generation }) => ({ messageId: mid, generation }));
+  let journalled: Map<string, JournalBatch>;
+  try {
+    journalled = await readJournal(journalFolder, journalSealer, runs);
+  } catch (error) {
+    // Settled now they would be without what was seen of them; the next start may be able to read it.
+    log("error", "Cannot recover the interrupted replies", { error: describe(error) });
+    return;
+  }
+  let areAllSettled = true;
+  for (const { mid, conversation_id: id } of unended) {
     try {
       if (store.find(id) !== undefined) {
-        const { text, reasoning } = await readJournal(journalFolder, journalSealer, { messageId: mid, generation });
+        const { text, reasoning } = journalled.get(mid)!;
         const beside = () => [replyEnded(mid, now())];
         await conversations.editMessage(id, mid, (message) => interrupted(message, text, reasoning, now()), {
           byReply: true,
@@ -35,14 +46,11 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
         });
       }
     } catch (error) {
-      kept.add(mid);
+      areAllSettled = false;
       log("error", "Cannot recover an interrupted reply", { error: describe(error) });
     }
   }
-  // Also those of replies that were settled just before the process ended.
-  for (const mid of await journalledMessages(journalFolder)) {
-    if (!kept.has(mid)) await removeJournal(journalFolder, mid);
-  }
+  if (areAllSettled) await removeJournals(journalFolder);
 }
 
 function interrupted(message: Message, text: string, reasoning: string, now: number): Message {

@@ -4,7 +4,7 @@
  */
 import { AppError, messageOf } from "../errors.ts";
 import type { ChatEvent, Usage } from "../llm/chat_event.ts";
-import type { Journal } from "./journal.ts";
+import type { JournalBatch, ReplyJournal } from "./journal.ts";
 import type { LiveReply } from "./live_replies.ts";
 import type { Message, MessageStatus } from "./message.ts";
 import { mergeToolCalls } from "./tool_calls.ts";
@@ -57,6 +57,10 @@ const STEP_CHARS = 64;
 /** A reply beyond this is no reply any more. */
 const MAX_CHARS = 32 * 1024 * 1024;
 
+interface NewBatch extends JournalBatch {
+  steps: ReplyEvent[];
+}
+
 /** What a running reply is made of. */
 export interface ReplyParts {
   conversationId: string;
@@ -66,7 +70,7 @@ export interface ReplyParts {
   startedAtMs: number;
   /** Text and reasoning that were there before: a reply that continues. */
   base: { text: string; reasoning: string };
-  openJournal(): Journal;
+  journal: ReplyJournal;
 }
 
 /** A reply that is being written. */
@@ -76,19 +80,18 @@ export class Reply implements LiveReply, ReplySource {
   readonly generation: string;
   readonly model: string;
   readonly startedAtMs: number;
+  readonly journal: ReplyJournal;
   /** Resolves with the end once the message is settled in the database, or the reply discarded. */
   readonly settled: Promise<void>;
   #markSettled!: () => void;
   #abort = new AbortController();
   #why: "stopped" | "interrupted" | "discarded" | undefined;
-  #openJournal: () => Journal;
-  #journal: Journal | undefined;
   #text: string;
   #reasoning: string;
   #seq = 0;
   #recent: ReplyBatch[] = [];
   #recentChars = 0;
-  #waiting: (() => void)[] = [];
+  #waiting: { place: ReplyPlace; resolve(step: ReplyStep | Promise<ReplyStep>): void }[] = [];
   #end: ReplyEnd | undefined;
   #isEndTold = false;
   #finishReason: string | null = null;
@@ -102,9 +105,9 @@ export class Reply implements LiveReply, ReplySource {
     this.generation = parts.generation;
     this.model = parts.model;
     this.startedAtMs = parts.startedAtMs;
+    this.journal = parts.journal;
     this.#text = parts.base.text;
     this.#reasoning = parts.base.reasoning;
-    this.#openJournal = parts.openJournal;
     this.settled = new Promise((resolve) => this.#markSettled = resolve);
   }
 
@@ -117,13 +120,13 @@ export class Reply implements LiveReply, ReplySource {
     return this.#why === "discarded";
   }
 
-  get end(): ReplyEnd | undefined {
-    return this.#end;
+  /** What has been written so far. */
+  get text(): string {
+    return this.#text;
   }
 
-  /** The journal, once something was written to it. */
-  get journal(): Journal | undefined {
-    return this.#journal;
+  get end(): ReplyEnd | undefined {
+    return this.#end;
   }
 
   overlay(stored: Message): Message {
@@ -171,7 +174,11 @@ export class Reply implements LiveReply, ReplySource {
     try {
       for await (const events of batches) {
         if (this.#why !== undefined) break;
-        this.#take(events);
+        const batch = this.#batchOf(events);
+        if (batch === undefined) continue;
+        await this.journal.append(batch);
+        // Only now is it part of the reply: whoever asked meanwhile was not to see what a crash could take back.
+        this.#add(batch);
       }
       this.#finish(this.#why === undefined ? this.#completed() : this.#aborted());
     } catch (error) {
@@ -203,7 +210,7 @@ export class Reply implements LiveReply, ReplySource {
   next(place: ReplyPlace): ReplyStep | Promise<ReplyStep> {
     const step = this.#stepFrom(place);
     if (step !== undefined) return step;
-    return new Promise<void>((resolve) => this.#waiting.push(resolve)).then(() => this.next(place));
+    return new Promise((resolve) => this.#waiting.push({ place, resolve }));
   }
 
   #stepFrom(place: ReplyPlace): ReplyStep | undefined {
@@ -222,22 +229,24 @@ export class Reply implements LiveReply, ReplySource {
     return { batch: restFrom(place, this.#text, this.#reasoning, this.#seq) };
   }
 
-  #take(events: ChatEvent[]): void {
-    const batch: ReplyEvent[] = [];
-    let [text, reasoning] = ["", ""];
+  /** Notes what came, and gives its texts as they are to be journalled and added. */
+  #batchOf(events: ChatEvent[]): NewBatch | undefined {
+    let [text, reasoning, seq] = ["", "", this.#seq];
+    const steps: ReplyEvent[] = [];
     for (const event of events) {
       switch (event.type) {
         case "text":
-          if (event.text === "") break;
-          text += event.text;
-          this.#text += event.text;
-          batch.push(this.#event("text", event.text));
-          break;
         case "reasoning":
           if (event.text === "") break;
-          reasoning += event.text;
-          this.#reasoning += event.text;
-          batch.push(this.#event("reasoning", event.text));
+          if (event.type === "text") text += event.text;
+          else reasoning += event.text;
+          steps.push({
+            type: event.type,
+            delta: event.text,
+            seq: ++seq,
+            textLength: this.#text.length + text.length,
+            reasoningLength: this.#reasoning.length + reasoning.length,
+          });
           break;
         case "tool_calls":
           this.#toolCalls = mergeToolCalls(this.#toolCalls, event.delta);
@@ -250,18 +259,18 @@ export class Reply implements LiveReply, ReplySource {
           this.#timings = event.timings ?? this.#timings;
       }
     }
-    if (batch.length === 0) return;
-    this.#journal ??= this.#openJournal();
-    this.#journal.append({ seq: this.#seq, text, reasoning });
-    this.#remember(batch, text.length + reasoning.length);
+    return steps.length === 0 ? undefined : { after: this.#seq, seq, text, reasoning, steps };
+  }
+
+  #add({ seq, text, reasoning, steps }: NewBatch): void {
+    this.#text += text;
+    this.#reasoning += reasoning;
+    this.#seq = seq;
+    this.#remember(steps, text.length + reasoning.length);
     this.#wake();
     if (this.#text.length + this.#reasoning.length > MAX_CHARS) {
       throw new AppError("upstream_error", `The model wrote more than ${MAX_CHARS} characters without an end`);
     }
-  }
-
-  #event(type: "text" | "reasoning", delta: string): ReplyEvent {
-    return { type, delta, seq: ++this.#seq, textLength: this.#text.length, reasoningLength: this.#reasoning.length };
   }
 
   #remember(batch: ReplyBatch, chars: number): void {
@@ -277,7 +286,7 @@ export class Reply implements LiveReply, ReplySource {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
-    for (const resolve of waiting) resolve();
+    for (const { place, resolve } of waiting) resolve(this.next(place));
   }
 
   #completed(): ReplyEnd {

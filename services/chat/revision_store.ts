@@ -6,6 +6,7 @@ import type { BlockName, BlockRow } from "./block_rows.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";
 import type { RemovedMessages } from "./removed_messages.ts";
+import { revisionPlace } from "./sealed_places.ts";
 import type { VariantText } from "./variants.ts";
 
 /** What made a revision a past one. */
@@ -77,7 +78,7 @@ export class RevisionStore {
       n,
     );
     if (row === undefined) throw new AppError("not_found", `Conversation "${conversationId}" keeps no revision ${n}`);
-    return JSON.parse(new TextDecoder().decode(this.#sealer.openNow(place(conversationId, n), row.sealed)));
+    return JSON.parse(new TextDecoder().decode(this.#sealer.openNow(revisionPlace(conversationId, n), row.sealed)));
   }
 
   /** Statements that keep a state as a whole, and go before those that change its blocks. */
@@ -112,7 +113,7 @@ export class RevisionStore {
           cause,
           state.messageCount,
           record.head === undefined ? "message" : "blocks",
-          this.#sealer.sealNow(place(id, n), JSON.stringify(record)),
+          this.#sealer.sealNow(revisionPlace(id, n), JSON.stringify(record)),
         ],
       },
     ];
@@ -162,8 +163,4 @@ export class RevisionStore {
   #rows(conversationId: string): Row[] {
     return this.#db.all<Row>(`SELECT ${COLUMNS} FROM revision WHERE conversation_id = ? ORDER BY n`, conversationId);
   }
-}
-
-function place(conversationId: string, n: number) {
-  return { table: "revision", id: `${n}/${conversationId}`, field: "record", version: n };
 }

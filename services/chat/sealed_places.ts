@@ -6,6 +6,16 @@ export function blockPlace(conversationId: string, block: { id: number; version:
   return { table: "block", id: `${block.id}/${conversationId}`, field: "messages", version: block.version };
 }
 
+/** Gives the place of a message's stored text. */
+export function variantPlace(mid: string, n: number, version: number): Place {
+  return { table: "variant", id: `${mid}/${n}`, field: "text", version };
+}
+
+/** Gives the place of a revision's record. */
+export function revisionPlace(conversationId: string, n: number): Place {
+  return { table: "revision", id: `${n}/${conversationId}`, field: "record", version: n };
+}
+
 /** Gives the place of a conversation's list entry. */
 export function summaryPlace(conversationId: string, revision: number): Place {
   return { table: "conversation", id: conversationId, field: "summary", version: revision };

@@ -46,6 +46,15 @@ export interface ScanPage {
 export interface ScanSource {
   reader: Pick<Reader, "all">;
   opener: Opener;
+  /** What conversations say of themselves, as far as scans have read it; one search opens it for those that follow. */
+  heads?: Map<string, ConversationAbout>;
+}
+
+/** What a scan has to know of a conversation, at one revision. */
+export interface ConversationAbout {
+  revision: number;
+  title: string;
+  characterIds: string[];
 }
 
 /** Hits of one page. */
@@ -60,6 +69,11 @@ const BATCH_BYTES = 512 * 1024;
 const BATCH_STEPS = 128;
 /** Blocks read by one query. */
 const QUERY_BLOCKS = 16;
+/** Messages, and blocks, that several short conversations have together where one query reads them. */
+const GROUP_MESSAGES = 800;
+const GROUP_BLOCKS = 64;
+/** Conversations of which something is remembered: some 200 bytes each. */
+const HEADS = 20_000;
 /** A position behind every block's. */
 const END = Number.MAX_SAFE_INTEGER;
 
@@ -68,10 +82,12 @@ interface ConversationRow {
   revision: number;
   created_at: number;
   updated_at: number;
+  message_count: number;
   summary: Uint8Array;
 }
 
 interface BlockRow {
+  conversation_id: string;
   id: number;
   version: number;
   position: number;
@@ -89,7 +105,12 @@ interface Visit {
 interface Step {
   visit: Visit;
   block?: BlockRow;
-  text?: Promise<Uint8Array | undefined>;
+}
+
+/** Steps whose blocks are being opened all at once; what cannot be opened is `undefined`. */
+interface Batch {
+  steps: Step[];
+  texts: Promise<(Uint8Array | undefined)[]>;
 }
 
 const decoder = new TextDecoder();
@@ -118,9 +139,10 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
     signal.throwIfAborted();
     if (done) return { items };
     coming = advance();
-    for (const { visit, block, text } of batch) {
-      const opened = await text;
-      signal.throwIfAborted();
+    const texts = await batch.texts;
+    signal.throwIfAborted();
+    for (const [n, { visit, block }] of batch.steps.entries()) {
+      const opened = texts[n];
       if (block === undefined) {
         if (holdsAll(fold(visit.title), terms)) items.push(titleHit(visit, terms));
       } else if (opened !== undefined) {
@@ -190,47 +212,86 @@ function parsed(json: string): Message[] {
 }
 
 /** Gives the steps of a scan in batches whose blocks are being opened all at once. */
-async function* openBatches(source: ScanSource, request: ScanRequest): AsyncGenerator<Step[], undefined> {
+async function* openBatches(source: ScanSource, request: ScanRequest): AsyncGenerator<Batch, undefined> {
   for await (const visits of visitsOf(source, request)) {
-    let batch: Step[] = [];
+    let steps: Step[] = [];
     let bytes = 0;
     for (const step of stepsOf(source, visits)) {
-      const { visit, block } = step;
-      const text = block &&
-        source.opener.open(blockPlace(visit.row.id, block), block.sealed).catch(() => undefined);
-      batch.push({ visit, block, text });
-      bytes += block?.sealed.length ?? 0;
-      if (bytes < BATCH_BYTES && batch.length < BATCH_STEPS) continue;
-      yield batch;
-      [batch, bytes] = [[], 0];
+      steps.push(step);
+      bytes += step.block?.sealed.length ?? 0;
+      if (bytes < BATCH_BYTES && steps.length < BATCH_STEPS) continue;
+      yield opening(source, steps);
+      [steps, bytes] = [[], 0];
     }
-    if (batch.length > 0) yield batch;
+    if (steps.length > 0) yield opening(source, steps);
   }
   return undefined;
 }
 
+function opening({ opener }: ScanSource, steps: Step[]): Batch {
+  const texts = steps.map(({ visit, block }) =>
+    block && opener.open(blockPlace(visit.row.id, block), block.sealed).catch(() => undefined)
+  );
+  return { steps, texts: Promise.all(texts) };
+}
+
 /** Titles and blocks in the order in which they are searched. Short queries, since a long one would hold up the log's emptying. */
 function* stepsOf({ reader }: ScanSource, visits: Visit[]): Generator<Step> {
-  for (const visit of visits) {
-    if (visit.from === undefined) yield { visit };
-    // The block where an earlier page stopped is read again: its older messages are not searched yet.
-    let before = visit.from === undefined
-      ? END
-      : visit.from.index > 0
-      ? nextUp(visit.from.position)
-      : visit.from.position;
-    for (;;) {
-      const blocks = reader.all<BlockRow>(
-        `SELECT id, version, position, sealed FROM block
-         WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?`,
-        visit.row.id,
-        before,
-        QUERY_BLOCKS,
-      );
-      for (const block of blocks) yield { visit, block };
-      if (blocks.length < QUERY_BLOCKS) break;
-      before = blocks.at(-1)!.position;
+  for (let at = 0; at < visits.length;) {
+    const group = shortOnes(visits, at);
+    const blocks = group.length > 1 ? blocksOfAll(reader, group) : undefined;
+    if (blocks === undefined) yield* stepsOfOne(reader, visits[at++]!);
+    else {
+      for (const visit of group) {
+        yield { visit };
+        for (const block of blocks.get(visit.row.id) ?? []) yield { visit, block };
+      }
+      at += group.length;
     }
+  }
+}
+
+/** Gives the visits from a place on whose blocks one query can read: a query each would be a tenth of the whole work. */
+function shortOnes(visits: Visit[], at: number): Visit[] {
+  let messages = 0;
+  let end = at;
+  while (end < visits.length && visits[end]!.from === undefined) {
+    messages += visits[end]!.row.message_count;
+    if (messages > GROUP_MESSAGES) break;
+    end++;
+  }
+  return visits.slice(at, end);
+}
+
+/** Gives the blocks of some conversations, newest first; nothing where they are too many to hold. */
+function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
+  const rows = reader.all<BlockRow>(
+    `SELECT conversation_id, id, version, position, sealed FROM block
+     WHERE conversation_id IN (SELECT value FROM json_each(?)) AND live = 1 LIMIT ?`,
+    JSON.stringify(visits.map(({ row }) => row.id)),
+    GROUP_BLOCKS,
+  );
+  // Sorted here: SQLite would put every text through its sorter.
+  rows.sort((a, b) => b.position - a.position);
+  return rows.length < GROUP_BLOCKS ? Map.groupBy(rows, (row) => row.conversation_id) : undefined;
+}
+
+function* stepsOfOne(reader: ScanSource["reader"], visit: Visit): Generator<Step> {
+  const { row, from } = visit;
+  if (from === undefined) yield { visit };
+  // The block where an earlier page stopped is read again: its older messages are not searched yet.
+  let before = from === undefined ? END : from.index > 0 ? nextUp(from.position) : from.position;
+  for (;;) {
+    const blocks = reader.all<BlockRow>(
+      `SELECT conversation_id, id, version, position, sealed FROM block
+       WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?`,
+      row.id,
+      before,
+      QUERY_BLOCKS,
+    );
+    for (const block of blocks) yield { visit, block };
+    if (blocks.length < QUERY_BLOCKS) break;
+    before = blocks.at(-1)!.position;
   }
 }
 
@@ -241,7 +302,7 @@ async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerat
   if (conversationId !== undefined || from !== undefined) {
     // By its id: a conversation that was written to since lies elsewhere in the order, and is searched to its end.
     const rows = reader.all<ConversationRow>(
-      "SELECT id, revision, created_at, updated_at, summary FROM conversation WHERE id = ? AND deleted_at IS NULL",
+      "SELECT id, revision, created_at, updated_at, message_count, summary FROM conversation WHERE id = ? AND deleted_at IS NULL",
       conversationId ?? from!.conversationId,
     );
     const own = from?.conversationId === rows[0]?.id ? from : undefined;
@@ -256,7 +317,7 @@ async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerat
   let [updatedAtMs, id] = [from?.updatedAtMs ?? END, from?.conversationId ?? ""];
   for (;;) {
     const rows = reader.all<ConversationRow>(
-      `SELECT id, revision, created_at, updated_at, summary FROM conversation
+      `SELECT id, revision, created_at, updated_at, message_count, summary FROM conversation
        WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
       updatedAtMs,
       id,
@@ -268,19 +329,31 @@ async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerat
   }
 }
 
-async function visitsFrom({ opener }: ScanSource, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
+async function visitsFrom(source: ScanSource, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
   const visits = await Promise.all(rows.map(async (row): Promise<Visit | undefined> => {
     try {
-      const opened = await opener.open(summaryPlace(row.id, row.revision), row.summary);
-      const summary: ConversationSummary = JSON.parse(decoder.decode(opened));
-      const isWanted = request.characterId === undefined || summary.character_ids.includes(request.characterId);
-      return isWanted ? { row, title: summary.title } : undefined;
+      const { title, characterIds } = await about(source, row);
+      const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
+      return isWanted ? { row, title } : undefined;
     } catch {
       // Whose conversation it is cannot be told; its blocks may still be whole.
       return request.characterId === undefined ? { row, title: "" } : undefined;
     }
   }));
   return visits.filter((visit) => visit !== undefined);
+}
+
+async function about({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationAbout> {
+  const known = heads?.get(row.id);
+  if (known?.revision === row.revision) return known;
+  const opened = await opener.open(summaryPlace(row.id, row.revision), row.summary);
+  const { title, character_ids: characterIds }: ConversationSummary = JSON.parse(decoder.decode(opened));
+  const found = { revision: row.revision, title, characterIds };
+  if (heads !== undefined) {
+    if (heads.size >= HEADS) heads.clear();
+    heads.set(row.id, found);
+  }
+  return found;
 }
 
 /** Gives the least number above a position, so that "below it" takes the position in. */

@@ -2,7 +2,7 @@
 import { createOpener, type Opener } from "../crypto/sealer.ts";
 import { messageOf } from "../errors.ts";
 import { openReader, type Reader } from "../storage/reader.ts";
-import { scan, type ScanPage, type ScanRequest } from "./search_scan.ts";
+import { type ConversationAbout, scan, type ScanPage, type ScanRequest } from "./search_scan.ts";
 
 /** What the serving thread sends. */
 export type SearchOrder =
@@ -20,6 +20,7 @@ export type SearchAnswer =
 interface Open {
   reader: Reader;
   opener: Opener;
+  heads: Map<string, ConversationAbout>;
 }
 
 const searches = new Map<number, AbortController>();
@@ -27,7 +28,7 @@ let opening: Promise<Open> | undefined;
 
 async function open(path: string, key: Uint8Array<ArrayBuffer>): Promise<Open> {
   const opener = await createOpener(key);
-  return { reader: openReader(path), opener };
+  return { reader: openReader(path), opener, heads: new Map() };
 }
 
 /** Searches run beside each other: each waits for its blocks to be opened, and another goes on meanwhile. */

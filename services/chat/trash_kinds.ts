@@ -24,8 +24,9 @@ export function removedConversations({ db, store, blocks, turns }: ConversationP
     async purge(record: unknown, takeOut: Statement): Promise<void> {
       const { id } = record as { id: string };
       await turns.take(id, async () => {
-        const isBack = store.find(id) !== undefined;
-        await db.write(isBack ? [takeOut] : [takeOut, ...store.remove(id), ...blocks.removeAll(id)]);
+        // Back since the entry was read, and the entry with it.
+        if (store.find(id) !== undefined) return;
+        await db.write([takeOut, ...store.remove(id), ...blocks.removeAll(id)]);
       });
     },
   };

@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
 import type { StatefulChatRequest } from "./chat.ts";
-import { type ConversationState, snippetOf, titleFrom } from "./conversation.ts";
+import { type ConversationState, titleFrom } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { completeMessage, isEmptyFailure, type Message, textOfContent } from "./message.ts";
@@ -45,17 +45,19 @@ export interface WrittenTurn {
 export async function writeTurn(parts: TurnParts, request: StatefulChatRequest, run: Run): Promise<WrittenTurn> {
   const { store, blocks, conversations } = parts;
   const id = request.conversationId;
-  const turn = request.action === "send" ? userTurnOf(request, run.now) : undefined;
+  const existing = store.find(id);
+  const turn = request.action === "send" ? userTurnOf(request, run.now, existing) : undefined;
   if (turn?.id === run.messageId) {
     throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
   }
   conversations.refuseClashes(id, [run.messageId, ...(turn === undefined ? [] : [turn.id])]);
-  const existing = store.find(id);
   if (request.action !== "send" || (existing !== undefined && blocks.rowOf(id, run.messageId) !== undefined)) {
     return { turn, base: await rewrite(parts, request, run, existing) };
   }
   const isTurnThere = turn !== undefined && existing !== undefined && blocks.rowOf(id, turn.id) !== undefined;
-  const input = { role: "assistant", model: run.model };
+  // Both are named for good: who speaks later changes nothing of what was said.
+  const character_id = existing?.head.participants[0]?.character_id;
+  const input = { role: "assistant", model: run.model, character_id };
   const place: Message = { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
   const added = turn === undefined || isTurnThere ? [place] : [turn, place];
   if (existing === undefined) await create(parts, request, run, added, turn);
@@ -67,11 +69,16 @@ export async function writeTurn(parts: TurnParts, request: StatefulChatRequest, 
 }
 
 /** Gives the user's turn that the request brings: the last of its messages, if it is one. */
-function userTurnOf(request: StatefulChatRequest, now: number): Message | undefined {
+function userTurnOf(
+  request: StatefulChatRequest,
+  now: number,
+  conversation: ConversationState | undefined,
+): Message | undefined {
   const last = request.messages.at(-1);
   if (last?.role !== "user") return undefined;
   const { role, content } = last;
-  return completeMessage({ role, content }, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
+  const persona_id = conversation?.head.persona_id;
+  return completeMessage({ role, content, persona_id }, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
 /** Makes an existing message the place of the answer: to continue it, or to write it anew. */
@@ -114,22 +121,23 @@ async function create(
 ) {
   const { db, store, blocks, conversations } = parts;
   const id = request.conversationId;
+  // One in the trash under this id is kept as a revision of the new one.
+  const removed = store.findRemoved(id);
   const state: ConversationState = {
     id,
-    revision: store.revisionReached(id) + 1,
-    createdAtMs: run.now,
+    revision: (removed?.revision ?? 0) + 1,
+    createdAtMs: removed?.createdAtMs ?? run.now,
     updatedAtMs: run.now,
     messageCount: added.length,
     head: { title: titleFor(request), participants: [] },
   };
-  const { statements } = await blocks.replaceAll(id, added);
-  await db.write([
-    ...store.remove(id),
-    ...blocks.removeAll(id),
-    store.insert(state, snippetOf(turn)),
-    ...statements,
-    rowOf(id, run),
-  ]);
+  const standing = removed === undefined ? [] : await blocks.openAll(id);
+  const { statements } = await conversations.replacing(removed, state, {
+    messages: added,
+    standing,
+    snippetOwner: turn,
+  });
+  await db.write([...statements, rowOf(id, run)]);
   conversations.publish(state);
 }
 

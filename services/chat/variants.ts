@@ -1,8 +1,10 @@
 /** The other texts of a message. The active one is the message itself; rows hold what was active before. */
+import { refer } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { Message, MessageContent } from "./message.ts";
+import { variantPlace } from "./sealed_places.ts";
 
 /** One text of a message, as `GET …/variants` shows it. */
 export interface Variant {
@@ -41,7 +43,7 @@ export class VariantStore {
     const record = Object.fromEntries(
       TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
     );
-    return [this.#save(conversationId, message.id, message.active_variant, record)];
+    return this.#save(conversationId, message.id, message.active_variant, record);
   }
 
   /**
@@ -68,15 +70,16 @@ export class VariantStore {
     return variants;
   }
 
-  #save(conversationId: string, mid: string, n: number, record: VariantRecord): Statement {
+  #save(conversationId: string, mid: string, n: number, record: VariantRecord): Statement[] {
     const before = this.#db.get<{ version: number }>("SELECT version FROM variant WHERE mid = ? AND n = ?", mid, n);
     const version = 1 + (before?.version ?? 0);
-    const sealed = this.#sealer.sealNow(place(mid, n, version), JSON.stringify(record));
-    return {
+    const text = JSON.stringify(record);
+    const sealed = this.#sealer.sealNow(variantPlace(mid, n, version), text);
+    return [...refer("conversation", conversationId, text), {
       sql:
         "INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (mid, n) DO UPDATE SET conversation_id = ?1, version = ?4, sealed = ?5",
       params: [conversationId, mid, n, version, sealed],
-    };
+    }];
   }
 
   /** Gives all rows of messages, to keep them beside messages that are removed. */
@@ -92,7 +95,7 @@ export class VariantStore {
 
   /** Statements that bring rows back. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
-    return texts.map(({ mid, n, record }) => this.#save(conversationId, mid, n, record));
+    return texts.flatMap(({ mid, n, record }) => this.#save(conversationId, mid, n, record));
   }
 
   #record(mid: string, n: number): VariantRecord | undefined {
@@ -101,10 +104,6 @@ export class VariantStore {
       mid,
       n,
     );
-    return row && JSON.parse(decoder.decode(this.#sealer.openNow(place(mid, n, row.version), row.sealed)));
+    return row && JSON.parse(decoder.decode(this.#sealer.openNow(variantPlace(mid, n, row.version), row.sealed)));
   }
-}
-
-function place(mid: string, n: number, version: number) {
-  return { table: "variant", id: `${mid}/${n}`, field: "text", version };
 }

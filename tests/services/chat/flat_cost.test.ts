@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Attachments } from "../../../services/attachments/attachments.ts";
+import { openImagePool } from "../../../services/attachments/image_pool.ts";
 import { BlockStore } from "../../../services/chat/blocks.ts";
 import { ConversationReader } from "../../../services/chat/conversation_reader.ts";
 import { Conversations } from "../../../services/chat/conversations.ts";
@@ -6,7 +8,7 @@ import { ConversationStore } from "../../../services/chat/conversation_store.ts"
 import { LiveReplies } from "../../../services/chat/live_replies.ts";
 import { Messages } from "../../../services/chat/messages.ts";
 import { RevisionStore } from "../../../services/chat/revision_store.ts";
-import { Turns } from "../../../services/chat/turns.ts";
+import { Turns } from "../../../services/turns.ts";
 import { VariantStore } from "../../../services/chat/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -72,14 +74,20 @@ beforeAll(async () => {
   const sealer = root.forPurpose("conversations");
   const now = Date.now;
   const [store, blocks, live] = [new ConversationStore(db, sealer), new BlockStore(db, sealer), new LiveReplies()];
+  const events = createEventHub();
+  const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
+  const attachments = new Attachments({
+    ...{ db, sealer, nameSealer: sealer, folder, trash, events, now },
+    maxBytes: 1e6,
+    log: () => {},
+  });
   const parts = {
-    ...{ db, store, blocks, live, now },
+    ...{ db, store, blocks, live, now, trash, events },
+    pictures: { attachments, images: openImagePool() },
     variants: new VariantStore(db, sealer),
     revisions: new RevisionStore(db, sealer, now),
-    trash: new Trash({ db, sealer: root.forPurpose("trash"), now }),
     reader: new ConversationReader(store, blocks, live),
     turns: new Turns(),
-    events: createEventHub(),
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);

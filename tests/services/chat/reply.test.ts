@@ -1,15 +1,24 @@
 import { expect, test } from "vitest";
 import { Reply, type ReplyPlace, StoredReply } from "../../../services/chat/reply.ts";
-import type { Journal, JournalBatch } from "../../../services/chat/journal.ts";
+import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal.ts";
 import { completeMessage, type Message } from "../../../services/chat/message.ts";
 import { AppError } from "../../../services/errors.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 
 const START: ReplyPlace = { seq: 0, textLength: 0, reasoningLength: 0 };
 
+/** Written where the real one is: behind everything that the turn still brings. */
+function journalThat(write: (batch: JournalBatch) => void): ReplyJournal {
+  return {
+    prepare: () => {},
+    append: (batch) => Promise.resolve(batch).then(write),
+    settle: () => Promise.resolve(),
+  };
+}
+
 function openReply(base = { text: "", reasoning: "" }) {
   const journalled: JournalBatch[] = [];
-  const journal = { append: (batch: JournalBatch) => journalled.push(batch) } as unknown as Journal;
+  const journal = journalThat((batch) => journalled.push(batch));
   const reply = new Reply({
     conversationId: "c1",
     messageId: "a1",
@@ -17,7 +26,7 @@ function openReply(base = { text: "", reasoning: "" }) {
     model: "m",
     startedAtMs: 0,
     base,
-    openJournal: () => journal,
+    journal,
   });
   return { reply, journalled };
 }
@@ -91,6 +100,30 @@ test("a batch is in the journal before any follower gets it", async () => {
   expect(await seen).toBe(1);
 });
 
+test("until a batch is in the journal nobody sees it, neither a new follower nor a reader of the message", async () => {
+  const written = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const journal: ReplyJournal = {
+    ...journalThat(() => {}),
+    append: () => {
+      asked.resolve();
+      return written.promise;
+    },
+  };
+  const { reply } = openReply();
+  const slow = new Reply({ ...reply, base: { text: "", reasoning: "" }, journal });
+  const running = run(slow, sending([reasoning("r"), text("a")]));
+  await asked.promise;
+  const step = slow.next(START);
+  expect(step).toBeInstanceOf(Promise);
+  expect(slow.overlay(completeMessage({ role: "assistant" }, "a1", "2026-01-01T00:00:00.000Z"))).toMatchObject({
+    content: "",
+  });
+  written.resolve();
+  expect(await step).toMatchObject({ batch: [{ delta: "r" }, { delta: "a" }] });
+  await running;
+});
+
 test("followers at a boundary share one batch object, so that it is encoded once", async () => {
   const { reply } = openReply();
   const steps = Promise.all([reply.next(START), reply.next(START)]);
@@ -162,15 +195,14 @@ test.each(["stopped", "interrupted"] as const)(
 
 test("a journal that cannot be written fails the reply before anyone sees the unwritten text", async () => {
   const { reply } = openReply();
-  const journal = {
-    append: () => {
-      throw new AppError("storage_full", "The disk is full");
-    },
-  } as unknown as Journal;
-  const failing = new Reply({ ...reply, base: { text: "", reasoning: "" }, openJournal: () => journal } as never);
+  const journal = journalThat(() => {
+    throw new AppError("storage_full", "The disk is full");
+  });
+  const failing = new Reply({ ...reply, base: { text: "", reasoning: "" }, journal });
   await run(failing, sending([text("a")]));
   expect(failing.end).toMatchObject({ status: "failed", error: { code: "storage_full" } });
   expect(failing.signal.aborted).toBe(true);
+  expect((await follow(failing, START)).text).toBe("");
 });
 
 test("tool calls are put together and given at the end", async () => {

@@ -1,0 +1,58 @@
+/** How a conversation with a character begins: its greeting as the first message, its other greetings as texts beside it. */
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database.ts";
+import { completeMessage, type Message } from "./message.ts";
+import type { VariantStore } from "./variants.ts";
+
+/** What a character may say first. */
+export interface Greetings {
+  characterId: string;
+  /** Ready to be shown; `""` where the card has none under that number. */
+  texts: string[];
+}
+
+/** Gives the greetings for a conversation; implemented by whoever knows the characters. `undefined`: there are none. */
+export type GreetingSource = (characterIds: string[], personaId?: string) => Promise<Greetings | undefined>;
+
+/** The first message and what has to be written beside it. */
+export interface Opening {
+  message: Message;
+  /** Its other texts. */
+  statements(conversationId: string): Statement[];
+}
+
+/**
+ * Makes the first message.
+ *
+ * @param greeting Number among the character's greetings; one without text gives the first that has some.
+ * @param now ISO 8601, UTC.
+ * @returns `undefined` where the character says nothing first.
+ * @throws {AppError} `invalid_request` for a number beyond the last greeting.
+ */
+export function openingFrom(
+  { characterId, texts }: Greetings,
+  greeting: number,
+  now: string,
+  variants: VariantStore,
+): Opening | undefined {
+  const wanted = texts[greeting];
+  if (wanted === undefined && greeting > 0) {
+    throw new AppError("invalid_request", `Character "${characterId}" has no greeting ${greeting}`);
+  }
+  const told = texts.filter((text) => text !== "");
+  const content = wanted || told[0];
+  if (content === undefined) return undefined;
+  // Two greetings may read the same: the number counts, not the text.
+  const active = wanted ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
+  const mid = uuidV7();
+  const message = {
+    ...completeMessage({ role: "assistant", content, character_id: characterId }, mid, now),
+    variant_count: told.length,
+    active_variant: active,
+  };
+  const others = told.flatMap((text, n) =>
+    n === active ? [] : [{ mid, n, record: { content: text, status: "complete" as const, updated_at: now } }]
+  );
+  return { message, statements: (conversationId) => variants.restore(conversationId, others) };
+}
