@@ -1,11 +1,17 @@
 /** Fourth link: who is asking. The rules are in services/auth/access.ts; here they meet paths and headers. */
 import type { MiddlewareHandler } from "hono";
 import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access.ts";
+import type { OpenStreams } from "../services/auth/open_streams.ts";
 import type { PageOriginWatch } from "../services/auth/page_origin.ts";
-import type { Env, RequestFacts } from "./env.ts";
+import { endingBody } from "./ending_body.ts";
+import type { AppContext, Env, RequestFacts } from "./env.ts";
+import { sendSessionCookie, sessionCookieName } from "./session_cookie.ts";
 
 /** Paths that a stranger needs in order to become somebody. */
 const CEREMONY_PATH = /^\/api\/auth\/(status|register\/[^/]+|login\/[^/]+)$/;
+
+/** Where the command line brings its one-time code: open to strangers like a ceremony, but only on listed hosts. */
+const REDEEM_PATH = "/api/auth/cli/redeem";
 
 /** Tells whether a path is open to callers without credentials, and on hosts not listed yet. */
 export function isCeremonyPath(path: string): boolean {
@@ -18,15 +24,16 @@ export function isPreflight(request: Request): boolean {
 }
 
 /**
- * Sets `identity`.
+ * Sets `identity`; renews the session cookie, and ends streams whose right was revoked meanwhile.
  *
- * @throws {AppError} `unauthenticated`
+ * @throws {AppError} `unauthenticated`; `too_many_requests` after too many wrong tokens from one address.
  */
 export function authentication(options: {
   access: AccessPolicy;
+  streams: OpenStreams;
   pageOrigins: PageOriginWatch;
 }): MiddlewareHandler<Env> {
-  const { access, pageOrigins } = options;
+  const { access, streams, pageOrigins } = options;
   return async (c, next) => {
     const { facts } = c.var;
     const pageOrigin = c.req.header("x-parlor-page");
@@ -37,20 +44,32 @@ export function authentication(options: {
       c.set("identity", await access.decide(facts, presentedBy(c.req.raw, facts), routeAccess(c.req.path)));
     }
     await next();
+    finish(c, streams, access);
   };
 }
 
+function finish(c: AppContext, streams: OpenStreams, access: AccessPolicy): void {
+  const { identity, facts } = c.var;
+  // A route that opened or ended a session has the last word on the cookie.
+  if (identity.method === "session" && identity.renewal !== undefined && !c.res.headers.has("set-cookie")) {
+    sendSessionCookie(c, identity.renewal);
+  }
+  // The type first: a look at the body alone makes a stream of one that is not.
+  if (!c.res.headers.get("content-type")?.startsWith("text/event-stream") || c.res.body === null) return;
+  const watched = streams.watch(identity, access.rpIdOf(facts.host));
+  if (watched !== undefined) c.res = new Response(endingBody(c.res.body, watched), c.res);
+}
+
 function routeAccess(path: string): RouteAccess {
-  if (isCeremonyPath(path)) return "ceremony";
+  if (isCeremonyPath(path) || path === REDEEM_PATH) return "ceremony";
   return path === "/api/setup/status" ? "setup_status" : "other";
 }
 
 /** Picks out what a request presents as its credentials. */
 export function presentedBy(request: Request, facts: Pick<RequestFacts, "scheme">): PresentedCredentials {
-  const cookieName = facts.scheme === "https" ? "__Host-app_sess" : "app_sess";
   return {
     bearerToken: presentedToken(request),
-    sessionCookie: cookieValue(request.headers.get("cookie"), cookieName),
+    sessionCookie: cookieValue(request.headers.get("cookie"), sessionCookieName(facts.scheme)),
   };
 }
 
@@ -64,7 +83,7 @@ function presentedToken(request: Request): string | null | undefined {
 }
 
 /** Finds a cookie by its exact name; a name given twice is nobody's (an attacker may have planted the first). */
-function cookieValue(header: string | null, name: string): string | undefined {
+export function cookieValue(header: string | null, name: string): string | undefined {
   if (header === null) return undefined;
   const values = header.split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""))
     .filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));

@@ -1,6 +1,7 @@
 /** Decides who passes and why. Which paths and headers that means is the business of middleware/authentication.ts. */
 import { AppError } from "../errors.ts";
 import type { CredentialStore } from "./credential_store.ts";
+import type { FailureLimiter } from "./failure_limiter.ts";
 import type { PageOriginWatch } from "./page_origin.ts";
 import { rpIdForHost } from "./rp_id.ts";
 
@@ -9,7 +10,14 @@ export type Bypass = "auth_disabled" | "loopback" | "grace" | null;
 
 /** Who a request comes from. */
 export type Identity =
-  | { method: "session"; sessionId: string; credentialId: string; rpId: string }
+  | {
+    method: "session";
+    sessionId: string;
+    credentialId: string;
+    rpId: string;
+    /** A newer value for the session cookie, to be sent back. */
+    renewal?: string;
+  }
   | { method: "token"; tokenId: string; label: string }
   | { method: null; bypass: Bypass };
 
@@ -19,6 +27,9 @@ export interface AccessFacts {
   /** Lower case, no port, no trailing dot. */
   host: string;
   isLocal: boolean;
+  isPeerLoopback: boolean;
+  /** Canonical; failures are counted against it. */
+  clientAddress: string;
 }
 
 /** The credentials a request brought, unchecked. */
@@ -54,61 +65,67 @@ export interface AccessState {
 /** The three pass-through rules, then credentials. */
 export interface AccessPolicy {
   readonly pairing: "open" | "code";
+  /** Gives the RPID of a host. */
+  rpIdOf(host: string): string;
   /**
    * Gives the caller's identity.
    *
    * @throws {AppError} `unauthenticated` when the RPID is gated and nothing valid was presented, or when grace does not
-   *   open this route.
+   *   open this route; `too_many_requests` in its place after too many wrong tokens from one address.
    */
   decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
   /** Says how things stand for the caller's origin. */
   stateOf(facts: AccessFacts): Promise<AccessState>;
 }
 
-/** Checks what a request presented; the passkey and token rooms bring their own. */
+/** Checks what a request presented; sessions and tokens bring their own. */
 export type CredentialCheck = (facts: AccessFacts, presented: PresentedCredentials) => Promise<Identity | undefined>;
 
 /** Builds the policy over its settings, the enrolled credentials and the watch over bare proxies. */
 export function createAccessPolicy(options: {
   settings: AccessSettings;
-  credentials: CredentialStore;
+  credentials: Pick<CredentialStore, "isGated">;
   pageOrigins: PageOriginWatch;
+  failures: FailureLimiter;
   /** MagicDNS suffix of the own tailnet node, last value known. */
   ownSuffix?: () => string | undefined;
   /** Tried in order; the first identity counts. */
   checks?: CredentialCheck[];
 }): AccessPolicy {
-  const { settings, credentials, pageOrigins, ownSuffix = () => undefined, checks = [] } = options;
+  const { settings, credentials, pageOrigins, failures, ownSuffix = () => undefined, checks = [] } = options;
+  const rpIdOf = (host: string) => rpIdForHost(host, settings.tailnetSuffix, ownSuffix());
 
-  async function stateOf(facts: AccessFacts): Promise<AccessState> {
-    const rpId = rpIdForHost(facts.host, settings.tailnetSuffix, ownSuffix());
-    const isPaired = await credentials.hasCredential(rpId);
-    let bypass: Bypass = null;
-    if (!settings.requireAuth) bypass = "auth_disabled";
-    else if (facts.isLocal && settings.loopbackAuthBypass && !pageOrigins.isTripped) bypass = "loopback";
-    else if (!isPaired) bypass = "grace";
-    return { rpId, isPaired, bypass };
+  /** The rules that need no look at the enrolled passkeys. */
+  function bypassOf({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
+    if (!settings.requireAuth) return "auth_disabled";
+    return isLocal && settings.loopbackAuthBypass && !pageOrigins.isTripped ? "loopback" : null;
   }
 
   const pairing = settings.pairing === "code" ? "code" : "open";
   return {
     pairing,
-    stateOf,
+    rpIdOf,
+    async stateOf(facts) {
+      const rpId = rpIdOf(facts.host);
+      const isPaired = await credentials.isGated(rpId);
+      return { rpId, isPaired, bypass: bypassOf(facts) ?? (isPaired ? null : "grace") };
+    },
     async decide(facts, presented, route) {
       for (const check of checks) {
         const identity = await check(facts, presented);
         if (identity !== undefined) return identity;
       }
-      const { bypass } = await stateOf(facts);
+      const bypass = bypassOf(facts) ?? (await credentials.isGated(rpIdOf(facts.host)) ? null : "grace");
       const opens = bypass === "grace" && pairing === "code" ? route !== "other" : bypass !== null;
       if (opens) return { method: null, bypass };
       if (route === "ceremony") return { method: null, bypass: null };
-      throw new AppError(
+      const refusal = new AppError(
         "unauthenticated",
         bypass === "grace"
           ? "Sign in first: this server opens to a new device only with a passkey, enrolled by the code on its terminal"
           : "Sign in with a passkey or send a bearer token",
       );
+      throw typeof presented.bearerToken === "string" ? failures.count(facts.clientAddress, refusal) : refusal;
     },
   };
 }

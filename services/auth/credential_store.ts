@@ -1,15 +1,33 @@
 /** The enrolled passkeys: `credentials.json`, sealed, one document. Who may enrol or revoke is the ceremonies' business. */
-import { lstatSync } from "node:fs";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { openSealedDocument } from "./sealed_document.ts";
 
-/** What every credential record has; the ceremonies keep more in it. */
+/** One enrolled passkey. */
 export interface CredentialRecord {
   /** Credential id, base64url. */
   id: string;
   rp_id: string;
-  [more: string]: unknown;
+  name: string;
+  /** COSE key, base64url. */
+  public_key: string;
+  /** Signature counter the authenticator last told; most tell 0 for ever. */
+  counter: number;
+  /** How the authenticator was reached: `"internal"`, `"hybrid"`, … */
+  transports: string[];
+  /** What the authenticator keeps as its user, base64url. */
+  user_handle: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** What the file holds. */
+interface CredentialDocument {
+  credentials: CredentialRecord[];
+  /** Every RPID that ever had a passkey: revoking the last one does not bring grace back, removing the file does. */
+  gated_rp_ids: string[];
 }
 
 /** Where the file's text is bound to; nothing else is sealed for this purpose. */
@@ -18,13 +36,28 @@ export const CREDENTIALS_PLACE: Place = { table: "credentials.json", id: "creden
 /** The credentials as they lie on disk now: removing the file reopens grace without a restart. */
 export interface CredentialStore {
   /** Tells whether an RPID is gated. A file that cannot be read gates every RPID: doubt never opens grace. */
-  hasCredential(rpId: string): Promise<boolean>;
+  isGated(rpId: string): Promise<boolean>;
+  /** Gives every RPID that is gated. @throws {AppError} `internal` when the file cannot be read. */
+  gatedRpIds(): Promise<readonly string[]>;
   /**
    * Gives all records; none when there is no file.
    *
    * @throws {AppError} `internal` when the file is there and cannot be read.
    */
   load(): Promise<readonly CredentialRecord[]>;
+  /** Gives one record. @throws {AppError} `internal` when the file cannot be read. */
+  find(id: string): Promise<CredentialRecord | undefined>;
+  /**
+   * Adds a passkey and gates its RPID.
+   *
+   * @param mustBeFirst Refuses when the RPID is gated by then: of two who enrol at once under grace, one wins.
+   * @throws {AppError} `conflict` then, or when the id is enrolled already.
+   */
+  add(record: CredentialRecord, mustBeFirst: boolean): Promise<void>;
+  /** Notes a sign-in; without effect when the record is gone. */
+  noteUse(id: string, counter: number, usedAt: string): Promise<void>;
+  /** Removes a passkey; its RPID stays gated. @throws {AppError} `not_found` */
+  remove(id: string): Promise<void>;
 }
 
 /**
@@ -33,60 +66,88 @@ export interface CredentialStore {
  * @param options.log Told once about each state of the file that cannot be read.
  */
 export function createCredentialStore(options: { path: string; sealer: PurposeSealer; log: Log }): CredentialStore {
-  const { path, sealer, log } = options;
-  let known: { state: string; records: readonly CredentialRecord[] | AppError } | undefined;
-
-  async function read(): Promise<readonly CredentialRecord[] | AppError> {
-    const state = stateOf(path);
-    if (known?.state === state && state !== "unknown") return known.records;
-    let records: readonly CredentialRecord[] | AppError;
-    try {
-      records = state === "absent" ? [] : parseRecords(await sealer.open(CREDENTIALS_PLACE, await Deno.readFile(path)));
-    } catch (cause) {
-      // Removed between the two looks; a dangling link, however, is there and cannot be read.
-      if (cause instanceof Deno.errors.NotFound && stateOf(path) === "absent") return [];
-      records = new AppError("internal", `Cannot read "${path}": it is damaged, foreign or not readable`, { cause });
-      if (known?.state !== state) {
-        log("error", `${records.message}; every origin stays gated until it is restored or removed`);
-      }
-    }
-    known = { state, records };
-    return records;
-  }
+  const document = openSealedDocument<CredentialDocument>({
+    ...options,
+    place: CREDENTIALS_PLACE,
+    parse: parseDocument,
+    untilRepaired: "every origin stays gated",
+  });
+  const present = async () => {
+    const content = await document.read();
+    if (content instanceof AppError) throw content;
+    return content ?? { credentials: [], gated_rp_ids: [] };
+  };
 
   return {
-    async hasCredential(rpId) {
-      const records = await read();
-      return records instanceof AppError || records.some((record) => record.rp_id === rpId);
+    async isGated(rpId) {
+      const content = await document.read();
+      return content instanceof AppError || (content?.gated_rp_ids.includes(rpId) ?? false);
+    },
+    async gatedRpIds() {
+      return (await present()).gated_rp_ids;
     },
     async load() {
-      const records = await read();
-      if (records instanceof AppError) throw records;
-      return records;
+      return (await present()).credentials;
+    },
+    async find(id) {
+      return (await present()).credentials.find((record) => record.id === id);
+    },
+    async add(record, mustBeFirst) {
+      await document.change((current) => {
+        const { credentials, gated_rp_ids } = current ?? { credentials: [], gated_rp_ids: [] };
+        const isGated = gated_rp_ids.includes(record.rp_id);
+        if (isGated && mustBeFirst) {
+          throw new AppError("conflict", `Cannot enrol the passkey: "${record.rp_id}" got its first one just before`);
+        }
+        if (credentials.some(({ id }) => id === record.id)) {
+          throw new AppError("conflict", "Cannot enrol the passkey: it is enrolled already");
+        }
+        return {
+          credentials: [...credentials, record],
+          gated_rp_ids: isGated ? gated_rp_ids : [...gated_rp_ids, record.rp_id],
+        };
+      });
+    },
+    async noteUse(id, counter, usedAt) {
+      await document.change((current) => {
+        if (!current?.credentials.some((record) => record.id === id)) return undefined;
+        return {
+          ...current,
+          credentials: current.credentials.map((record) =>
+            record.id === id ? { ...record, counter, last_used_at: usedAt } : record
+          ),
+        };
+      });
+    },
+    async remove(id) {
+      await document.change((current) => {
+        if (!current?.credentials.some((record) => record.id === id)) {
+          throw new AppError("not_found", "There is no passkey with this id");
+        }
+        return { ...current, credentials: current.credentials.filter((record) => record.id !== id) };
+      });
     },
   };
 }
 
-/**
- * Changes whenever the file does; `"absent"` only when there surely is none. Asked at every request, so at once: the way
- * to another thread and back takes longer than the look at the file.
- */
-function stateOf(path: string): string {
-  try {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    return found === undefined ? "absent" : `${found.isFile()}:${found.ino}:${found.size}:${found.mtimeMs}`;
-  } catch {
-    return "unknown";
+function parseDocument(value: unknown): CredentialDocument {
+  if (!isObject(value) || !Array.isArray(value.credentials) || !Array.isArray(value.gated_rp_ids)) {
+    throw new Error("expected credentials and gated_rp_ids");
   }
+  const { credentials, gated_rp_ids } = value;
+  if (!credentials.every(isRecord)) throw new Error("expected a list of credentials");
+  if (!gated_rp_ids.every((rpId): rpId is string => typeof rpId === "string")) throw new Error("expected RP IDs");
+  if (!credentials.every(({ rp_id }) => gated_rp_ids.includes(rp_id))) throw new Error("a credential gates nothing");
+  return { credentials, gated_rp_ids };
 }
 
-function parseRecords(plain: Uint8Array): CredentialRecord[] {
-  const document: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(plain));
-  if (!Array.isArray(document) || !document.every(isRecord)) throw new Error("expected a list of credentials");
-  return document;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 function isRecord(value: unknown): value is CredentialRecord {
-  return typeof value === "object" && value !== null && "id" in value && typeof value.id === "string" &&
-    "rp_id" in value && typeof value.rp_id === "string";
+  return isObject(value) && Array.isArray(value.transports) && typeof value.counter === "number" &&
+    (value.last_used_at === null || typeof value.last_used_at === "string") &&
+    [value.id, value.rp_id, value.name, value.public_key, value.user_handle, value.created_at]
+      .every((field) => typeof field === "string");
 }

@@ -64,6 +64,8 @@ export interface HostPolicy {
   isAllowed(facts: HostFacts): boolean;
   /** Tells whether an unlisted host reaches at least status and ceremonies, so that a new origin can enrol. */
   opensCeremonies(facts: HostFacts): boolean;
+  /** Tells whether an RPID is that of a listed host, of the own node or of this machine. */
+  ownsRpId(rpId: string): boolean;
 }
 
 /**
@@ -104,5 +106,6 @@ export function createHostPolicy(options: {
       if (isLoopbackName(facts.host)) return false;
       return !isOwnedRpId(rpIdForHost(facts.host, tailnetSuffix, ownNode()?.suffix));
     },
+    ownsRpId: (rpId) => isLoopbackName(rpId) || isListedAddress(rpId) || isOwnedRpId(rpId),
   };
 }

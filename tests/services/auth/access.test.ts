@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type AccessSettings, createAccessPolicy, type RouteAccess } from "../../../services/auth/access.ts";
+import { createFailureLimiter } from "../../../services/auth/failure_limiter.ts";
 import type { CredentialStore } from "../../../services/auth/credential_store.ts";
 
 const settings: AccessSettings = {
@@ -8,15 +9,24 @@ const settings: AccessSettings = {
   pairing: "open",
   tailnetSuffix: "ts.net",
 };
-const local = { scheme: "http", host: "localhost", isLocal: true } as const;
-const remote = { scheme: "https", host: "desk.example", isLocal: false } as const;
+const local = {
+  scheme: "http",
+  host: "localhost",
+  isLocal: true,
+  isPeerLoopback: true,
+  clientAddress: "127.0.0.1",
+} as const;
+const remote = {
+  scheme: "https",
+  host: "desk.example",
+  isLocal: false,
+  isPeerLoopback: false,
+  clientAddress: "203.0.113.5",
+} as const;
 
 /** Credentials held in memory: the store itself is tested beside. */
-function enrolled(...rpIds: string[]): CredentialStore {
-  return {
-    hasCredential: (rpId) => Promise.resolve(rpIds.includes(rpId)),
-    load: () => Promise.resolve(rpIds.map((rp_id) => ({ id: "key1", rp_id }))),
-  };
+function enrolled(...rpIds: string[]): Pick<CredentialStore, "isGated"> {
+  return { isGated: (rpId) => Promise.resolve(rpIds.includes(rpId)) };
 }
 
 function policy(changes: Partial<AccessSettings> = {}, credentials = enrolled(), isTripped = false) {
@@ -24,6 +34,7 @@ function policy(changes: Partial<AccessSettings> = {}, credentials = enrolled(),
     settings: { ...settings, ...changes },
     credentials,
     pageOrigins: { isTripped, note: () => {} },
+    failures: createFailureLimiter(Date.now),
   });
 }
 
@@ -85,6 +96,7 @@ test("what a check recognises counts before any bypass", async () => {
     settings,
     credentials: enrolled("localhost"),
     pageOrigins: { isTripped: false, note: () => {} },
+    failures: createFailureLimiter(Date.now),
     checks: [
       (_, { bearerToken }) =>
         Promise.resolve(bearerToken === "t1" ? { method: "token", tokenId: "1", label: "cli" } : undefined),

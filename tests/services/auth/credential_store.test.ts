@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createCredentialStore, CREDENTIALS_PLACE } from "../../../services/auth/credential_store.ts";
+import { credentialRecord } from "../../helpers/enrolled.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 
 const sealer = createSealer(new Uint8Array(32).fill(7)).forPurpose("credentials");
@@ -13,19 +14,22 @@ async function openStore() {
   return { path, lines, store, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
 }
 
-const oneRecord = JSON.stringify([{ id: "key1", rp_id: "localhost", name: "Laptop" }]);
+const oneRecord = JSON.stringify({
+  credentials: [{ ...credentialRecord("key1", "localhost"), name: "Laptop" }],
+  gated_rp_ids: ["localhost"],
+});
 
 test("without a file every RPID is in grace", async () => {
   await using at = await openStore();
-  expect(await at.store.hasCredential("localhost")).toBe(false);
+  expect(await at.store.isGated("localhost")).toBe(false);
   expect(await at.store.load()).toEqual([]);
 });
 
 test("an enrolled RPID is gated, another one is not", async () => {
   await using at = await openStore();
   await Deno.writeFile(at.path, sealer.sealNow(CREDENTIALS_PLACE, oneRecord));
-  expect(await at.store.hasCredential("localhost")).toBe(true);
-  expect(await at.store.hasCredential("desk.example")).toBe(false);
+  expect(await at.store.isGated("localhost")).toBe(true);
+  expect(await at.store.isGated("desk.example")).toBe(false);
   expect(await at.store.load()).toMatchObject([{ id: "key1", name: "Laptop" }]);
 });
 
@@ -34,9 +38,9 @@ test("G07 grace returns as soon as the file is gone, and ends as soon as it is b
   const sealed = sealer.sealNow(CREDENTIALS_PLACE, oneRecord);
   for (let round = 0; round < 2; round++) {
     await Deno.writeFile(at.path, sealed);
-    expect(await at.store.hasCredential("localhost")).toBe(true);
+    expect(await at.store.isGated("localhost")).toBe(true);
     await Deno.remove(at.path);
-    expect(await at.store.hasCredential("localhost")).toBe(false);
+    expect(await at.store.isGated("localhost")).toBe(false);
   }
 });
 
@@ -48,12 +52,13 @@ test.each([
   ["sealed for another place", sealer.sealNow({ ...CREDENTIALS_PLACE, id: "tokens" }, oneRecord)],
   ["no JSON inside", sealer.sealNow(CREDENTIALS_PLACE, "nonsense")],
   ["of the wrong type", sealer.sealNow(CREDENTIALS_PLACE, '{"id":"key1"}')],
-  ["a list of wrong records", sealer.sealNow(CREDENTIALS_PLACE, '[{"id":1}]')],
+  ["a list of wrong records", sealer.sealNow(CREDENTIALS_PLACE, '{"credentials":[{"id":1}],"gated_rp_ids":[]}')],
+  ["without the RPIDs it gates", sealer.sealNow(CREDENTIALS_PLACE, oneRecord.replace('["localhost"]', "[]"))],
 ])("G06 a file that is %s gates everything and is reported once", async (_name, content) => {
   await using at = await openStore();
   await Deno.writeFile(at.path, content);
-  expect(await at.store.hasCredential("localhost")).toBe(true);
-  expect(await at.store.hasCredential("never.enrolled")).toBe(true);
+  expect(await at.store.isGated("localhost")).toBe(true);
+  expect(await at.store.isGated("never.enrolled")).toBe(true);
   await expect(at.store.load()).rejects.toMatchObject({ code: "internal" });
   expect(at.lines).toHaveLength(1);
 });
@@ -61,8 +66,8 @@ test.each([
 test("G06 a folder or a dangling link in the file's place gates everything", async () => {
   await using at = await openStore();
   await Deno.mkdir(at.path);
-  expect(await at.store.hasCredential("localhost")).toBe(true);
+  expect(await at.store.isGated("localhost")).toBe(true);
   await Deno.remove(at.path);
   await Deno.symlink(`${at.path}.gone`, at.path);
-  expect(await at.store.hasCredential("localhost")).toBe(true);
+  expect(await at.store.isGated("localhost")).toBe(true);
 });

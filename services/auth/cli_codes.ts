@@ -1,0 +1,44 @@
+/** One-time codes by which a page that signed in lets the command line in: bound to a PKCE challenge, two minutes, once. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { randomToken } from "../crypto/random.ts";
+
+/** DESIGN.md section 6. */
+const CODE_MS = 2 * 60 * 1000;
+/** Codes open at a time; the oldest is forgotten first. */
+const MAX_CODES = 64;
+
+/** Whose session the command line gets a share of. */
+export interface CliOwner {
+  rpId: string;
+  credentialId: string;
+}
+
+/** Makes and redeems codes. */
+export interface CliCodes {
+  /** @param challenge SHA-256 of the verifier, base64url (RFC 7636, "S256"). */
+  issue(owner: CliOwner, challenge: string): string;
+  /** Uses a code up, right verifier or not. @returns `undefined` when it is unknown, over, spent, or of another verifier or RPID. */
+  redeem(code: string, verifier: string, rpId: string): CliOwner | undefined;
+}
+
+/** Makes an empty store. */
+export function createCliCodes(now: () => number): CliCodes {
+  const codes = new Map<string, { owner: CliOwner; challenge: string; endsAtMs: number }>();
+  return {
+    issue(owner, challenge) {
+      if (codes.size >= MAX_CODES) codes.delete(codes.keys().next().value!);
+      const code = randomToken(16);
+      codes.set(code, { owner, challenge, endsAtMs: now() + CODE_MS });
+      return code;
+    },
+    redeem(code, verifier, rpId) {
+      const entry = codes.get(code);
+      codes.delete(code);
+      if (entry === undefined || entry.endsAtMs <= now() || entry.owner.rpId !== rpId) return undefined;
+      const given = Buffer.from(createHash("sha256").update(verifier).digest("base64url"));
+      const expected = Buffer.from(entry.challenge);
+      return given.byteLength === expected.byteLength && timingSafeEqual(given, expected) ? entry.owner : undefined;
+    },
+  };
+}

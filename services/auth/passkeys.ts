@@ -1,0 +1,253 @@
+/** The WebAuthn ceremonies: who may enrol a passkey, and signing in with one. */
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from "@simplewebauthn/server";
+import { randomToken } from "../crypto/random.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Identity } from "./access.ts";
+import { type CeremonyScope, CHALLENGE_MS, type Challenges, createChallenges } from "./challenges.ts";
+import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
+import type { CodeTicket, EnrolmentCodes } from "./enrolment_codes.ts";
+import type { FailureLimiter } from "./failure_limiter.ts";
+import type { HostPolicy } from "./host_names.ts";
+import {
+  ALGORITHMS,
+  challengeOf,
+  type LoginAnswer,
+  type RegistrationAnswer,
+  verifyLogin,
+  verifyRegistration,
+} from "./passkey_answers.ts";
+
+/** RPIDs that hosts outside the allowlist may hold together: enrolling there is open to anyone (SPEC's order). */
+const MAX_UNLISTED_RP_IDS = 16;
+
+/** Passkeys of one RPID; more than anybody has devices, few enough that the file stays small. */
+const MAX_PER_RP_ID = 50;
+
+/** Who performs a ceremony, and where. */
+export interface CeremonyCaller {
+  rpId: string;
+  /** `scheme://host[:port]` */
+  origin: string;
+  /** Canonical address of the client. */
+  clientAddress: string;
+  /** The host is on the allowlist, not just open to ceremonies. */
+  isHostListed: boolean;
+  identity: Identity;
+  /** What tells this browser from others. */
+  browser: string;
+}
+
+/** What begins a registration. */
+export interface RegistrationRequest {
+  name?: string;
+  /** Pairing code or invite. */
+  code?: string;
+}
+
+/** The ceremonies. */
+export interface Passkeys {
+  /**
+   * Begins an enrolment.
+   *
+   * @throws {AppError} `unauthenticated`, `session_required` (a bearer token is not enough) or `pairing_code_required` when
+   *   the caller may not; `too_many_requests` after too many wrong codes, or when unlisted hosts hold too many RPIDs.
+   */
+  beginRegistration(
+    caller: CeremonyCaller,
+    request: RegistrationRequest,
+  ): Promise<PublicKeyCredentialCreationOptionsJSON>;
+  /**
+   * Enrols.
+   *
+   * @throws {AppError} as `beginRegistration`; `invalid_request` when the answer fits no ceremony under way; `conflict`
+   *   when the RPID got its first passkey meanwhile, or this one is enrolled already.
+   */
+  finishRegistration(
+    caller: CeremonyCaller,
+    answer: RegistrationAnswer,
+    name: string | undefined,
+  ): Promise<CredentialRecord>;
+  /** Begins a sign-in. It names no passkey, so that a stranger learns of none. */
+  beginLogin(caller: CeremonyCaller): PublicKeyCredentialRequestOptionsJSON;
+  /**
+   * Signs in.
+   *
+   * @throws {AppError} `unauthenticated`, the same for every reason, or `too_many_requests` after too many failures.
+   */
+  finishLogin(caller: CeremonyCaller, answer: LoginAnswer): Promise<CredentialRecord>;
+}
+
+/** Why somebody may enrol; it has to hold still when the ceremony ends. */
+type EnrolmentRight = { kind: "grace" | "session" | "bypass" } | { kind: "code"; ticket: CodeTicket };
+
+interface PendingRegistration {
+  right: EnrolmentRight;
+  name: string | undefined;
+  userHandle: string;
+}
+
+/** @param options.pairing Under `"code"` grace alone lets nobody enrol. */
+export function createPasskeys(options: {
+  credentials: CredentialStore;
+  codes: EnrolmentCodes;
+  hosts: HostPolicy;
+  failures: FailureLimiter;
+  pairing: "open" | "code";
+  log: Log;
+  now(): number;
+}): Passkeys {
+  const { credentials, codes, hosts, failures, pairing, log, now } = options;
+  const registrations: Challenges<PendingRegistration> = createChallenges(now);
+  const logins: Challenges<true> = createChallenges(now);
+
+  async function rightToEnrol(caller: CeremonyCaller, code: string | undefined): Promise<EnrolmentRight> {
+    const { identity, rpId, clientAddress } = caller;
+    if (identity.method === "session") return { kind: "session" };
+    if (hasBypass(identity)) return { kind: "bypass" };
+    const isInGrace = !await credentials.isGated(rpId);
+    if (isInGrace) await assertRoomForUnlisted(caller);
+    if (isInGrace && pairing === "open") return { kind: "grace" };
+    if (code !== undefined) return { kind: "code", ticket: codes.check(code, { rpId, isInGrace }, clientAddress) };
+    if (isInGrace) {
+      throw new AppError(
+        "pairing_code_required",
+        "Enrolling here needs the code on the server's terminal, or an invite",
+      );
+    }
+    if (identity.method === "token") {
+      throw new AppError("session_required", "A bearer token enrols no passkey; sign in with one, or use an invite");
+    }
+    throw new AppError(
+      "unauthenticated",
+      "Another passkey needs a session or an invite: this address is paired already",
+    );
+  }
+
+  async function assertRoomForUnlisted({ isHostListed, rpId }: CeremonyCaller): Promise<void> {
+    if (isHostListed) return;
+    const held = (await credentials.gatedRpIds()).filter((each) => !hosts.ownsRpId(each));
+    if (!held.includes(rpId) && held.length >= MAX_UNLISTED_RP_IDS) {
+      throw new AppError(
+        "too_many_requests",
+        "Hosts outside allowed_hosts hold as many passkeys as they may; add this host to allowed_hosts to enrol here",
+      );
+    }
+  }
+
+  /** A right of the beginning that is gone at the end is no right. */
+  async function assertRightHolds({ kind }: EnrolmentRight, { identity, rpId }: CeremonyCaller): Promise<void> {
+    if (kind === "grace" && await credentials.isGated(rpId)) {
+      throw new AppError("conflict", `Cannot enrol the passkey: "${rpId}" got its first one just before`);
+    }
+    const holds = kind === "session" ? identity.method === "session" : kind !== "bypass" || hasBypass(identity);
+    if (!holds) throw new AppError("unauthenticated", "The right to enrol ended meanwhile; sign in again");
+  }
+
+  return {
+    async beginRegistration(caller, { name, code }) {
+      const right = await rightToEnrol(caller, code);
+      const known = await credentials.load();
+      const own = known.filter(({ rp_id }) => rp_id === caller.rpId);
+      if (own.length >= MAX_PER_RP_ID) {
+        throw new AppError(
+          "conflict",
+          `"${caller.rpId}" has ${own.length} passkeys, the most there may be; revoke one`,
+        );
+      }
+      // One owner: every passkey is of the same user, so that an authenticator shows one account and not ten.
+      const userHandle = known[0]?.user_handle ?? randomToken(32);
+      const challenge = registrations.issue(scopeOf("register", caller), caller.clientAddress, {
+        right,
+        name,
+        userHandle,
+      });
+      const userName = `Parlor on ${new URL(caller.origin).host}`;
+      return {
+        challenge,
+        rp: { id: caller.rpId, name: "Parlor" },
+        user: { id: userHandle, name: userName, displayName: userName },
+        pubKeyCredParams: ALGORITHMS.map((alg) => ({ alg, type: "public-key" })),
+        timeout: CHALLENGE_MS,
+        attestation: "none",
+        authenticatorSelection: { residentKey: "required", requireResidentKey: true, userVerification: "required" },
+        excludeCredentials: own.map(({ id }) => ({ id, type: "public-key" })),
+      };
+    },
+
+    async finishRegistration(caller, answer, name) {
+      const challenge = challengeOf(answer.response.clientDataJSON);
+      const pending = registrations.take(challenge, scopeOf("register", caller));
+      if (pending === undefined) {
+        await rightToEnrol(caller, undefined);
+        throw new AppError("invalid_request", "Cannot enrol the passkey: the ceremony is unknown or over; begin again");
+      }
+      await assertRightHolds(pending.right, caller);
+      const { id, publicKey, counter, transports } = await verifyRegistration(answer, expected(caller, challenge))
+        .catch((error) => {
+          const reason = messageOf(error instanceof AppError ? error.cause : error);
+          log("warn", "An enrolment was refused", { reason: reason.slice(0, 200) });
+          throw error;
+        });
+      if (pending.right.kind === "code") codes.consume(pending.right.ticket);
+      const record: CredentialRecord = {
+        id,
+        rp_id: caller.rpId,
+        name: name ?? pending.name ?? "Passkey",
+        public_key: publicKey,
+        counter,
+        transports,
+        user_handle: pending.userHandle,
+        created_at: new Date(now()).toISOString(),
+        last_used_at: null,
+      };
+      await credentials.add(record, pending.right.kind === "grace");
+      return record;
+    },
+
+    beginLogin(caller) {
+      const challenge = logins.issue(scopeOf("login", caller), caller.clientAddress, true);
+      return {
+        challenge,
+        rpId: caller.rpId,
+        timeout: CHALLENGE_MS,
+        userVerification: "required",
+        allowCredentials: [],
+      };
+    },
+
+    async finishLogin(caller, answer) {
+      const challenge = challengeOf(answer.response.clientDataJSON);
+      const isUnderWay = logins.take(challenge, scopeOf("login", caller)) !== undefined;
+      const found = await credentials.find(answer.id);
+      const credential = found?.rp_id === caller.rpId ? found : undefined;
+      const result = isUnderWay
+        ? await verifyLogin(answer, expected(caller, challenge), credential)
+        : { refusal: "the ceremony is unknown, used up or over" };
+      if ("refusal" in result || credential === undefined) {
+        const reason = "refusal" in result ? result.refusal : "";
+        log("warn", "A sign-in was refused", { reason: reason.slice(0, 200) });
+        const refusal = new AppError("unauthenticated", "Cannot sign in: the passkey was not accepted here");
+        throw failures.count(caller.clientAddress, refusal);
+      }
+      const usedAt = new Date(now()).toISOString();
+      await credentials.noteUse(credential.id, result.counter, usedAt);
+      return { ...credential, counter: result.counter, last_used_at: usedAt };
+    },
+  };
+}
+
+function hasBypass(identity: Identity): boolean {
+  return identity.method === null && (identity.bypass === "loopback" || identity.bypass === "auth_disabled");
+}
+
+function scopeOf(kind: CeremonyScope["kind"], { rpId, origin, browser }: CeremonyCaller): CeremonyScope {
+  return { kind, rpId, origin, browser };
+}
+
+function expected({ origin, rpId }: CeremonyCaller, challenge: string) {
+  return { challenge, origin, rpId };
+}

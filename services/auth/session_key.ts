@@ -1,0 +1,78 @@
+/** The key that signs session cookies: `session-key`, 32 random bytes. Deleting the file, also while the server runs, logs everyone out. */
+import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "../crypto/key_file.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { type FileState, fileState } from "./file_state.ts";
+
+const WHAT = "session key";
+
+/** The key as it lies on disk now. */
+export interface SessionKey {
+  /** The file was missing at the start, so that no session of an earlier run can count. */
+  readonly isFresh: boolean;
+  /**
+   * Gives the key, the same object until it changes; a missing file is made anew.
+   *
+   * @returns `undefined` while the file is something that must not be used: then no session counts.
+   */
+  read(): Promise<Uint8Array | undefined>;
+}
+
+/**
+ * Opens the key file, made with mode 0600 when missing.
+ *
+ * @throws {AppError} `internal` when it is no private regular file of 32 bytes other than zeros.
+ */
+export async function openSessionKey(path: string, log: Log): Promise<SessionKey> {
+  const isFresh = !await isPrivateFile(path, WHAT);
+  let state: FileState | undefined;
+  let key: Uint8Array | undefined;
+  let reading: Promise<void> | undefined;
+
+  async function refresh(): Promise<void> {
+    if (!await isPrivateFile(path, WHAT)) await createKeyFile(path, WHAT);
+    const found = fileState(path);
+    const content = await readKeyFile(path, WHAT);
+    if (content === undefined) throw new AppError("internal", `Cannot read the ${WHAT} from "${path}": it went away`);
+    checkKey(content, path);
+    if (key === undefined || !isSame(key, content)) key = new Uint8Array(content);
+    state = found;
+  }
+
+  await refresh();
+  return {
+    isFresh,
+    async read() {
+      const seen = fileState(path);
+      if (seen.id === state?.id && state.isSettled && seen.id !== "absent") return key;
+      reading ??= refresh().catch((error) => {
+        // Remembered, so that the same unusable file is reported once and not read at every request.
+        if (state?.id !== seen.id) {
+          log("error", `${messageOf(error)}; nobody is signed in until it is put right or removed`);
+        }
+        state = seen;
+        key = undefined;
+      }).finally(() => reading = undefined);
+      await reading;
+      return key;
+    },
+  };
+}
+
+function checkKey(content: Uint8Array, path: string): void {
+  const fault = content.byteLength !== KEY_BYTES
+    ? `it has ${content.byteLength} bytes instead of ${KEY_BYTES}`
+    : content.every((byte) => byte === 0)
+    ? "it is all zeros"
+    : undefined;
+  if (fault !== undefined) {
+    throw new AppError(
+      "internal",
+      `Cannot use "${path}" as ${WHAT}: ${fault}; remove the file to get a new key, which signs everyone out`,
+    );
+  }
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.byteLength === other.byteLength && one.every((byte, i) => byte === other[i]);
+}

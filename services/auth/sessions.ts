@@ -1,0 +1,190 @@
+/** Login sessions: known to the server, signed into a cookie, ended by logout, revocation, a removed file or 30 idle days. */
+import { randomToken } from "../crypto/random.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database.ts";
+import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
+import { readSession, type SessionClaims, signSession } from "./session_cookie.ts";
+import type { SessionKey } from "./session_key.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** SPEC, "Limits". */
+export const SESSION_IDLE_MS = 30 * DAY_MS;
+/** Age at which a cookie is sent anew, so that the browser keeps it as long as the server does. */
+const REISSUE_AFTER_MS = DAY_MS;
+/** How much of the last use may be forgotten by a kill. */
+const SEEN_WRITTEN_EVERY_MS = 10 * 60 * 1000;
+/** Cookie values whose signature was checked already; more than anybody has devices. */
+const MAX_VERIFIED = 256;
+
+/** Sessions one passkey may have open; beyond it the one not seen for longest ends. */
+const MAX_PER_CREDENTIAL = 64;
+
+/** A session that counts. */
+export interface LiveSession {
+  id: string;
+  rpId: string;
+  credentialId: string;
+  /** The value to send back as cookie, when the one that came is old. */
+  renewal?: string;
+}
+
+/** Opens, recognises and ends sessions. */
+export interface Sessions {
+  /**
+   * Opens a session.
+   *
+   * @param lifetimeMs Ends it after that time, and with the process: the command line needs one for a moment only.
+   * @returns The value of its cookie.
+   * @throws {AppError} `internal` when the session key cannot be used.
+   */
+  open(owner: { rpId: string; credentialId: string }, lifetimeMs?: number): Promise<string>;
+  /** Recognises a cookie on a host of an RPID, and notes that it was seen. */
+  find(cookie: string, rpId: string): Promise<LiveSession | undefined>;
+  /** Tells whether a session still counts, without noting that it was seen. */
+  isLive(id: string): Promise<boolean>;
+  end(id: string): Promise<void>;
+  /** Ends the sessions that a passkey opened. */
+  endOfCredential(credentialId: string): Promise<void>;
+}
+
+interface Session {
+  id: string;
+  rpId: string;
+  credentialId: string;
+  seenAtMs: number;
+  writtenAtMs: number;
+  /** Set on those that are kept in memory only. */
+  endsAtMs?: number;
+}
+
+interface SessionRow {
+  id: string;
+  rp_id: string;
+  credential_id: string;
+  seen_at: number;
+}
+
+/** Reads the sessions of earlier runs and forgets those that are idle for too long. */
+export async function openSessions(options: {
+  db: Database;
+  key: SessionKey;
+  credentials: CredentialStore;
+  log: Log;
+  now(): number;
+}): Promise<Sessions> {
+  const { db, key, credentials, log, now } = options;
+  const forgotten = key.isFresh
+    ? { sql: "DELETE FROM session" }
+    : { sql: "DELETE FROM session WHERE seen_at < ?", params: [now() - SESSION_IDLE_MS] };
+  await db.write([forgotten]);
+  const sessions = new Map<string, Session>();
+  for (const row of db.all<SessionRow>("SELECT id, rp_id, credential_id, seen_at FROM session")) {
+    sessions.set(row.id, {
+      id: row.id,
+      rpId: row.rp_id,
+      credentialId: row.credential_id,
+      seenAtMs: row.seen_at,
+      writtenAtMs: row.seen_at,
+    });
+  }
+  let presentKey = await key.read();
+  const verified = new Map<string, SessionClaims>();
+
+  /** Gives the key as it is now; a changed one ends every session. */
+  async function currentKey(): Promise<Uint8Array | undefined> {
+    const found = await key.read();
+    if (found === presentKey) return found;
+    presentKey = found;
+    verified.clear();
+    // While the key cannot be used nobody gets in; once it can, those who hold cookies of the old one are out for good.
+    if (found !== undefined) await drop([...sessions.values()]);
+    return found;
+  }
+
+  async function drop(dropped: Session[]): Promise<void> {
+    for (const { id } of dropped) sessions.delete(id);
+    if (dropped.length > 0) {
+      await db.write(dropped.map(({ id }) => ({ sql: "DELETE FROM session WHERE id = ?", params: [id] })));
+    }
+  }
+
+  function claimsOf(found: Uint8Array, cookie: string): SessionClaims | undefined {
+    const known = verified.get(cookie);
+    if (known !== undefined) return known;
+    const claims = readSession(found, cookie);
+    if (claims === undefined) return undefined;
+    if (verified.size >= MAX_VERIFIED) verified.clear();
+    verified.set(cookie, claims);
+    return claims;
+  }
+
+  /** Gives a session that counts; one whose time is over, or whose passkey is gone, is dropped. */
+  async function standing(id: string): Promise<Session | undefined> {
+    const session = sessions.get(id);
+    if (session === undefined) return undefined;
+    const nowMs = now();
+    const isOver = nowMs - session.seenAtMs > SESSION_IDLE_MS || nowMs > (session.endsAtMs ?? Infinity);
+    let credential: CredentialRecord | undefined;
+    try {
+      credential = await credentials.find(session.credentialId);
+    } catch {
+      return undefined; // The file may be restored, and with it the session.
+    }
+    if (!isOver && credential?.rp_id === session.rpId) return session;
+    await drop([session]);
+    return undefined;
+  }
+
+  function noteSeen(session: Session): void {
+    session.seenAtMs = now();
+    // The clock may have been set back meanwhile, so the distance counts and not the direction.
+    if (session.endsAtMs !== undefined || Math.abs(session.seenAtMs - session.writtenAtMs) < SEEN_WRITTEN_EVERY_MS) {
+      return;
+    }
+    session.writtenAtMs = session.seenAtMs;
+    db.write([{ sql: "UPDATE session SET seen_at = ? WHERE id = ?", params: [session.seenAtMs, session.id] }])
+      .catch((error) => log("warn", "Cannot note that a session was used", { error: messageOf(error) }));
+  }
+
+  return {
+    async open({ rpId, credentialId }, lifetimeMs) {
+      const found = await currentKey();
+      if (found === undefined) {
+        throw new AppError("internal", "Cannot sign in: the file session-key cannot be used; the log says why");
+      }
+      const own = [...sessions.values()].filter((each) => each.credentialId === credentialId)
+        .sort((a, b) => a.seenAtMs - b.seenAtMs);
+      await drop(own.slice(0, Math.max(0, own.length + 1 - MAX_PER_CREDENTIAL)));
+      const issued = now();
+      const session: Session = { id: randomToken(16), rpId, credentialId, seenAtMs: issued, writtenAtMs: issued };
+      if (lifetimeMs === undefined) {
+        const sql = "INSERT INTO session (id, rp_id, credential_id, issued_at, seen_at) VALUES (?, ?, ?, ?, ?)";
+        await db.write([{ sql, params: [session.id, rpId, credentialId, issued, issued] }]);
+      } else session.endsAtMs = issued + lifetimeMs;
+      sessions.set(session.id, session);
+      return signSession(found, { id: session.id, rp_id: rpId, credential_id: credentialId, issued });
+    },
+    async find(cookie, rpId) {
+      const found = await currentKey();
+      const claims = found && claimsOf(found, cookie);
+      if (found === undefined || claims?.rp_id !== rpId) return undefined;
+      const session = await standing(claims.id);
+      if (session === undefined) return undefined;
+      noteSeen(session);
+      const { id, credentialId } = session;
+      if (session.endsAtMs !== undefined || now() - claims.issued < REISSUE_AFTER_MS) return { id, rpId, credentialId };
+      return { id, rpId, credentialId, renewal: signSession(found, { ...claims, issued: now() }) };
+    },
+    async isLive(id) {
+      return await currentKey() !== undefined && await standing(id) !== undefined;
+    },
+    async end(id) {
+      const session = sessions.get(id);
+      if (session !== undefined) await drop([session]);
+    },
+    async endOfCredential(credentialId) {
+      await drop([...sessions.values()].filter((session) => session.credentialId === credentialId));
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/** Bearer tokens: `tokens.json`, sealed, hashes only. Removing the file ends them all, also while the server runs. */
+import { createHash } from "node:crypto";
+import { randomToken, uuidV7 } from "../crypto/random.ts";
+import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { openSealedDocument } from "./sealed_document.ts";
+
+/** One token, without what it is made of. */
+export interface TokenRecord {
+  id: string;
+  label: string;
+  /** SHA-256 of the token, base64url. */
+  hash: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** Where the file's text is bound to. */
+export const TOKENS_PLACE: Place = { table: "tokens.json", id: "tokens", field: "document", version: 1 };
+
+/** So that a person, or a search for leaked secrets, knows one when it turns up somewhere. */
+const PREFIX = "parlor_";
+const RANDOM_BYTES = 32;
+const PATTERN = new RegExp(`^${PREFIX}[A-Za-z0-9_-]{43}$`);
+
+/** How much of the last use may be forgotten by a kill: a write of the file at every request would cost too much. */
+const USE_WRITTEN_EVERY_MS = 10 * 60 * 1000;
+
+/** The tokens as they lie on disk now. */
+export interface TokenStore {
+  /** Finds the token a request presented, by its hash, and notes its use. `undefined` while the file cannot be read. */
+  find(token: string): Promise<TokenRecord | undefined>;
+  /** Tells whether a token still counts. */
+  has(id: string): Promise<boolean>;
+  /** Gives all tokens, newest first. @throws {AppError} `internal` when the file cannot be read. */
+  list(): Promise<TokenRecord[]>;
+  /** Makes a token; its text is given this once and kept nowhere. */
+  mint(label: string): Promise<{ record: TokenRecord; token: string }>;
+  /** @throws {AppError} `not_found` */
+  revoke(id: string): Promise<void>;
+  /** Writes the uses not written yet. */
+  close(): Promise<void>;
+}
+
+/**
+ * @param options.path `<datadir>/tokens.json`.
+ * @param options.sealer Of the purpose `"tokens"`.
+ */
+export function createTokenStore(options: {
+  path: string;
+  sealer: PurposeSealer;
+  log: Log;
+  now(): number;
+}): TokenStore {
+  const { log, now } = options;
+  const document = openSealedDocument<Map<string, TokenRecord>>({
+    ...options,
+    place: TOKENS_PLACE,
+    parse: parseTokens,
+    stringify: (tokens) => JSON.stringify([...tokens.values()]),
+    untilRepaired: "no bearer token is accepted",
+  });
+  /** Last uses by token id, newer than those in the file. */
+  const uses = new Map<string, number>();
+  let writtenAtMs = now();
+  let writing: Promise<void> = Promise.resolve();
+
+  const present = async () => {
+    const content = await document.read();
+    if (content instanceof AppError) throw content;
+    return content ?? new Map<string, TokenRecord>();
+  };
+  const withUse = (record: TokenRecord): TokenRecord => {
+    const usedAtMs = uses.get(record.id);
+    return usedAtMs === undefined ? record : { ...record, last_used_at: new Date(usedAtMs).toISOString() };
+  };
+  const withUses = (tokens: Map<string, TokenRecord>) =>
+    new Map([...tokens].map(([hash, record]) => [hash, withUse(record)]));
+
+  async function writeUses(): Promise<void> {
+    writtenAtMs = now();
+    const written = [...uses];
+    if (written.length === 0) return;
+    await document.change((current) => current && withUses(current));
+    for (const [id, usedAtMs] of written) if (uses.get(id) === usedAtMs) uses.delete(id);
+  }
+
+  function noteUse(id: string): void {
+    const atMs = now();
+    uses.set(id, atMs);
+    if (Math.abs(atMs - writtenAtMs) < USE_WRITTEN_EVERY_MS) return;
+    writing = writeUses().catch((error) => log("warn", "Cannot note the use of a token", { error: String(error) }));
+  }
+
+  return {
+    async find(token) {
+      if (!PATTERN.test(token)) return undefined;
+      const content = await document.read();
+      if (content instanceof AppError) return undefined;
+      const record = content?.get(hashOf(token));
+      if (record !== undefined) noteUse(record.id);
+      return record;
+    },
+    async has(id) {
+      const content = await document.read();
+      return !(content instanceof AppError) && [...content?.values() ?? []].some((record) => record.id === id);
+    },
+    async list() {
+      return [...(await present()).values()].map(withUse).reverse();
+    },
+    async mint(label) {
+      const token = PREFIX + randomToken(RANDOM_BYTES);
+      const createdAt = new Date(now()).toISOString();
+      const record = { id: uuidV7(), label, hash: hashOf(token), created_at: createdAt, last_used_at: null };
+      await document.change((current) => new Map([...current ?? [], [record.hash, record]]));
+      return { record, token };
+    },
+    async revoke(id) {
+      await document.change((current) => {
+        const hash = [...current?.values() ?? []].find((record) => record.id === id)?.hash;
+        if (hash === undefined) throw new AppError("not_found", "There is no token with this id");
+        const rest = new Map(current);
+        rest.delete(hash);
+        return rest;
+      });
+      uses.delete(id);
+    },
+    async close() {
+      await writing;
+      await writeUses().catch((error) => log("warn", "Cannot note the use of tokens", { error: String(error) }));
+    },
+  };
+}
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("base64url");
+}
+
+function parseTokens(value: unknown): Map<string, TokenRecord> {
+  if (!Array.isArray(value) || !value.every(isRecord)) throw new Error("expected a list of tokens");
+  return new Map(value.map((record) => [record.hash, record]));
+}
+
+function isRecord(value: unknown): value is TokenRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const { id, label, hash, created_at, last_used_at } = value as Record<string, unknown>;
+  return [id, label, hash, created_at].every((field) => typeof field === "string") &&
+    (last_used_at === null || typeof last_used_at === "string");
+}

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { openSessionKey } from "../../../services/auth/session_key.ts";
+
+async function folder() {
+  const path = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  const lines: string[] = [];
+  const file = `${path}/session-key`;
+  return {
+    file,
+    lines,
+    open: () => openSessionKey(file, (_, line) => lines.push(line)),
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
+  };
+}
+
+test("the first start makes 32 random bytes of mode 0600, and the next one reads them", async () => {
+  await using at = await folder();
+  const first = await at.open();
+  expect([first.isFresh, (await Deno.stat(at.file)).mode! & 0o777]).toEqual([true, 0o600]);
+  const again = await at.open();
+  expect(again.isFresh).toBe(false);
+  expect(await again.read()).toEqual(await first.read());
+  expect((await first.read())!.byteLength).toBe(32);
+});
+
+test("S10 deleted while running, it is made anew at the next look", async () => {
+  await using at = await folder();
+  const key = await at.open();
+  const before = await key.read();
+  await Deno.remove(at.file);
+  const after = await key.read();
+  expect(after).not.toEqual(before);
+  expect((await Deno.stat(at.file)).mode! & 0o777).toBe(0o600);
+  expect(await key.read()).toBe(after);
+});
+
+const FAULTS: [string, (file: string) => Promise<void>, RegExp][] = [
+  ["empty", (file) => Deno.writeFile(file, new Uint8Array(), { mode: 0o600 }), /0 bytes instead of 32/],
+  ["31 bytes", (file) => Deno.writeFile(file, new Uint8Array(31).fill(7), { mode: 0o600 }), /31 bytes instead of 32/],
+  ["all zero", (file) => Deno.writeFile(file, new Uint8Array(32), { mode: 0o600 }), /all zeros/],
+  ["of mode 0644", async (file) => {
+    await Deno.writeFile(file, new Uint8Array(32).fill(7));
+    await Deno.chmod(file, 0o644);
+  }, /mode is 0644 and must be 0600/],
+  ["a symlink", async (file) => {
+    await Deno.writeFile(`${file}.real`, new Uint8Array(32).fill(7), { mode: 0o600 });
+    await Deno.symlink(`${file}.real`, file);
+  }, /no regular file/],
+  ["a folder", (file) => Deno.mkdir(file), /no regular file/],
+];
+
+test.each(FAULTS)("S10 a key file that is %s stops the start with the reason", async (_name, spoil, reason) => {
+  await using at = await folder();
+  await spoil(at.file);
+  await expect(at.open()).rejects.toThrow(reason);
+});
+
+test.each(FAULTS)(
+  "S10 one that becomes %s while running is not used, and reported once",
+  async (_name, spoil, reason) => {
+    await using at = await folder();
+    const key = await at.open();
+    const before = await key.read();
+    const good = await Deno.readFile(at.file);
+    await Deno.remove(at.file);
+    await spoil(at.file);
+    expect([await key.read(), await key.read()]).toEqual([undefined, undefined]);
+    expect(at.lines).toEqual([expect.stringMatching(reason)]);
+    await Deno.remove(at.file, { recursive: true });
+    await Deno.writeFile(at.file, good, { mode: 0o600 });
+    expect(await key.read()).toEqual(before);
+  },
+);
+
+test("S11 under umask 000 and with starts racing, there is one key, private from its first byte", async () => {
+  await using at = await folder();
+  const umask = Deno.umask(0);
+  try {
+    const keys = await Promise.all(Array.from({ length: 8 }, async () => (await at.open()).read()));
+    expect(new Set(keys.map((key) => key!.toString())).size).toBe(1);
+    expect((await Deno.stat(at.file)).mode! & 0o777).toBe(0o600);
+  } finally {
+    Deno.umask(umask);
+  }
+});
