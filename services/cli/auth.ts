@@ -1,0 +1,46 @@
+/** `parlor auth …`: one switch over its commands. */
+import { AppError } from "../errors.ts";
+import { authInvite, type LocalServer } from "./auth_invite.ts";
+import { authLogin } from "./auth_login.ts";
+import { authLogout } from "./auth_logout.ts";
+import { authWhoami } from "./auth_whoami.ts";
+import { openOutside } from "./outside.ts";
+
+/** Text of `parlor auth --help`. */
+export const AUTH_HELP =
+  `Usage: parlor auth login [--base-url URL] [--label TEXT] [--timeout SECONDS] [--no-browser] [--ca-cert FILE]
+       parlor auth logout
+       parlor auth whoami
+       parlor auth invite [--rp-id NAME] [--base-url URL] [--ca-cert FILE] [options of parlor serve]
+
+  login   signs in with a passkey in the browser and saves a token in ~/.config/app/cli.token
+  logout  revokes that token and removes it
+  whoami  says which server it is for, and whether it still counts
+  invite  prints a code by which another device may enrol a passkey; run it where the server runs`;
+
+/**
+ * Runs one of them.
+ *
+ * @param local Reads the server's configuration from the options given.
+ * @throws {AppError} with a sentence for the terminal.
+ */
+export async function runAuth(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  local: (rest: string[]) => LocalServer,
+): Promise<void> {
+  const [command, ...rest] = args;
+  const outside = openOutside(environment);
+  switch (command) {
+    case "login":
+      return await authLogin(rest, outside, () => local([]).url);
+    case "logout":
+      return await authLogout(rest, outside);
+    case "whoami":
+      return await authWhoami(rest, outside);
+    case "invite":
+      return await authInvite(rest, outside, local);
+    default:
+      throw new AppError("invalid_request", `Unknown command auth ${command ?? ""}; parlor auth --help lists them all`);
+  }
+}

@@ -1,0 +1,97 @@
+/** Requests of the command line to a Parlor server, with failures in words for a terminal. */
+import { AppError } from "../errors.ts";
+import { connectFinding } from "../net/connect_finding.ts";
+
+/** One server. Redirects are not followed: a token goes to the address it was made for. */
+export interface ServerClient {
+  readonly baseUrl: string;
+  /**
+   * Sends a request; a body goes as JSON.
+   *
+   * @throws {AppError} `upstream_error` when the server cannot be reached or is no Parlor; for a refusal the server's own
+   *   code and message.
+   */
+  send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  close(): void;
+}
+
+/** What a request carries. */
+export interface RequestOptions {
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** An answer that is no refusal. */
+export interface Answer {
+  json: Record<string, unknown>;
+  headers: Headers;
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+
+/** A refusal, with its status: callers tell "not any more" from "not at all". */
+export class Refusal extends AppError {
+  constructor(readonly status: number, code: AppError["code"], message: string) {
+    super(code, message);
+  }
+}
+
+/**
+ * @param baseUrl As typed; a path at its end stays, a slash does not.
+ * @param caCert PEM text of an authority to trust beside the public ones.
+ * @throws {AppError} `invalid_request` when it is no http or https address.
+ */
+export function openServerClient(baseUrl: string, caCert?: string): ServerClient {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
+    throw new AppError(
+      "invalid_request",
+      `Bad value for --base-url: expected an address such as https://chat.example.org`,
+    );
+  }
+  const base = url.href.replace(/\/$/, "");
+  const client = caCert === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCert] });
+
+  return {
+    baseUrl: base,
+    close: () => client?.close(),
+    async send(method, path, { body, headers = {} } = {}) {
+      let response: Response;
+      let text: string;
+      try {
+        response = await fetch(base + path, {
+          method,
+          client,
+          redirect: "manual",
+          headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
+          body: body === undefined ? undefined : JSON.stringify(body),
+          signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        });
+        text = await response.text();
+      } catch (cause) {
+        throw new AppError("upstream_error", `Cannot reach Parlor at "${base}": ${reasonOf(cause)}`, { cause });
+      }
+      const json = parseObject(text);
+      if (response.ok && (json !== undefined || text === "")) return { json: json ?? {}, headers: response.headers };
+      const error = json?.error as { code?: AppError["code"]; message?: string } | undefined;
+      if (typeof error?.code === "string") throw new Refusal(response.status, error.code, error.message ?? "");
+      throw new AppError("upstream_error", `What answers at "${base}" is no Parlor: status ${response.status}`);
+    },
+  };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value)) return { items: value };
+    return typeof value === "object" && value !== null ? value as Record<string, unknown> : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof DOMException && cause.name === "TimeoutError") return `no answer after ${ANSWER_WITHIN_MS} ms`;
+  const { kind, finding } = connectFinding(cause);
+  return kind === "certificate" ? `${finding}; give the authority that vouches for it by --ca-cert FILE` : finding;
+}
