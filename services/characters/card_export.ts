@@ -1,0 +1,71 @@
+/** Characters as files for other programs. */
+import { deflateSync } from "node:zlib";
+import type { Card } from "./card.ts";
+import { hasPicture } from "./card_head.ts";
+import type { Characters } from "./characters.ts";
+import { makeCharx } from "./charx.ts";
+import { joinPng, makeChunk } from "./png_chunks.ts";
+import { embedCard, withoutCard } from "./png_card.ts";
+
+/** Formats a character can be had in. */
+export const CARD_FORMATS = ["png", "json", "charx"] as const;
+export type CardFormat = (typeof CARD_FORMATS)[number];
+
+/** A file to be handed out. */
+export interface ExportedCard {
+  bytes: Uint8Array<ArrayBuffer>;
+  contentType: string;
+  /** The character's name with the format's ending; as its author wrote it. */
+  fileName: string;
+}
+
+const CONTENT_TYPES: Record<CardFormat, string> = {
+  png: "image/png",
+  json: "application/json",
+  // V3 names no type; a ZIP is what it is.
+  charx: "application/zip",
+};
+
+/**
+ * Makes a file of a character. As PNG every character has a picture, if only an empty one.
+ *
+ * @throws {AppError} `not_found`, `unprocessable`
+ */
+export async function exportCard(characters: Characters, id: string, format: CardFormat): Promise<ExportedCard> {
+  const { stored, file, card } = await characters.open(id);
+  const picture = hasPicture(stored.path) ? file.bytes : undefined;
+  return {
+    bytes: await fileOf(card, picture, format),
+    contentType: CONTENT_TYPES[format],
+    fileName: `${card.data.name}.${format}`,
+  };
+}
+
+async function fileOf(
+  card: Card,
+  picture: Uint8Array | undefined,
+  format: CardFormat,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (format === "png") return embedCard(picture ?? emptyPicture(), card);
+  if (format === "charx") return await makeCharx(card, picture && withoutCard(picture));
+  return new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern indents it
+}
+
+const EMPTY_WIDTH_PX = 400;
+const EMPTY_HEIGHT_PX = 600;
+
+/** A plain grey portrait: programs that know cards as PNG alone need some picture. */
+function emptyPicture(): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(13);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, EMPTY_WIDTH_PX);
+  view.setUint32(4, EMPTY_HEIGHT_PX);
+  header[8] = 8; // bits of grey; colour type 0
+  const rows = new Uint8Array((EMPTY_WIDTH_PX + 1) * EMPTY_HEIGHT_PX).fill(0x80);
+  for (let y = 0; y < EMPTY_HEIGHT_PX; y++) rows[y * (EMPTY_WIDTH_PX + 1)] = 0; // no filter
+  return joinPng([
+    makeChunk("IHDR", header),
+    makeChunk("IDAT", deflateSync(rows)),
+    makeChunk("IEND", new Uint8Array()),
+  ]);
+}

@@ -1,0 +1,112 @@
+/** Removed card files: each lies sealed beside the database for as long as the trash keeps its entry. */
+import { basename, join } from "node:path";
+import { uuidV7 } from "../crypto/random.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { cardIn } from "./card_file.ts";
+import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card_head.ts";
+import type { CardIndex } from "./card_index.ts";
+import { findCard, findCaseClash, type StoredCard } from "./card_rows.ts";
+import { isTaken, removeFile, statPlainFile } from "./plain_files.ts";
+
+/** Where what is removed goes for a while; implemented by the trash of all kinds. */
+export interface TrashBin {
+  /** Statement that puts something into the trash. @param title What the owner knows it by. */
+  put(kind: string, title: string, record: unknown): Statement;
+  /** To be called after the write. */
+  changed(): void;
+}
+
+/** What the removed files stand on. */
+export interface CardTrashParts {
+  db: Database;
+  bin: TrashBin;
+  /** For the purpose "trash". */
+  sealer: PurposeSealer;
+  index: CardIndex;
+  events: EventHub;
+  /** Folder of our own card files. */
+  folder: string;
+  /** Folder of sealed files. */
+  sealedFolder: string;
+}
+
+/** What the trash keeps of a card beside its file. */
+interface Record {
+  id: string;
+  /** Name of the file in the folder of cards. */
+  name: string;
+  /** Name of the sealed file. */
+  sealedName: string;
+}
+
+/** Keeps removed card files and brings them back. */
+export class CardTrash {
+  readonly #parts: CardTrashParts;
+
+  constructor(parts: CardTrashParts) {
+    this.#parts = parts;
+  }
+
+  /** Keeps a copy of a card file that is about to be removed or replaced. @param title The character's name. */
+  async keep({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<void> {
+    const { db, bin, sealer } = this.#parts;
+    const record: Record = { id, name: basename(path), sealedName: uuidV7() };
+    const sealedPath = this.#sealedPath(record);
+    await writeFileAtomic(sealedPath, await sealer.seal(placeOf(record), content));
+    try {
+      await db.write([bin.put("character", title, record)]);
+      bin.changed();
+    } catch (error) {
+      await removeFile(sealedPath);
+      throw error;
+    }
+  }
+
+  /** Brings a file back under its name. @throws {AppError} `conflict` when its name or id is taken */
+  async restore(value: unknown, takeOut: Statement): Promise<void> {
+    const { db, index, sealer, folder, events } = this.#parts;
+    const record = value as Record;
+    await index.fresh();
+    const path = join(folder, record.name);
+    if (findCard(db, record.id) ?? findCaseClash(db, record.id) ?? await isTaken(path)) {
+      throw new AppError("conflict", `There is a character "${record.id}" again`);
+    }
+    const sealed = await readFileIfExists(this.#sealedPath(record));
+    if (sealed === undefined) throw new AppError("internal", "The file of this entry of the trash is missing");
+    const content = await sealer.open(placeOf(record), sealed);
+    await index.write([path], async () => {
+      await writeFileAtomic(path, content);
+      await db.write([takeOut]);
+      const info = await statPlainFile(path);
+      return info === undefined ? {} : { row: rowFor({ id: record.id, path, isExternal: false, ...info }, content) };
+    });
+    await removeFile(this.#sealedPath(record));
+    events.publish({ kind: "character", id: record.id });
+  }
+
+  /** Removes a file for good. */
+  async purge(value: unknown, takeOut: Statement): Promise<void> {
+    await this.#parts.db.write([takeOut]);
+    await removeFile(this.#sealedPath(value as Record));
+  }
+
+  #sealedPath({ sealedName }: Record): string {
+    return join(this.#parts.sealedFolder, sealedName);
+  }
+}
+
+function rowFor(place: CardPlace, content: Uint8Array): CardRow {
+  try {
+    return rowOf(place, cardIn(place.path, content));
+  } catch {
+    return unreadableRow(place);
+  }
+}
+
+function placeOf({ sealedName }: Record) {
+  return { table: "trash", id: sealedName, field: "file", version: 1 };
+}

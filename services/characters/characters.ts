@@ -1,0 +1,278 @@
+/** Characters: card files in a folder of ours and in folders of other programs, which are read in place and never written. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import { writeFileAtomic } from "../storage/atomic_file.ts";
+import type { Database } from "../storage/database.ts";
+import { Turns } from "../turns.ts";
+import { type Card, cardOf } from "./card.ts";
+import { cardIn, readCardFile } from "./card_file.ts";
+import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card_head.ts";
+import type { CardIndex } from "./card_index.ts";
+import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
+import { cardBytes } from "./card_text.ts";
+import type { CardTrash } from "./card_trash.ts";
+import { isTaken, type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
+import { embedCard } from "./png_card.ts";
+import { isPng } from "./png_chunks.ts";
+
+/** A character with its card. */
+export interface Character extends CharacterItem {
+  card: Card;
+}
+
+/** A character as it stands. */
+export interface ReadCharacter {
+  character: Character;
+  /** Hash of the card; the picture has no part in it. */
+  version: string;
+}
+
+/** What turns pictures into PNGs, off the serving thread. */
+export interface PictureTools {
+  /** @throws {AppError} `unprocessable` for what is no picture or too large. */
+  toPng(image: Uint8Array): Promise<Uint8Array>;
+  /** @throws {AppError} `unprocessable` */
+  resizePng(png: Uint8Array, options: { widthPx: number }): Promise<Uint8Array>;
+}
+
+/** What the characters stand on. */
+export interface CharacterParts {
+  db: Database;
+  index: CardIndex;
+  trash: CardTrash;
+  pictures: PictureTools;
+  events: EventHub;
+  /** Folder of our own card files. */
+  folder: string;
+}
+
+/** The file of a character and what is in it. */
+export interface OpenCard {
+  stored: StoredCard;
+  file: PlainFile;
+  card: Card;
+  version: string;
+}
+
+/** Files read beside each other for the list with whole cards. */
+const READ_AHEAD = 8;
+
+/** Reads and changes characters. Changes of one character happen one after another. */
+export class Characters {
+  readonly #parts: CharacterParts;
+  readonly #turns = new Turns();
+
+  constructor(parts: CharacterParts) {
+    this.#parts = parts;
+  }
+
+  /** Lists characters without their cards, all or a page. @throws {AppError} `invalid_request` for a foreign cursor */
+  async list(query: CardQuery): Promise<CardPage> {
+    await this.#parts.index.fresh();
+    return listCards(this.#parts.db, query);
+  }
+
+  /** Gives the JSON texts of the characters in a list with their cards; a file that went meanwhile is left out. */
+  async *withCards(items: readonly string[]): AsyncGenerator<string> {
+    for (let at = 0; at < items.length; at += READ_AHEAD) {
+      const ids = items.slice(at, at + READ_AHEAD).map((item): string => JSON.parse(item).id);
+      const found = await Promise.all(ids.map((id) => this.get(id).catch(() => undefined)));
+      for (const one of found) if (one !== undefined) yield JSON.stringify(one.character);
+    }
+  }
+
+  /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */
+  async get(id: string): Promise<ReadCharacter> {
+    const { stored, file, card, version } = await this.open(id);
+    return { character: { ...itemOf({ ...stored, mtimeMs: file.mtimeMs }, card), card }, version };
+  }
+
+  /**
+   * Saves a card: into the picture of the character, or as a new character without one.
+   *
+   * @param json A card of any version.
+   * @param expected The version that must stand, when the caller asked for the check.
+   * @throws {AppError} `unprocessable`, `revision_mismatch`; `conflict` for an external or unreadable card and for an id
+   *   that differs from another by letter case alone.
+   */
+  async put(id: string, json: unknown, expected?: string): Promise<ReadCharacter & { isNew: boolean }> {
+    const card = cardOf(json);
+    await this.#parts.index.fresh();
+    return await this.#inTurn(id, async () => {
+      const stored = findCard(this.#parts.db, id);
+      if (stored === undefined) {
+        checkVersion(id, undefined, expected);
+        return { ...await this.#create(id, card), isNew: true };
+      }
+      const { file } = await this.#openOwn(id, expected);
+      const content = hasPicture(stored.path) ? embedCard(file.bytes, card) : cardBytes(card, 2);
+      return { ...await this.#write(stored, content, card), isNew: false };
+    });
+  }
+
+  /**
+   * Makes a new character of a card file: PNG, JSON or CHARX.
+   *
+   * @param bytes Not to be used afterwards.
+   * @throws {AppError} `unprocessable`, `too_large`
+   */
+  async importCard(bytes: Uint8Array<ArrayBuffer>): Promise<ReadCharacter> {
+    const { card, avatarPng, avatarImage } = await readCardFile(bytes);
+    const png = avatarPng ?? (avatarImage && await this.#parts.pictures.toPng(avatarImage));
+    await this.#parts.index.fresh();
+    return await this.#create(uuidV7(), card, png);
+  }
+
+  /**
+   * Makes a character of a card and a picture under an id of the caller's.
+   *
+   * @throws {AppError} `conflict` when the id is taken.
+   */
+  async add(id: string, card: Card, png: Uint8Array): Promise<ReadCharacter> {
+    await this.#parts.index.fresh();
+    return await this.#inTurn(id, () => this.#create(id, card, png));
+  }
+
+  /**
+   * Gives the character another picture and keeps its card.
+   *
+   * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
+   * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for what is no such picture
+   */
+  async setAvatar(id: string, image: Uint8Array, expected?: string): Promise<ReadCharacter> {
+    const { index, pictures } = this.#parts;
+    await index.fresh();
+    this.#own(id);
+    const png = isPng(image) ? image : await pictures.toPng(image);
+    // Only a decoder knows whether a PNG that came as one can be shown.
+    if (png === image) await pictures.resizePng(png, { widthPx: 16 });
+    return await this.#inTurn(id, async () => {
+      const { stored, card } = await this.#openOwn(id, expected);
+      const content = embedCard(png, card);
+      if (hasPicture(stored.path)) return await this.#write(stored, content, card);
+      const path = this.#pathOf(id, "png");
+      await this.#refuseTaken(path);
+      return await this.#write({ ...stored, path }, content, card, stored.path);
+    });
+  }
+
+  /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */
+  async remove(id: string, expected?: string): Promise<void> {
+    const { index, trash, events } = this.#parts;
+    await index.fresh();
+    await this.#inTurn(id, async () => {
+      const stored = this.#own(id);
+      // A file that cannot be read can be removed all the same, and comes back as it was.
+      const opened = stored.isReadable || expected !== undefined ? await this.#openOwn(id, expected) : undefined;
+      const file = opened?.file ?? await readPlainFile(stored.path);
+      if (file !== undefined) await trash.keep(stored, opened?.card.data.name ?? id, file.bytes);
+      await index.write([stored.path], async () => {
+        await removeFile(stored.path);
+        return { removedPath: stored.path };
+      });
+      events.publish({ kind: "character", id });
+    });
+  }
+
+  /** Opens the file of a character. @throws {AppError} `not_found`, `unprocessable` */
+  async open(id: string): Promise<OpenCard> {
+    await this.#parts.index.fresh();
+    const stored = findCard(this.#parts.db, id);
+    const file = stored && await readPlainFile(stored.path);
+    if (file === undefined) {
+      if (stored !== undefined) this.#parts.index.distrust(); // it went a moment ago
+      throw notFound(id);
+    }
+    const card = cardIn(stored!.path, file.bytes);
+    return { stored: stored!, file, card, version: versionOf(card) };
+  }
+
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(id.toLowerCase(), work);
+  }
+
+  /** The row of a character that may be written. */
+  #own(id: string): StoredCard {
+    const stored = findCard(this.#parts.db, id);
+    if (stored === undefined) throw notFound(id);
+    if (stored.isExternal) {
+      throw new AppError("conflict", `Character "${id}" belongs to another program's folder and is read-only`);
+    }
+    return stored;
+  }
+
+  async #openOwn(id: string, expected: string | undefined): Promise<OpenCard> {
+    const stored = this.#own(id);
+    if (!stored.isReadable) {
+      throw new AppError("conflict", `Character "${id}" is a file without a readable card; remove it first`);
+    }
+    const opened = await this.open(id);
+    checkVersion(id, opened.version, expected);
+    return opened;
+  }
+
+  /** Writes the file of a new character. */
+  async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadCharacter> {
+    const { db } = this.#parts;
+    if (findCard(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
+    const clash = findCaseClash(db, id);
+    if (clash !== undefined) {
+      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
+    }
+    for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#pathOf(id, ending));
+    const content = png === undefined ? cardBytes(card, 2) : embedCard(png, card);
+    const path = this.#pathOf(id, png === undefined ? "json" : "png");
+    return await this.#write({ id, path, isExternal: false }, content, card);
+  }
+
+  async #write(
+    { id, path, isExternal }: Pick<StoredCard, "id" | "path" | "isExternal">,
+    content: Uint8Array,
+    card: Card,
+    removedPath?: string,
+  ): Promise<ReadCharacter> {
+    const { index, events } = this.#parts;
+    let place: CardPlace | undefined;
+    await index.write(removedPath === undefined ? [path] : [path, removedPath], async () => {
+      await writeFileAtomic(path, content);
+      if (removedPath !== undefined) await removeFile(removedPath);
+      const row: CardRow = rowOf(place = await placeOf(id, path, isExternal), card);
+      return { row, removedPath };
+    });
+    events.publish({ kind: "character", id });
+    return { character: { ...itemOf(place!, card), card }, version: versionOf(card) };
+  }
+
+  /** Something the index does not know lies there: dropped a moment ago, or no plain file. */
+  async #refuseTaken(path: string): Promise<void> {
+    if (!await isTaken(path)) return;
+    this.#parts.index.distrust();
+    throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+  }
+
+  #pathOf(id: string, ending: "png" | "json"): string {
+    return join(this.#parts.folder, `${id}.${ending}`);
+  }
+}
+
+async function placeOf(id: string, path: string, isExternal: boolean): Promise<CardPlace> {
+  const info = await statPlainFile(path);
+  if (info === undefined) throw new AppError("internal", `Cannot find "${path}" after it was written`);
+  return { id, path, isExternal, ...info };
+}
+
+function versionOf(card: Card): string {
+  return createHash("sha256").update(JSON.stringify(card)).digest("base64url").slice(0, 22);
+}
+
+function checkVersion(id: string, actual: string | undefined, expected: string | undefined): void {
+  if (expected === undefined || expected === actual) return;
+  throw new AppError("revision_mismatch", `Character "${id}" is not at the version that was asked for`);
+}
+
+function notFound(id: string): AppError {
+  return new AppError("not_found", `There is no character "${id}"`);
+}

@@ -1,0 +1,82 @@
+/** Opens the room: the index, the characters, their pictures, portraits and trash, each once. */
+import { join, resolve } from "node:path";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { JobRunner } from "../jobs/job_runner.ts";
+import type { Log } from "../log.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import type { DataDir } from "../storage/data_dir.ts";
+import { Avatars } from "./avatars.ts";
+import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin.ts";
+import { CardIndex } from "./card_index.ts";
+import { CardTrash, type TrashBin } from "./card_trash.ts";
+import { Characters, type PictureTools } from "./characters.ts";
+import { type Painter, Portraits } from "./portraits.ts";
+
+/** Everything about characters. */
+export interface CharacterRoom {
+  characters: Characters;
+  avatars: Avatars;
+  portraits: Portraits;
+  builtinCharacter: BuiltinCharacter;
+}
+
+/** What the room stands on. */
+export interface CharacterRoomOptions {
+  db: Database;
+  databasePath: string;
+  dataDir: DataDir;
+  /** Folders of other programs. */
+  cardDirs: readonly string[];
+  trash: TrashBin & {
+    register(kind: string, handler: {
+      restore(record: unknown, takeOut: Statement): Promise<void>;
+      purge(record: unknown, takeOut: Statement): Promise<void>;
+    }): void;
+  };
+  /** For the purpose "trash". */
+  trashSealer: PurposeSealer;
+  jobs: JobRunner;
+  events: EventHub;
+  log: Log;
+  pictures: PictureTools;
+  builtinFlag: InstalledFlag;
+  painter?: Painter;
+}
+
+/**
+ * Opens the room. No card is looked at before somebody asks for one.
+ *
+ * @throws {AppError} `internal` when its folders cannot be made.
+ */
+export async function openCharacters(
+  options: CharacterRoomOptions,
+): Promise<{ room: CharacterRoom; close(): Promise<void> }> {
+  const { db, dataDir, cardDirs, events, log, pictures, jobs, painter, builtinFlag: flag } = options;
+  const folder = await dataDir.ensureFolder("characters");
+  const sealedFolder = await dataDir.ensureFolder("trash");
+  const cache = await dataDir.ensureFolder("cache");
+  const prepared = installBuiltin(folder, flag, log);
+  const external = [...new Set(cardDirs.map((path) => resolve(path)))].filter((path) => path !== folder);
+  const folders = [folder, ...external].map((path) => ({ path, isExternal: path !== folder }));
+  const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
+  const trash = new CardTrash({
+    ...{ db, index, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
+  });
+  options.trash.register("character", trash);
+  const characters = new Characters({ db, index, trash, pictures, events, folder });
+  const avatars = new Avatars({ db, index, pictures, log, folder: join(cache, "avatars") });
+  return {
+    room: {
+      characters,
+      avatars,
+      portraits: new Portraits({ jobs, characters, painter }),
+      builtinCharacter: new BuiltinCharacter({ characters, flag }),
+    },
+    async close() {
+      await prepared;
+      await index.close();
+      await avatars.close();
+    },
+  };
+}

@@ -1,0 +1,306 @@
+/** Personas: card files in a folder of their own, with or without a picture. A file put there is a persona. */
+import { createHash } from "node:crypto";
+import { basename, join } from "node:path";
+import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
+import { type Card, v2Of } from "../characters/card.ts";
+import { cardIn } from "../characters/card_file.ts";
+import { cardBytes } from "../characters/card_text.ts";
+import { isTaken, readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
+import { embedCard, withoutCard } from "../characters/png_card.ts";
+import { isPng } from "../characters/png_chunks.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import { isId } from "../ids.ts";
+import { fileError, writeFileAtomic } from "../storage/atomic_file.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { Turns } from "../turns.ts";
+import { personaCard, type PersonaText, personaText } from "./persona_card.ts";
+
+/** A persona as the API shows it. */
+export interface Persona extends PersonaText {
+  id: string;
+  has_avatar: boolean;
+  /** ISO 8601, UTC. */
+  updated_at: string;
+}
+
+/** A persona and the version of its file. */
+export interface ReadPersona {
+  persona: Persona;
+  version: string;
+}
+
+/** What personas stand on. */
+export interface PersonaParts {
+  db: Database;
+  /** `<datadir>/personas` */
+  folder: string;
+  /** `<datadir>/trash` */
+  trashFolder: string;
+  trash: { put(kind: string, title: string, record: unknown): Statement; changed(): void };
+  /** For the purpose "trash". */
+  sealer: PurposeSealer;
+  images: {
+    toPng(bytes: Uint8Array): Promise<Uint8Array>;
+    resizePng(bytes: Uint8Array, options: { widthPx: number }): Promise<Uint8Array>;
+  };
+  events: EventHub;
+}
+
+/** A persona and what its file holds. */
+interface OpenPersona extends ReadPersona {
+  path: string;
+  card: Card;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What the trash keeps of a persona beside its sealed file. */
+interface TrashRecord {
+  id: string;
+  fileName: string;
+  sealedName: string;
+}
+
+/** Reads and changes personas. */
+export class Personas {
+  readonly #parts: PersonaParts;
+  readonly #turns = new Turns();
+  /** By path; read again when time or size of the file has moved. */
+  readonly #known = new Map<string, { mtimeMs: number; size: number; read: ReadPersona | undefined }>();
+
+  constructor(parts: PersonaParts) {
+    this.#parts = parts;
+  }
+
+  /** Lists all by name; a file without a readable card is no persona. */
+  async list(): Promise<Persona[]> {
+    const found: Persona[] = [];
+    const files = await this.#files();
+    for (const path of this.#known.keys()) if (![...files.values()].includes(path)) this.#known.delete(path);
+    for (const [id, path] of files) {
+      const info = await statPlainFile(path);
+      if (info === undefined) continue;
+      let known = this.#known.get(path);
+      if (known === undefined || known.mtimeMs !== info.mtimeMs || known.size !== info.size) {
+        known = { ...info, read: await this.#open(id, path).catch(() => undefined) };
+        this.#known.set(path, known);
+      }
+      if (known.read !== undefined) found.push(known.read.persona);
+    }
+    return found.sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
+  }
+
+  /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */
+  async get(id: string): Promise<ReadPersona> {
+    const { persona, version } = await this.#get(id);
+    return { persona, version };
+  }
+
+  /** Gives the name of a persona; `undefined` where there is none to be read. */
+  async findName(id: string): Promise<string | undefined> {
+    try {
+      return (await this.get(id)).persona.name;
+    } catch (error) {
+      if (error instanceof AppError && ["not_found", "unprocessable", "too_large"].includes(error.code)) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Creates or changes a persona. Its picture, and whatever else its card holds, stays.
+   *
+   * @throws {AppError} `revision_mismatch`; `conflict` when the id differs from another by letter case alone
+   */
+  put(
+    id: string,
+    given: { name: string; description?: string },
+    expected?: string,
+  ): Promise<ReadPersona & { isNew: boolean }> {
+    return this.#inTurn(id, async () => {
+      const before = await this.#find(id);
+      checkVersion(id, before?.version, expected);
+      const description = given.description ?? before?.persona.description ?? "";
+      const card = personaCard({ name: given.name, description }, before?.card);
+      const saved = before === undefined
+        ? await this.#create(id, card)
+        : await this.#write(id, before.path, isPng(before.bytes) ? embedded(before.bytes, card) : textOf(card));
+      return { ...saved, isNew: before === undefined };
+    });
+  }
+
+  /** Gives the picture as PNG, without the card. @throws {AppError} `not_found` */
+  async avatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
+    const { bytes } = await this.#get(id);
+    if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no picture`);
+    return withoutCard(bytes);
+  }
+
+  /**
+   * Gives a persona another picture.
+   *
+   * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
+   * @throws {AppError} `not_found`, `revision_mismatch`; `unprocessable` for what is no such picture
+   */
+  async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: string): Promise<ReadPersona> {
+    const { images } = this.#parts;
+    await this.#get(id);
+    const png = isPng(image) ? image : await images.toPng(image);
+    // Only a decoder knows whether a PNG that came as one can be shown.
+    if (png === image) await images.resizePng(png, { widthPx: 16 });
+    return await this.#inTurn(id, async () => {
+      const { path, card, version } = await this.#get(id);
+      checkVersion(id, version, expected);
+      const target = path.replace(/\.json$/i, ".png");
+      const saved = await this.#write(id, target, embedded(png, card));
+      if (target !== path) await removeFile(path);
+      return saved;
+    });
+  }
+
+  /** Moves a persona to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
+  remove(id: string, expected?: string): Promise<void> {
+    return this.#inTurn(id, async () => {
+      const { db, trash, sealer, events } = this.#parts;
+      const { path, version, persona, bytes } = await this.#get(id);
+      checkVersion(id, version, expected);
+      const record: TrashRecord = { id, fileName: basename(path), sealedName: uuidV7() };
+      const sealed = this.#sealed(record);
+      await writeSealedFile(sealer, sealed, ReadableStream.from([bytes]));
+      try {
+        await db.write([trash.put("persona", persona.name, record)]);
+      } catch (error) {
+        await removeFile(sealed.path);
+        throw error;
+      }
+      await removeFile(path);
+      events.publish({ kind: "persona", id });
+      trash.changed();
+    });
+  }
+
+  /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
+  restore(value: unknown, takeOut: Statement): Promise<void> {
+    const record = value as TrashRecord;
+    return this.#inTurn(record.id, async () => {
+      const { db, sealer, folder, events } = this.#parts;
+      const path = join(folder, record.fileName);
+      if ((await this.#files()).has(record.id) || await isTaken(path)) {
+        throw new AppError("conflict", `There is a persona "${record.id}" again`);
+      }
+      const sealed = this.#sealed(record);
+      const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
+      await writeFileAtomic(path, new Uint8Array(await new Blob(pieces).arrayBuffer()));
+      await db.write([takeOut]);
+      await removeFile(sealed.path);
+      events.publish({ kind: "persona", id: record.id });
+    });
+  }
+
+  /** Removes for good what lay in the trash. */
+  async purge(value: unknown, takeOut: Statement): Promise<void> {
+    await this.#parts.db.write([takeOut]);
+    await removeFile(this.#sealed(value as TrashRecord).path);
+  }
+
+  /** Gives the file of each persona; a picture goes before a text of the same name. */
+  async #files(): Promise<Map<string, string>> {
+    const { folder } = this.#parts;
+    const files = new Map<string, string>();
+    try {
+      for await (const { name, isFile } of Deno.readDir(folder)) {
+        const [, stem, ending] = /^(.+)\.(png|json)$/i.exec(name) ?? [];
+        if (!isFile || stem === undefined || stem.startsWith(".")) continue;
+        const id = isId(stem) ? stem : idOf(stem);
+        if (ending!.toLowerCase() === "png" || !files.has(id)) files.set(id, join(folder, name));
+      }
+    } catch (cause) {
+      throw fileError(`Cannot look through "${folder}"`, cause);
+    }
+    return files;
+  }
+
+  async #find(id: string): Promise<OpenPersona | undefined> {
+    const path = (await this.#files()).get(id);
+    return path === undefined ? undefined : await this.#open(id, path);
+  }
+
+  async #get(id: string): Promise<OpenPersona> {
+    const found = await this.#find(id);
+    if (found === undefined) throw new AppError("not_found", `There is no persona "${id}"`);
+    return found;
+  }
+
+  async #open(id: string, path: string): Promise<OpenPersona | undefined> {
+    const file = await readPlainFile(path);
+    if (file === undefined) return undefined;
+    const card = cardIn(path, file.bytes);
+    return { ...readPersona(id, card, file), path, card, bytes: file.bytes };
+  }
+
+  async #create(id: string, card: Card): Promise<ReadPersona> {
+    const { folder } = this.#parts;
+    for (const other of (await this.#files()).keys()) {
+      if (other.toLowerCase() === id.toLowerCase()) {
+        throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
+      }
+    }
+    const path = join(folder, `${id}.json`);
+    if (await isTaken(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    return await this.#write(id, path, textOf(card));
+  }
+
+  async #write(id: string, path: string, bytes: Uint8Array<ArrayBuffer>): Promise<ReadPersona> {
+    await writeFileAtomic(path, bytes);
+    this.#parts.events.publish({ kind: "persona", id });
+    const { persona, version } = await this.#get(id);
+    return { persona, version };
+  }
+
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(id.toLowerCase(), work);
+  }
+
+  #sealed({ sealedName }: TrashRecord) {
+    return {
+      path: join(this.#parts.trashFolder, sealedName),
+      place: { table: "trash", id: sealedName, field: "persona", version: 1 },
+    };
+  }
+}
+
+/** Of a file whose name is no id: the same file always has the same one. */
+function idOf(stem: string): string {
+  return `p-${createHash("sha256").update(stem).digest("hex").slice(0, 24)}`;
+}
+
+function readPersona(
+  id: string,
+  card: Card,
+  { bytes, mtimeMs }: { bytes: Uint8Array; mtimeMs: number },
+): ReadPersona {
+  const persona = {
+    id,
+    ...personaText(card),
+    has_avatar: isPng(bytes),
+    updated_at: new Date(mtimeMs).toISOString(),
+  };
+  return { persona, version: createHash("sha256").update(bytes).digest("base64url").slice(0, 22) };
+}
+
+function textOf(card: Card): Uint8Array<ArrayBuffer> {
+  return cardBytes(v2Of(card), 2);
+}
+
+/** V2 alone: programs that know no persona take the file for a character of that name and description. */
+function embedded(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
+  return embedCard(png, card, { versions: "v2" });
+}
+
+function checkVersion(id: string, actual: string | undefined, expected: string | undefined): void {
+  if (expected === undefined || expected === actual) return;
+  throw new AppError("revision_mismatch", `Persona "${id}" is not at the version that was asked for`);
+}

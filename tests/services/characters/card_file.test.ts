@@ -1,0 +1,87 @@
+import { Buffer } from "node:buffer";
+import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
+import { expect, test } from "vitest";
+import { cardOf } from "../../../services/characters/card.ts";
+import { readCardFile } from "../../../services/characters/card_file.ts";
+import { makeCharx } from "../../../services/characters/charx.ts";
+import { plainPng, sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
+
+const bytes = (value: string | Uint8Array) => new Uint8Array(typeof value === "string" ? Buffer.from(value) : value);
+const card = {
+  ...{ spec: "chara_card_v3", spec_version: "3.0" },
+  data: {
+    ...sillyTavernCard("Fox").data,
+    assets: [
+      { type: "emotion", uri: "embeded://assets/emotion/images/joy.png", name: "joy", ext: "png" },
+      { type: "icon", uri: "embeded://assets/icon/images/face.png", name: "main", ext: "png" },
+    ],
+  },
+};
+const zip = (files: Record<string, Uint8Array>) => bytes(zipSync(files));
+const charx = () =>
+  zip({
+    "evil/card.json": strToU8('{"name":"Wrong","description":""}'),
+    "../../../etc/passwd": strToU8("x"),
+    "card.json": strToU8(JSON.stringify(card)),
+    "assets/icon/images/face.png": plainPng(3, 3),
+  });
+const refused = { code: "unprocessable" };
+
+test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async () => {
+  const st = sillyTavernPng(sillyTavernCard("Fox"));
+  expect(await readCardFile(st)).toMatchObject({ card: { data: { name: "Fox" } }, avatarPng: st });
+  const json = await readCardFile(bytes(`\uFEFF \n${JSON.stringify(sillyTavernCard("Fox"))}`));
+  expect(json.card.data.name).toBe("Fox");
+  expect(json.avatarPng).toBeUndefined();
+  await expect(readCardFile(bytes("RIFF1234WEBPVP8 "))).rejects.toMatchObject(refused);
+  await expect(readCardFile(bytes("<html>"))).rejects.toMatchObject(refused);
+  await expect(readCardFile(bytes("[1]"))).rejects.toMatchObject(refused);
+  await expect(readCardFile(bytes(""))).rejects.toMatchObject(refused);
+});
+
+test("a CHARX gives its card by exact name and its main icon, which then is the picture of the card itself", async () => {
+  const { card: read, avatarPng } = await readCardFile(charx());
+  expect(read.data.name).toBe("Fox");
+  expect(avatarPng).toEqual(plainPng(3, 3));
+  expect(read.data.assets).toEqual([
+    card.data.assets[0],
+    { type: "icon", uri: "ccdefault:", name: "main", ext: "png" },
+  ]);
+});
+
+test("a CHARX behind a JPEG is found from the end, and without an icon of its own the JPEG is the picture", async () => {
+  const head = new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 0xff, 0xd9]);
+  const inside = zip({ "card.json": strToU8(JSON.stringify({ ...card, data: { ...card.data, assets: [] } })) });
+  const { card: read, avatarImage } = await readCardFile(new Uint8Array(Buffer.concat([head, inside])));
+  expect(read.data.name).toBe("Fox");
+  expect(avatarImage).toEqual(head);
+});
+
+test("a CHARX that lies or is broken is refused", async () => {
+  await expect(readCardFile(zip({ "other.json": strToU8("{}") }))).rejects.toMatchObject(refused);
+  await expect(readCardFile(charx().slice(0, -30))).rejects.toMatchObject(refused);
+  await expect(readCardFile(zip({ "card.json": strToU8("nonsense") }))).rejects.toMatchObject(refused);
+  const large = zip({ "card.json": new Uint8Array(200 * 1024 * 1024) });
+  await expect(readCardFile(large)).rejects.toMatchObject({ code: "too_large" });
+  // The directory says 100 bytes, the stream holds 200 MB: no more than stated is ever made.
+  const lying = zip({ "card.json": new Uint8Array(200 * 1024 * 1024) });
+  const view = new DataView(lying.buffer);
+  const directory = view.getUint32(lying.length - 6, true);
+  view.setUint32(directory + 24, 100, true);
+  await expect(readCardFile(lying)).rejects.toMatchObject(refused);
+  const crowded = zip(Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, new Uint8Array()])));
+  await expect(readCardFile(crowded)).rejects.toMatchObject({ code: "too_large" });
+});
+
+test("a CHARX of ours holds card and picture, and reads back as it was", async () => {
+  const before = cardOf({ ...card, data: { ...card.data, assets: undefined } });
+  const made = await makeCharx(before, plainPng(3, 3));
+  const files = unzipSync(made);
+  expect(Object.keys(files)).toEqual(["card.json", "assets/icon/images/main.png"]);
+  expect(JSON.parse(strFromU8(files["card.json"]!)).data.assets).toEqual([
+    { type: "icon", uri: "embeded://assets/icon/images/main.png", name: "main", ext: "png" },
+  ]);
+  const { card: read, avatarPng } = await readCardFile(made);
+  expect(avatarPng).toEqual(plainPng(3, 3));
+  expect(read.data.name).toBe("Fox");
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { type Painter, Portraits } from "../../../services/characters/portraits.ts";
+import { createJobRunner } from "../../../services/jobs/job_runner.ts";
+import { plainPng, sillyTavernReads } from "../../helpers/cards.ts";
+import { openTestApp } from "../../helpers/test_app.ts";
+
+/** A runner of its own beside the app's: the app has one portrait kind already. */
+function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: Painter) {
+  const events = { listeners: [] as (() => void)[], publish: () => events.listeners.forEach((tell) => tell()) };
+  const place = new Uint8Array();
+  const jobs = createJobRunner({
+    db: { all: () => [], write: () => Promise.resolve() },
+    sealer: { sealNow: () => place, openNow: () => place },
+    events,
+  });
+  const portraits = new Portraits({ jobs, characters: app.services.characters, painter });
+  const until = async (state: string) => {
+    for (;;) {
+      const told = new Promise<void>((resolve) => events.listeners.push(resolve));
+      if ((await portraits.status("fox")).state === state) return;
+      await told;
+    }
+  };
+  return { portraits, jobs, until };
+}
+
+test("a portrait goes from pending over running to done, and is the character's picture then, its card kept", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
+  const go = Promise.withResolvers<void>();
+  const asked: unknown[] = [];
+  const { portraits, jobs, until } = portraitsOf(app, async ({ characterId, card, onProgress }) => {
+    asked.push([characterId, card.data.description]);
+    onProgress(0.5);
+    await go.promise;
+    return plainPng(20, 30);
+  });
+  expect(await portraits.status("fox")).toEqual({ state: "none" });
+  const job = await portraits.start("fox");
+  expect((await portraits.start("fox")).id).toBe(job.id);
+  await until("running");
+  expect(await portraits.status("fox")).toMatchObject({ state: "running", started_at: expect.any(String) });
+  go.resolve();
+  await until("done");
+  expect(await portraits.status("fox")).toMatchObject({
+    state: "done",
+    progress: 0.5,
+    finished_at: expect.any(String),
+  });
+  expect(asked).toEqual([["fox", "red"]]);
+  const picture = await (await app.get("/api/characters/fox/avatar")).bytes();
+  expect(new DataView(picture.buffer).getUint32(16)).toBe(20);
+  expect(sillyTavernReads(picture).data.name).toBe("Fox");
+  await jobs.close();
+});
+
+test("a portrait that is cancelled has failed and changes nothing", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
+  const { portraits, jobs, until } = portraitsOf(
+    app,
+    ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  );
+  const job = await portraits.start("fox");
+  await until("running");
+  await jobs.cancel(job.id);
+  expect(await portraits.status("fox")).toMatchObject({ state: "failed", error: { code: "interrupted" } });
+  expect((await app.get("/api/characters/fox/avatar")).status).toBe(404);
+  await jobs.close();
+});
