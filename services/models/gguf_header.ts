@@ -1,0 +1,257 @@
+/**
+ * The head of a GGUF file: what the model is and how large. Files come from strangers, so every count and length is held
+ * against what can be there, and nothing is kept but what is asked for.
+ *
+ * @see ggml/docs/gguf.md of llama.cpp
+ */
+
+/** What a head tells; all of it may be missing, and is where the head is broken, hostile or of an unknown version. */
+export interface GgufHeader {
+  architecture?: string;
+  name?: string;
+  /** As the file's maker says it, such as `"8B"`. */
+  sizeLabel?: string;
+  /** Of the weights in this file: of a shard its own. */
+  parameters?: number;
+  contextSize?: number;
+  layers?: number;
+  /** By `general.file_type`. */
+  quantization?: string;
+}
+
+/** The largest vocabularies with their merges take some 15 MB. */
+const MAX_HEADER_BYTES = 64 * 1024 * 1024;
+const BUFFER_BYTES = 256 * 1024;
+const MAX_KEYS = 10_000;
+const MAX_KEY_BYTES = 65_535;
+const MAX_KEPT_TEXT_BYTES = 1024;
+const MAX_TENSORS = 1_000_000;
+const MAX_DIMENSIONS = 8;
+const MAX_NESTING = 4;
+
+enum Type {
+  Uint8,
+  Int8,
+  Uint16,
+  Int16,
+  Uint32,
+  Int32,
+  Float32,
+  Bool,
+  String,
+  Array,
+  Uint64,
+  Int64,
+  Float64,
+}
+
+const SIZES: Partial<Record<Type, number>> = {
+  [Type.Uint8]: 1,
+  [Type.Int8]: 1,
+  [Type.Uint16]: 2,
+  [Type.Int16]: 2,
+  [Type.Uint32]: 4,
+  [Type.Int32]: 4,
+  [Type.Float32]: 4,
+  [Type.Bool]: 1,
+  [Type.Uint64]: 8,
+  [Type.Int64]: 8,
+  [Type.Float64]: 8,
+};
+
+/** `llama_ftype` of llama.h; what is not here has no name of its own. */
+const FILE_TYPES: Record<number, string> = {
+  ...{ 0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S" },
+  ...{ 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K" },
+  ...{ 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL" },
+  ...{ 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16" },
+  ...{ 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4" },
+};
+
+/**
+ * Reads the head of a file.
+ *
+ * @returns `undefined` when it is no GGUF.
+ * @throws What the runtime throws when the file cannot be read.
+ */
+export async function readGgufHeader(path: string): Promise<GgufHeader | undefined> {
+  using file = await Deno.open(path);
+  const { size } = await file.stat();
+  const reader = new HeaderReader(file, size);
+  try {
+    if (await reader.text(4) !== "GGUF") return undefined;
+  } catch (error) {
+    if (error instanceof MalformedHeader) return undefined; // shorter than that
+    throw error;
+  }
+  try {
+    return await parse(reader);
+  } catch (error) {
+    if (error instanceof MalformedHeader) return {};
+    throw error;
+  }
+}
+
+class MalformedHeader extends Error {}
+
+async function parse(reader: HeaderReader): Promise<GgufHeader> {
+  const version = await reader.uint32();
+  if (version !== 2 && version !== 3) throw new MalformedHeader(); // 1 lived for weeks in 2023; big-endian files look like 50331648
+  const tensors = await reader.count(MAX_TENSORS);
+  const keys = await reader.count(MAX_KEYS);
+  const found = new Map<string, string | number>();
+  for (let n = 0; n < keys; n++) {
+    const key = await reader.string(MAX_KEY_BYTES);
+    const value = await readValue(reader, await reader.uint32(), isKept(key));
+    if (value !== undefined && !found.has(key)) found.set(key, value);
+  }
+  let parameters = 0;
+  for (let n = 0; n < tensors; n++) {
+    await reader.skipString();
+    const dimensions = await reader.uint32();
+    if (dimensions > MAX_DIMENSIONS) throw new MalformedHeader();
+    let elements = 1;
+    for (let d = 0; d < dimensions; d++) elements *= await reader.count(Number.MAX_SAFE_INTEGER);
+    parameters += elements;
+    await reader.skip(4 + 8); // type and offset
+  }
+  const architecture = textOf(found.get("general.architecture"));
+  const fileType = numberOf(found.get("general.file_type"));
+  return {
+    architecture,
+    name: textOf(found.get("general.name")),
+    sizeLabel: textOf(found.get("general.size_label")),
+    parameters: Number.isSafeInteger(parameters) && parameters > 0 ? parameters : undefined,
+    contextSize: numberOf(found.get(`${architecture}.context_length`)),
+    layers: numberOf(found.get(`${architecture}.block_count`)),
+    quantization: fileType === undefined ? undefined : FILE_TYPES[fileType],
+  };
+}
+
+function isKept(key: string): boolean {
+  return /^general\.(architecture|name|size_label|file_type)$/.test(key) || /\.(context_length|block_count)$/.test(key);
+}
+
+async function readValue(
+  reader: HeaderReader,
+  type: number,
+  isKept: boolean,
+  depth = 0,
+): Promise<string | number | undefined> {
+  if (type === Type.String) {
+    if (isKept) return await reader.string(MAX_KEPT_TEXT_BYTES);
+    await reader.skipString();
+    return undefined;
+  }
+  if (type === Type.Array) {
+    if (depth === MAX_NESTING) throw new MalformedHeader();
+    const inner = await reader.uint32();
+    const count = await reader.count(MAX_HEADER_BYTES);
+    const size = SIZES[inner as Type];
+    if (size !== undefined) await reader.skip(size * count);
+    else if (inner === Type.String) await reader.skipStrings(count);
+    else for (let n = 0; n < count; n++) await readValue(reader, inner, false, depth + 1);
+    return undefined;
+  }
+  const size = SIZES[type as Type];
+  if (size === undefined) throw new MalformedHeader();
+  if (isKept && type === Type.Uint32) return await reader.uint32();
+  if (isKept && type === Type.Uint64) return await reader.count(Number.MAX_SAFE_INTEGER);
+  await reader.skip(size);
+  return undefined;
+}
+
+function textOf(value: string | number | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function numberOf(value: string | number | undefined): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+/** Reads onward through a buffer; what lies beyond the file's end or the bound is malformed. */
+class HeaderReader {
+  readonly #file: Deno.FsFile;
+  readonly #limit: number;
+  readonly #buffer = new Uint8Array(BUFFER_BYTES);
+  readonly #view = new DataView(this.#buffer.buffer);
+  #at = 0;
+  #end = 0;
+  /** Place in the file of the buffer's end. */
+  #position = 0;
+
+  constructor(file: Deno.FsFile, sizeBytes: number) {
+    this.#file = file;
+    this.#limit = Math.min(sizeBytes, MAX_HEADER_BYTES);
+  }
+
+  async uint32(): Promise<number> {
+    await this.#need(4);
+    const value = this.#view.getUint32(this.#at, true);
+    this.#at += 4;
+    return value;
+  }
+
+  /** A 64-bit count. */
+  async count(max: number): Promise<number> {
+    await this.#need(8);
+    const value = this.#view.getBigUint64(this.#at, true);
+    this.#at += 8;
+    if (value > BigInt(max)) throw new MalformedHeader();
+    return Number(value);
+  }
+
+  async string(maxBytes: number): Promise<string> {
+    return await this.text(await this.count(maxBytes));
+  }
+
+  async text(bytes: number): Promise<string> {
+    await this.#need(bytes);
+    const text = new TextDecoder().decode(this.#buffer.subarray(this.#at, this.#at + bytes));
+    this.#at += bytes;
+    return text;
+  }
+
+  async skipString(): Promise<void> {
+    await this.skip(await this.count(MAX_HEADER_BYTES));
+  }
+
+  /** Vocabularies are hundreds of thousands of strings: those inside the buffer are passed without a turn of the loop each. */
+  async skipStrings(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      while (n < count && this.#end - this.#at >= 8) {
+        const length = Number(this.#view.getBigUint64(this.#at, true));
+        if (length > this.#end - this.#at - 8) break;
+        this.#at += 8 + length;
+        n++;
+      }
+      if (n < count) await this.skipString();
+    }
+  }
+
+  async skip(bytes: number): Promise<void> {
+    const inBuffer = this.#end - this.#at;
+    if (bytes <= inBuffer) {
+      this.#at += bytes;
+      return;
+    }
+    this.#position += bytes - inBuffer;
+    if (this.#position > this.#limit) throw new MalformedHeader();
+    await this.#file.seek(this.#position, Deno.SeekMode.Start);
+    this.#at = this.#end = 0;
+  }
+
+  async #need(bytes: number): Promise<void> {
+    if (this.#end - this.#at >= bytes) return;
+    this.#buffer.copyWithin(0, this.#at, this.#end);
+    this.#end -= this.#at;
+    this.#at = 0;
+    while (this.#end < bytes) {
+      const room = Math.min(this.#buffer.length - this.#end, this.#limit - this.#position);
+      const count = room > 0 ? await this.#file.read(this.#buffer.subarray(this.#end, this.#end + room)) : null;
+      if (count === null) throw new MalformedHeader();
+      this.#end += count;
+      this.#position += count;
+    }
+  }
+}
