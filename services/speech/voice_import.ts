@@ -1,0 +1,172 @@
+/** Voice samples from an address: the audio itself through the guard, or a page's recording by the external downloader. */
+import { join } from "node:path";
+import { AppError } from "../errors.ts";
+import type { JobRunner } from "../jobs/job_runner.ts";
+import type { Guard } from "../net/guarded_fetch.ts";
+import { SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
+import { SAMPLE_FORMATS, type VoiceSample, type VoiceSamples } from "./voice_samples.ts";
+import { downloadRecording } from "./yt_dlp.ts";
+
+/** What is to be imported. */
+export interface VoiceImportRequest {
+  url: string;
+  name: string;
+  description: string;
+  /** Where in the recording the sample begins and ends, in seconds; without both, its beginning. */
+  startS?: number;
+  endS?: number;
+}
+
+/** What imports need. */
+export interface VoiceImportsOptions {
+  jobs: JobRunner;
+  guard: Guard;
+  samples: VoiceSamples;
+  /** Where each import gets a folder of its own for its time; nothing else lies there. */
+  folder: string;
+  ytDlpPath: string | undefined;
+}
+
+/** Kind of the jobs. */
+export const VOICE_IMPORT = "voice_import";
+
+const MAX_URL = 2048;
+const MAX_BYTES = 50 * 1024 * 1024;
+/** Longest sample cut out of a recording. */
+const MAX_SAMPLE_S = 120;
+const DEFAULT_SAMPLE_S = 60;
+/** One at a time: each may hold a converter and a whole recording. */
+const PARALLEL = 1;
+
+/** Imports as jobs: they go on when whoever asked has left. */
+export class VoiceImports {
+  readonly #options: VoiceImportsOptions;
+  /** What came of the jobs somebody still waits for. */
+  readonly #results = new Map<string, VoiceSample>();
+
+  /** Opens the imports, with what a killed process left in their folder removed. */
+  static async open(options: VoiceImportsOptions): Promise<VoiceImports> {
+    for await (const { name } of Deno.readDir(options.folder)) {
+      await Deno.remove(join(options.folder, name), { recursive: true });
+    }
+    return new VoiceImports(options);
+  }
+
+  private constructor(options: VoiceImportsOptions) {
+    this.#options = options;
+    options.jobs.register(VOICE_IMPORT, {
+      parallel: PARALLEL,
+      resumable: false,
+      run: async (context) => {
+        const sample = await this.#run(context.params as VoiceImportRequest, context.signal);
+        this.#results.set(context.id, sample);
+      },
+    });
+  }
+
+  /**
+   * Starts an import.
+   *
+   * @returns The job's id, and the sample once it is there; that fails as the job does.
+   * @throws {AppError} `invalid_request` for an address that is none of http or https
+   */
+  async start(request: VoiceImportRequest): Promise<{ jobId: string; sample: Promise<VoiceSample> }> {
+    const url = parseAddress(request.url);
+    checkPiece(request);
+    const { jobs } = this.#options;
+    const job = await jobs.start(VOICE_IMPORT, { title: request.name, params: { ...request, url: url.href } });
+    return { jobId: job.id, sample: this.#resultOf(job.id) };
+  }
+
+  async #resultOf(jobId: string): Promise<VoiceSample> {
+    try {
+      const ended = await this.#options.jobs.ended(jobId);
+      const sample = this.#results.get(jobId);
+      if (sample !== undefined) return sample;
+      const { code, message } = ended.error ?? { code: "conflict" as const, message: "The import was cancelled" };
+      throw new AppError(code, message);
+    } finally {
+      this.#results.delete(jobId);
+    }
+  }
+
+  async #run(request: VoiceImportRequest, signal: AbortSignal): Promise<VoiceSample> {
+    const url = parseAddress(request.url);
+    const isWhole = request.startS === undefined && request.endS === undefined;
+    const direct = isWhole ? await this.#fetchAudio(url, signal) : undefined;
+    const audio = direct ?? await this.#download(url, request, signal);
+    signal.throwIfAborted();
+    return await this.#options.samples.add({ name: request.name, description: request.description, audio });
+  }
+
+  /** Gives the audio that lies at the address itself; `undefined` where something else does. */
+  async #fetchAudio(url: URL, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const response = await this.#options.guard.fetch(url, { maxBytes: MAX_BYTES, signal });
+    const reader = response.body?.getReader();
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    let isAudio = false;
+    for (;;) {
+      const { done, value } = await (reader?.read() ?? { done: true as const, value: undefined });
+      if (done) break;
+      parts.push(value as Uint8Array<ArrayBuffer>);
+      size += value.length;
+      if (isAudio || size < SIGNATURE_BYTES) continue;
+      const head = new Uint8Array(await new Blob(parts).arrayBuffer());
+      const format = sniffAudio(head);
+      isAudio = response.ok && format !== undefined && SAMPLE_FORMATS.includes(format);
+      if (!isAudio) break;
+    }
+    if (isAudio) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    await reader?.cancel().catch(() => {});
+    return undefined;
+  }
+
+  async #download(url: URL, request: VoiceImportRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const { guard, folder, ytDlpPath } = this.#options;
+    const own = await Deno.makeTempDir({ dir: folder, prefix: "import-" });
+    try {
+      await Deno.chmod(own, 0o700);
+      const startS = request.startS ?? 0;
+      const lengthS = Math.min(MAX_SAMPLE_S, request.endS === undefined ? DEFAULT_SAMPLE_S : request.endS - startS);
+      const path = await downloadRecording({
+        ...{ program: ytDlpPath, proxyUrl: guard.proxyUrl, folder: own, url, startS, lengthS, signal },
+      });
+      const { isFile, isSymlink, size } = await Deno.lstat(path);
+      const names = await Array.fromAsync(Deno.readDir(own), (entry) => entry.name);
+      if (!isFile || isSymlink || size > MAX_BYTES || !names.includes("sample.wav")) {
+        throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no plain file`);
+      }
+      const audio = await Deno.readFile(join(own, "sample.wav"));
+      if (sniffAudio(audio.subarray(0, SIGNATURE_BYTES)) !== "wav") {
+        throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no audio`);
+      }
+      return audio;
+    } finally {
+      await Deno.remove(own, { recursive: true }).catch(() => {});
+    }
+  }
+}
+
+/** Takes the address apart once; the fragment goes, since the downloader reads orders out of it (X01). */
+function parseAddress(text: string): URL {
+  const trimmed = text.trim();
+  // deno-lint-ignore no-control-regex -- those are what is looked for
+  const isOdd = trimmed.length > MAX_URL || /[\u0000-\u0020\u007f]/.test(trimmed) || !URL.canParse(trimmed);
+  const url = isOdd ? undefined : new URL(trimmed);
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
+    throw new AppError("invalid_request", "Cannot import from the address: it is no plain http or https URL", {
+      issues: [{ path: "url", message: "an http or https URL without credentials, of at most 2048 characters" }],
+    });
+  }
+  url.hash = "";
+  return url;
+}
+
+function checkPiece({ startS = 0, endS }: VoiceImportRequest): void {
+  if (endS === undefined || endS > startS) return;
+  const message = "the sample has to end after it begins";
+  throw new AppError("invalid_request", `Cannot import the piece: ${message}`, {
+    issues: [{ path: "end_s", message }],
+  });
+}

@@ -1,0 +1,194 @@
+/** The library of voice samples: audio files under `<datadir>/voices/`, what is known of each sealed in app.db. */
+import { basename, join } from "node:path";
+import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import { writeFileAtomic } from "../storage/atomic_file.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { AUDIO_TYPES, type AudioFormat, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
+import { probeAudio } from "./audio_probe.ts";
+import type { ReferenceSample } from "./voice_cloning.ts";
+
+/** A voice sample. */
+export interface VoiceSample {
+  id: string;
+  name: string;
+  description: string;
+  format: AudioFormat;
+  contentType: string;
+  durationS?: number;
+  sampleRateHz?: number;
+  sizeBytes: number;
+  createdAtMs: number;
+}
+
+/** What somebody brings. */
+export interface NewVoiceSample {
+  name: string;
+  description: string;
+  audio: Uint8Array<ArrayBuffer>;
+}
+
+/** Where removed things go. */
+export interface TrashBin {
+  put(kind: string, title: string, record: unknown, id?: string): Statement;
+  changed(): void;
+}
+
+/** What the library needs. */
+export interface VoiceSamplesOptions {
+  /** `<datadir>/voices`, there. */
+  folder: string;
+  db: Database;
+  /** For the purpose "voices". */
+  sealer: PurposeSealer;
+  events: EventHub;
+  trash: TrashBin;
+  now?: () => number;
+}
+
+interface Row {
+  id: string;
+  created_at: number;
+  sealed: Uint8Array;
+}
+
+type Content = Omit<VoiceSample, "id" | "createdAtMs" | "contentType">;
+
+const KIND = "voice";
+/** Formats that are taken in; headerless PCM tells nothing of itself. */
+export const SAMPLE_FORMATS: readonly AudioFormat[] = ["wav", "mp3", "m4a", "ogg", "opus", "flac", "webm"];
+
+/** The samples. */
+export class VoiceSamples {
+  readonly #options: VoiceSamplesOptions;
+
+  constructor(options: VoiceSamplesOptions) {
+    this.#options = options;
+  }
+
+  /** Lists the samples, by name. One that cannot be opened is left out of nothing: it fails the list, since it is a defect. */
+  list(): VoiceSample[] {
+    const rows = this.#options.db.all<Row>("SELECT id, created_at, sealed FROM document WHERE kind = ?", KIND);
+    return rows.map((row) => this.#sampleOf(row)).sort((a, b) =>
+      a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1)
+    );
+  }
+
+  /** @throws {AppError} `not_found` */
+  get(id: string): VoiceSample {
+    const sql = "SELECT id, created_at, sealed FROM document WHERE kind = ? AND id = ?";
+    const row = this.#options.db.get<Row>(sql, KIND, id);
+    if (row === undefined) throw new AppError("not_found", `There is no voice sample "${id}"`);
+    return this.#sampleOf(row);
+  }
+
+  /** Gives a sample with the place of its file. @throws {AppError} `not_found` */
+  reference(id: string): ReferenceSample {
+    const { name, format } = this.get(id);
+    return { id, name, format, path: this.#path(id, format) };
+  }
+
+  /**
+   * Opens the file of a sample. The caller closes it.
+   *
+   * @throws {AppError} `not_found`, `internal` when its file is gone
+   */
+  async open(id: string): Promise<{ sample: VoiceSample; file: Deno.FsFile }> {
+    const sample = this.get(id);
+    try {
+      return { sample, file: await Deno.open(this.#path(id, sample.format), { read: true }) };
+    } catch (cause) {
+      throw new AppError("internal", `Cannot read the audio of the voice sample "${id}": ${messageOf(cause)}`, {
+        cause,
+      });
+    }
+  }
+
+  /**
+   * Takes a sample in: told by its signature alone, read once for its length, stored.
+   *
+   * @throws {AppError} `unsupported_media_type` for what is no audio of a known format, `unprocessable` for a broken file,
+   *   `storage_full`
+   */
+  async add({ name, description, audio }: NewVoiceSample): Promise<VoiceSample> {
+    const format = sniffAudio(audio.subarray(0, SIGNATURE_BYTES));
+    if (format === undefined || !SAMPLE_FORMATS.includes(format)) {
+      throw new AppError(
+        "unsupported_media_type",
+        `Cannot take the file as a voice sample: it is none of ${SAMPLE_FORMATS.join(", ")}`,
+      );
+    }
+    const sizeBytes = audio.length;
+    // A copy goes to the Worker, which keeps what it is given.
+    const facts = await probeAudio(audio.slice(), format);
+    const id = uuidV7();
+    const createdAtMs = (this.#options.now ?? Date.now)();
+    const content: Content = { name, description, format, ...facts, sizeBytes };
+    const path = this.#path(id, format);
+    await writeFileAtomic(path, audio);
+    try {
+      await this.#options.db.write([this.#insert(id, createdAtMs, content)]);
+    } catch (error) {
+      await Deno.remove(path).catch(() => {});
+      throw error;
+    }
+    this.#publish(id);
+    return { id, createdAtMs, contentType: AUDIO_TYPES[format], ...content };
+  }
+
+  /** Moves a sample to the trash; its file stays until the trash lets go of it. @throws {AppError} `not_found` */
+  async remove(id: string): Promise<void> {
+    const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
+    await this.#options.db.write([
+      { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [KIND, id], expectChanges: 1 },
+      this.#options.trash.put(KIND, content.name, { id, createdAtMs, content }),
+    ]);
+    this.#publish(id);
+    this.#options.trash.changed();
+  }
+
+  /** What the trash does with removed samples. */
+  trashKind() {
+    return {
+      restore: async (record: unknown, takeOut: Statement) => {
+        const { id, createdAtMs, content } = record as { id: string; createdAtMs: number; content: Content };
+        await this.#options.db.write([this.#insert(id, createdAtMs, content), takeOut]);
+        this.#publish(id);
+      },
+      purge: async (record: unknown, takeOut: Statement) => {
+        const { id, content } = record as { id: string; content: Content };
+        await this.#options.db.write([takeOut]);
+        await Deno.remove(this.#path(id, content.format)).catch((error) => {
+          if (!(error instanceof Deno.errors.NotFound)) throw error;
+        });
+      },
+    };
+  }
+
+  #insert(id: string, createdAtMs: number, content: Content): Statement {
+    return {
+      sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, 1, ?, ?, ?)",
+      params: [KIND, id, createdAtMs, createdAtMs, this.#options.sealer.sealNow(placeOf(id), JSON.stringify(content))],
+    };
+  }
+
+  #sampleOf({ id, created_at: createdAtMs, sealed }: Row): VoiceSample {
+    const content: Content = JSON.parse(new TextDecoder().decode(this.#options.sealer.openNow(placeOf(id), sealed)));
+    return { id, createdAtMs, contentType: AUDIO_TYPES[content.format], ...content };
+  }
+
+  /** `format` comes from a closed list and ids from the one pattern, so that this is a name and never a path. */
+  #path(id: string, format: AudioFormat): string {
+    return join(this.#options.folder, basename(`${id}.${format}`));
+  }
+
+  #publish(id: string): void {
+    this.#options.events.publish({ kind: KIND, id });
+  }
+}
+
+function placeOf(id: string): Place {
+  return { table: "document", id: `${KIND}/${id}`, field: "sealed", version: 1 };
+}
