@@ -2,6 +2,8 @@
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
+import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
+import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
@@ -15,13 +17,20 @@ const VERSION: string = denoConfig.version;
 const STOP_WITHIN_MS = 10_000;
 const encoder = new TextEncoder();
 
-if (import.meta.main) Deno.exitCode = await run(Deno.args);
+// A command that waited for a line on standard input would otherwise wait on.
+if (import.meta.main) Deno.exit(await run(Deno.args));
 
 /** Runs one command and gives its exit code. */
 async function run(args: string[]): Promise<number> {
   try {
     const [command, ...rest] = args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
-    if (rest.includes("--help") || rest.includes("-h")) return print(helpText(VERSION));
+    const isHelp = rest.includes("--help") || rest.includes("-h");
+    if (command === "auth") {
+      if (isHelp) return print(AUTH_HELP);
+      await runAuth(rest, Deno.env.toObject(), localServer);
+      return 0;
+    }
+    if (isHelp) return print(helpText(VERSION));
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
       throw new AppError("invalid_request", `Unknown command ${command}; parlor --help lists them all`);
@@ -39,6 +48,15 @@ async function run(args: string[]): Promise<number> {
 function print(text: string): number {
   console.log(text);
   return 0;
+}
+
+/** Says where a server with this configuration is found from the machine it runs on. */
+function localServer(args: string[]): LocalServer {
+  const { dataDir, port, tlsCert, allowedHosts } = configFrom(args);
+  // A certificate is for a name, so over TLS the server is asked by the first one it has.
+  const name = tlsCert === null ? undefined : allowedHosts.find((host) => /[a-z]/i.test(host) && !host.startsWith("*"));
+  const scheme = tlsCert === null ? "http" : "https";
+  return { dataDir, url: `${scheme}://${name ?? "localhost"}:${port}`, tlsCert };
 }
 
 function configFrom(args: string[]): Config {
@@ -77,7 +95,7 @@ async function serve(config: Config): Promise<void> {
     now: Date.now,
   });
   containDefects(log);
-  const services = await openServices(config, { log });
+  const services = await openServices(config, { log, announce: writeLine });
   try {
     const listener = openListener({
       host: config.host,

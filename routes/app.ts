@@ -11,7 +11,12 @@ import { securityHeaders } from "../middleware/security_headers.ts";
 import { trustedProxies } from "../middleware/trusted_proxies.ts";
 import { AppError } from "../services/errors.ts";
 import type { Services } from "../services/services.ts";
+import { authAccessRoutes } from "./auth_access.ts";
+import { authCeremonyRoutes } from "./auth_ceremonies.ts";
+import { attachmentRoutes } from "./attachments.ts";
 import { authStatusRoutes } from "./auth_status.ts";
+import { cardSiteRoutes } from "./card_site.ts";
+import { characterRoutes } from "./characters.ts";
 import { chatRoutes } from "./chat.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
@@ -22,15 +27,20 @@ import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
 import { jobRoutes } from "./jobs.ts";
 import { messageRoutes } from "./messages.ts";
+import { modelRoutes } from "./models.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
+import { personaRoutes } from "./personas.ts";
 import { revisionRoutes } from "./revisions.ts";
 import { newRouter, type Router } from "./router.ts";
+import { runnerRoutes } from "./runner.ts";
 import { searchRoutes } from "./search.ts";
 import { settingsRoutes } from "./settings.ts";
 import { setupRoutes } from "./setup.ts";
 import { trashRoutes } from "./trash.ts";
+import { ttsRoutes } from "./tts.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
+import { voiceRoutes } from "./voices.ts";
 
 /** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
 const UI_FOLDER = `${import.meta.dirname}/../static/dist`;
@@ -51,7 +61,7 @@ export interface App {
  */
 export function createApp(services: Services, options: { version: string; uiFolder?: string }): App {
   const { version, uiFolder = UI_FOLDER } = options;
-  const { access, config, hosts, log, pageOrigins } = services;
+  const { auth, config, hosts, log, pageOrigins } = services;
   const app = newRouter();
   const routes = () => table;
 
@@ -59,13 +69,15 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.use(trustedProxies(config.trustedProxies));
   app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
   app.use("/api/*", noStore());
-  app.use("/api/*", authentication({ access, pageOrigins }));
+  app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins }));
   app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
   app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
   app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
 
   app.route("/", healthzRoutes());
-  app.route("/", authStatusRoutes(access, pageOrigins));
+  app.route("/", authStatusRoutes(auth.access, pageOrigins));
+  app.route("/", authCeremonyRoutes(auth, hosts));
+  app.route("/", authAccessRoutes(auth));
   app.route("/", healthRoutes(services.connections, { upstream: services.upstream, version }));
   app.route(
     "/",
@@ -76,12 +88,21 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", messageRoutes(services.messages));
   app.route("/", revisionRoutes(services.revisions, services.conversations.reader));
   app.route("/", forkRoutes(services.forks, services.conversations.reader));
+  // Routes under words beside ids, as /api/characters/search, come before these.
+  app.route("/", cardSiteRoutes(services.cardSite, services.characters));
+  app.route("/", characterRoutes(services));
+  app.route("/", personaRoutes(services.personas));
+  app.route("/", attachmentRoutes(services.attachments));
   app.route("/", trashRoutes(services.trash));
   app.route("/", searchRoutes(services.search));
+  app.route("/", ttsRoutes(services.speech));
+  app.route("/", voiceRoutes(services.voices, services.voiceImports));
   app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
+  app.route("/", modelRoutes(services.models));
+  app.route("/", runnerRoutes(services.models.runner));
   app.route("/", openapiRoutes(() => app, version));
   app.route("/", uiAssetsRoutes(uiFolder));
 

@@ -7,13 +7,21 @@ import {
   type StartedReply,
   type StatefulChatRequest,
 } from "../services/chat/chat.ts";
-import type { ReplyPlace, ReplySource } from "../services/chat/reply.ts";
+import type { ReplyPlace, ReplySource, ReplyStep } from "../services/chat/reply.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStream } from "./event_stream.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
-import { chatRequestOf, chatRoute, followRoute, repliesRoute, stopRoute } from "./schemas/chat.ts";
+import {
+  chatRequestOf,
+  chatRoute,
+  followRoute,
+  previewAnswerOf,
+  previewRoute,
+  repliesRoute,
+  stopRoute,
+} from "./schemas/chat.ts";
 import { ChunkFrames, completionOf, doneFrame, errorFrame, placeOf, ReplyFrames } from "./schemas/chat_frames.ts";
 
 /** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
@@ -35,6 +43,10 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       if (body.stream === false) return c.json(await wholeReply(started), 200);
       await hasBegun(started, clientSignal(c), patienceMs);
       return streamReply(c, started.reply, started.from);
+    })
+    .openapi(previewRoute, async (c) => {
+      const preview = await chat.preview(chatRequestOf(c.req.valid("json")), clientSignal(c));
+      return rawAnswer(c.json(previewAnswerOf(preview), 200));
     })
     .openapi(repliesRoute, (c) => {
       const replies = chat.running().map((reply) => ({
@@ -78,19 +90,22 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyPlace) {
   const frames = new ReplyFrames(reply);
   let place: ReplyPlace | undefined;
   let hasEnded = false;
-  const next = async () => {
-    if (hasEnded) return undefined;
-    if (place === undefined) {
-      place = from;
-      return frames.begin(place);
-    }
-    const step = await reply.next(place);
+  const framesOf = (step: ReplyStep) => {
     if ("end" in step) {
       hasEnded = true;
       return frames.end(step.end, c.var.requestId);
     }
     place = step.batch.at(-1)!;
     return frames.batch(step.batch);
+  };
+  const next = () => {
+    if (hasEnded) return undefined;
+    if (place === undefined) {
+      place = from;
+      return frames.begin(place);
+    }
+    const step = reply.next(place);
+    return step instanceof Promise ? step.then(framesOf) : framesOf(step);
   };
   return rawAnswer(c.body(eventStream({ next }), 200, EVENT_STREAM_HEADERS));
 }

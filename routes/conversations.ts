@@ -15,16 +15,19 @@ export function conversationRoutes(conversations: Conversations) {
       const body = view === "full" ? ReadableStream.from(reader.list()) : await reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
-    .openapi(schema.getRoute, async (c) => wholeAnswer(c, await reader.read(c.req.valid("param").id), 200))
+    .openapi(schema.getRoute, async (c) => {
+      const { id } = c.req.valid("param");
+      return wholeAnswer(c, c.req.valid("query").view === "head" ? reader.head(id) : await reader.read(id), 200);
+    })
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");
       const saved = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
       return wholeAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createRoute, async (c) => {
-      const { character_ids: characterIds, persona_id } = c.req.valid("json");
+      const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
-      const { id } = await conversations.create({ participants, persona_id });
+      const { id } = await conversations.create({ participants, persona_id }, greeting ?? 0);
       return wholeAnswer(c, await reader.read(id), 201);
     })
     .openapi(schema.patchRoute, async (c) => {

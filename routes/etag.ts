@@ -1,7 +1,7 @@
 /** Versions in ETag and If-Match. */
 
-/** Gives the ETag of a version. */
-export function etag(version: number): string {
+/** Gives the ETag of a version, a number or a hash. */
+export function etag(version: number | string): string {
   return `"${version}"`;
 }
 
@@ -15,4 +15,14 @@ export function expectedVersion(ifMatch: string | undefined): number | undefined
   if (ifMatch === undefined || ifMatch.trim() === "*") return undefined;
   const match = /^\s*(?:W\/)?"?(\d{1,15})"?\s*$/.exec(ifMatch);
   return match === null ? -1 : Number(match[1]);
+}
+
+/**
+ * Gives the hash that If-Match demands.
+ *
+ * @returns `undefined` where nothing is demanded (no header, or `*`); a tag that is not ours is like no hash there is.
+ */
+export function expectedHash(ifMatch: string | undefined): string | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === "*") return undefined;
+  return /^\s*(?:W\/)?"?([A-Za-z0-9_-]+)"?\s*$/.exec(ifMatch)?.[1] ?? "";
 }

@@ -12,5 +12,5 @@ export function forkRoutes(forks: Forks, reader: ConversationReader) {
       const id = await forks.fork(c.req.valid("param").id, c.req.valid("json").message_id);
       return wholeAnswer(c, await reader.read(id), 201);
     })
-    .openapi(schema.branchesRoute, (c) => c.json(forks.branches(c.req.valid("param").id), 200));
+    .openapi(schema.branchesRoute, async (c) => c.json(await forks.branches(c.req.valid("param").id), 200));
 }

@@ -29,9 +29,9 @@ export function messageRoutes(messages: Messages) {
     .openapi(schema.deleteMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");
       const demanded = expected(c.req.valid("header"));
-      if (c.req.valid("query").following === "true") await messages.removeFrom(id, mid, demanded);
-      else await messages.remove(id, mid, demanded);
-      return c.body(null, 204);
+      const isAll = c.req.valid("query").following === "true";
+      const trashId = await (isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded));
+      return c.body(null, 204, { "X-Parlor-Trash-Id": trashId });
     })
     .openapi(schema.variantsRoute, (c) => {
       const { id, mid } = c.req.valid("param");

@@ -8,6 +8,7 @@ export interface BodyLimits {
   default: number;
   chat: number;
   conversation: number;
+  card: number;
   upload: number;
   voice: number;
   import: number;
@@ -15,8 +16,17 @@ export interface BodyLimits {
 
 /** Routes whose bodies may be larger than the default; DESIGN.md section 4, "Body caps". */
 const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
+  "PUT /api/attachments/{name}": "upload",
   "POST /api/chat": "chat",
+  "POST /api/chat/preview": "chat",
   "PUT /api/conversations/{id}": "conversation",
+  "PUT /api/characters/{id}": "card",
+  "PUT /api/characters/{id}/avatar": "card",
+  "PUT /api/personas/{id}/avatar": "card",
+  "POST /api/characters/import": "card",
+  "POST /api/conversations/{id}/messages": "chat",
+  "PATCH /api/conversations/{id}/messages/{mid}": "chat",
+  "POST /api/voices": "voice",
 };
 
 /** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
@@ -28,6 +38,7 @@ export function bodyLimitsOf(config: Config): BodyLimits {
     default: config.maxBodyBytes,
     chat: config.maxChatBodyBytes,
     conversation: config.maxConversationBodyBytes,
+    card: config.maxUploadBodyBytes, // read whole: a card is judged before anything of it is kept
     upload: config.maxUploadBodyBytes,
     voice: config.maxVoiceBodyBytes,
     import: config.maxImportBodyBytes,

@@ -1,14 +1,18 @@
 /** Builds every service once, in order; close() undoes it in reverse. The only file that knows every room. */
-import { type AccessPolicy, createAccessPolicy } from "./auth/access.ts";
-import { createCredentialStore } from "./auth/credential_store.ts";
+import { Attachments } from "./attachments/attachments.ts";
+import { type ImagePool, openImagePool } from "./attachments/image_pool.ts";
 import { createHostPolicy, type HostPolicy } from "./auth/host_names.ts";
+import { type Auth, openAuth } from "./auth/open_auth.ts";
+import { warnOfPlacesWithoutPasskeys } from "./auth/start_warnings.ts";
 import { createPageOriginWatch, type PageOriginWatch } from "./auth/page_origin.ts";
+import { AttachmentReferences } from "./chat/attachment_references.ts";
 import { BlockStore } from "./chat/blocks.ts";
 import { ChatService } from "./chat/chat.ts";
 import { Conversations } from "./chat/conversations.ts";
 import { ConversationReader } from "./chat/conversation_reader.ts";
 import { ConversationStore } from "./chat/conversation_store.ts";
 import { Forks } from "./chat/forks.ts";
+import { Journal } from "./chat/journal.ts";
 import { LiveReplies } from "./chat/live_replies.ts";
 import { Messages } from "./chat/messages.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
@@ -17,9 +21,13 @@ import { describe, type Reply } from "./chat/reply.ts";
 import { Revisions } from "./chat/revisions.ts";
 import { RevisionStore } from "./chat/revision_store.ts";
 import { Search } from "./chat/search.ts";
+import { Titles } from "./chat/titles.ts";
 import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
-import { Turns } from "./chat/turns.ts";
+import { Turns } from "./turns.ts";
 import { VariantStore } from "./chat/variants.ts";
+import { CardSite } from "./characters/card_site.ts";
+import { firstGreetings } from "./characters/greetings.ts";
+import { type CharacterRoom, openCharacters } from "./characters/open_characters.ts";
 import type { Config } from "./config.ts";
 import { saveConfigKey } from "./config_file.ts";
 import { settleKeyCheck } from "./crypto/key_check.ts";
@@ -31,27 +39,47 @@ import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
 import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
 import type { Log } from "./log.ts";
+import { Models } from "./models/models.ts";
 import { type Guard, openGuard } from "./net/guarded_fetch.ts";
+import { openOwnerClient } from "./net/owner_client.ts";
+import { ContextSizes } from "./prompts/context_sizes.ts";
+import { Prompts } from "./prompts/prompts.ts";
+import { TokenCounter } from "./prompts/token_counter.ts";
+import { TokenRatios } from "./prompts/token_ratios.ts";
+import { Personas } from "./personas/personas.ts";
 import { Settings } from "./settings/settings.ts";
+import { openRememberedFlag } from "./setup/remembered_flag.ts";
 import { createSetup, type Setup } from "./setup/setup.ts";
+import { Speech } from "./speech/speech.ts";
+import { SpeechSettings } from "./speech/speech_config.ts";
+import { VoiceImports } from "./speech/voice_import.ts";
+import { VoiceSamples } from "./speech/voice_samples.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
 import { Trash } from "./transfer/trash.ts";
 
 /** Everything the routes can be given. */
-export interface Services {
+export interface Services extends CharacterRoom {
   config: Config;
   log: Log;
   events: EventHub;
   jobs: JobRunner;
   /** Calls to addresses that a user, a page or a redirect supplied. */
   guard: Guard;
-  access: AccessPolicy;
+  /** Reads and makes pictures, off the serving thread. */
+  images: ImagePool;
+  auth: Auth;
+  cardSite: CardSite;
+  personas: Personas;
+  attachments: Attachments;
+  /** What conversations refer to. */
+  references: AttachmentReferences;
   hosts: HostPolicy;
   pageOrigins: PageOriginWatch;
   upstream: UpstreamClient;
   connections: Connections;
+  models: Models;
   conversations: Conversations;
   messages: Messages;
   revisions: Revisions;
@@ -59,6 +87,9 @@ export interface Services {
   trash: Trash;
   chat: ChatService;
   search: Search;
+  speech: Speech;
+  voices: VoiceSamples;
+  voiceImports: VoiceImports;
   settings: Settings;
   setup: Setup;
   /** Ends what runs, saves it, and gives everything back. */
@@ -68,18 +99,31 @@ export interface Services {
 /** What the services need beside the configuration. */
 export interface ServiceOptions {
   log: Log;
+  /** Tells whoever sees the terminal something that is no business of a log: the pairing code. */
+  announce?: (text: string) => void;
   now?: () => number;
+  /** How long nobody must have been answered before a title is made; infinite for none. */
+  titleIdleMs?: number;
 }
+
+/** What `{{user}}` is where the owner gave no name. */
+const NAMELESS_OWNER = "User";
+
+/** The connection under which a model that Parlor itself runs can be chosen. */
+const LOCAL_CONNECTION = "local";
 
 /** How often what is too old to keep is looked for, beside every start. */
 const DAY_MS = 24 * 60 * 60 * 1000;
+/** How often attachments are looked at that nothing may refer to any more. */
+const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Opens the data directory and everything on it.
  *
  * @throws {AppError} with one sentence for the owner when something cannot be opened; nothing stays open then.
  */
-export async function openServices(config: Config, { log, now = Date.now }: ServiceOptions): Promise<Services> {
+export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
+  const { log, announce = () => {}, now = Date.now, titleIdleMs } = options;
   const opened: (() => void | Promise<void>)[] = [];
   const close = async () => {
     for (const undo of opened.splice(0).reverse()) await undo();
@@ -100,20 +144,26 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     const events = createEventHub();
     const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
     opened.push(() => jobs.close());
-    const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins: [config.hubUrl, config.cardSiteUrl] });
+    const guardExactOrigins = [config.hubUrl, config.cardSiteUrl];
+    const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins: guardExactOrigins });
     opened.push(() => guard.close());
+    const cardSite = new CardSite({ guard, siteUrl: config.cardSiteUrl, maxCardBytes: config.maxUploadBodyBytes, now });
+    const images = openImagePool();
+    opened.push(() => images.close());
 
     const pageOrigins = createPageOriginWatch({ corsOrigins: config.corsOrigins, log });
-    const access = createAccessPolicy({
-      settings: config,
-      credentials: createCredentialStore({
-        path: dataDir.file("credentials.json"),
-        sealer: sealer.forPurpose("credentials"),
-        log,
-      }),
-      pageOrigins,
-    });
     const hosts = createHostPolicy({ allowedHosts: config.allowedHosts, tailnetSuffix: config.tailnetSuffix });
+    warnOfPlacesWithoutPasskeys(config, log);
+    const auth = await openAuth({
+      paths: {
+        credentials: dataDir.file("credentials.json"),
+        tokens: dataDir.file("tokens.json"),
+        sessionKey: dataDir.file("session-key"),
+      },
+      ...{ settings: config, sealer, db, events, hosts, pageOrigins, log, now },
+      announcePairingCode: (code) => announce(`Pairing code: ${code}`),
+    });
+    opened.push(() => auth.close());
 
     const upstream = createUpstreamClient();
     opened.push(() => upstream.close());
@@ -129,6 +179,19 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       },
     });
 
+    const models = new Models({
+      ...{ jobs, events, log, guard, guardAllow: config.guardAllow, guardExactOrigins },
+      folder: await dataDir.ensureFolder("models"),
+      hubUrl: config.hubUrl,
+      hubTokenFile: config.hubTokenFile,
+      llamaServerPath: config.llamaServerPath,
+      async offer({ name, activate, ...fields }) {
+        await connections.put({ id: LOCAL_CONNECTION, name: `${name} (this machine)`, kind: "openai", ...fields });
+        if (activate) await connections.activate(LOCAL_CONNECTION);
+      },
+    });
+    opened.push(() => models.runner.close());
+
     const conversationSealer = sealer.forPurpose("conversations");
     const store = new ConversationStore(db, conversationSealer);
     const blocks = new BlockStore(db, conversationSealer);
@@ -137,10 +200,48 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     const turns = new Turns();
     const reader = new ConversationReader(store, blocks, live);
     const revisionStore = new RevisionStore(db, conversationSealer, now);
-    const trash = new Trash({ db, sealer: sealer.forPurpose("trash"), now });
+    const trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now });
+    const attachments = new Attachments({
+      ...{ db, events, trash, log, now },
+      sealer: sealer.forPurpose("attachments"),
+      nameSealer: sealer.forPurpose("attachment names"),
+      folder: await dataDir.ensureFolder("attachments"),
+      maxBytes: config.maxUploadBodyBytes,
+    });
+    const references = new AttachmentReferences({
+      ...{ db, store, blocks, turns, attachments, log },
+      sealer: conversationSealer,
+    });
+    trash.register("attachment", attachments);
+    const personas = new Personas({
+      ...{ db, events, trash, images },
+      folder: await dataDir.ensureFolder("personas"),
+      trashFolder: await dataDir.ensureFolder("trash"),
+      sealer: sealer.forPurpose("trash"),
+    });
+    trash.register("persona", personas);
+    const pictures = { attachments, images };
+    const rememberedFlag = (key: "setup_completed" | "builtin_app_installed", isSet: boolean) =>
+      openRememberedFlag({
+        ...{ key, isSet, db, sealer: sealer.forPurpose("settings") },
+        save: () => saveConfigKey(config, key, true),
+      });
+    const { room: gallery, close: closeGallery } = await openCharacters({
+      ...{ db, databasePath: dataDir.file("app.db"), dataDir, cardDirs: config.cardDirs, trash, jobs, events, log },
+      trashSealer: sealer.forPurpose("trash"),
+      pictures: images,
+      builtinFlag: rememberedFlag("builtin_app_installed", config.builtinAppInstalled),
+    });
+    opened.push(closeGallery);
+    const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
     const conversationParts = {
-      ...{ db, store, blocks, variants, reader, live, turns, events, now, trash },
+      ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
       revisions: revisionStore,
+      greetings: async (ids: string[], personaId?: string) => {
+        const persona = personaId === undefined ? undefined : await personas.findName(personaId);
+        const userName = persona ?? (settings.get().settings.display_name || NAMELESS_OWNER);
+        return await firstGreetings(gallery.characters, ids, userName);
+      },
     };
     const conversations = new Conversations(conversationParts);
     const messages = new Messages(conversationParts, conversations);
@@ -148,16 +249,53 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
     const forks = new Forks(conversationParts, conversations);
     trash.register("conversation", removedConversations(conversationParts, conversations));
     trash.register("message", removedMessages(conversationParts, conversations));
-    const journals = {
-      journalSealer: sealer.forPurpose("journal"),
-      journalFolder: await dataDir.ensureFolder("replies"),
-    };
-    await recoverReplies({ db, store, conversations, ...journals, log, now });
+    const journalSealer = sealer.forPurpose("journal");
+    const journalFolder = await dataDir.ensureFolder("replies");
+    await recoverReplies({ db, store, conversations, journalSealer, journalFolder, log, now });
+    const journal = await Journal.open(journalFolder, journalSealer);
+    opened.push(() => journal.close());
+    const ratios = new TokenRatios({ db, sealer: sealer.forPurpose("settings"), log });
+    opened.push(() => ratios.close());
+    const chatUpstream = createChatUpstream(connections, upstream, now, async (id, signal) => {
+      if (id === LOCAL_CONNECTION) await models.runner.wake(signal);
+    });
+    const titles = new Titles({
+      ...{ db, store, blocks, conversations, live, turns, events, log },
+      upstream: chatUpstream,
+      isWanted: () => settings.get().settings.auto_title,
+      idleMs: titleIdleMs,
+    });
+    opened.push(() => titles.close());
     const chat = new ChatService({
-      ...{ db, store, blocks, variants, conversations, live, turns, events, log, now, ...journals },
-      upstream: createChatUpstream(connections, upstream, now),
+      ...{ db, store, blocks, variants, conversations, live, turns, events, log, now, pictures, journal },
+      ...{ upstream: chatUpstream, titles },
+      prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream)),
+      ratios,
     });
     opened.push(() => chat.close());
+
+    const search = new Search({ path: dataDir.file("app.db"), sealer: conversationSealer });
+    opened.push(() => search.close());
+    const voices = new VoiceSamples({
+      ...{ db, events, trash, now },
+      folder: await dataDir.ensureFolder("voices"),
+      sealer: sealer.forPurpose("voices"),
+    });
+    trash.register("voice", voices.trashKind());
+    const voiceImports = await VoiceImports.open({
+      ...{ jobs, guard, samples: voices },
+      folder: await dataDir.ensureFolder("imports"),
+      ytDlpPath: config.ytDlpPath ?? undefined,
+    });
+    const speechClient = openOwnerClient({ what: "the speech server" });
+    opened.push(() => speechClient.close());
+    const speech = new Speech({
+      settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),
+      client: speechClient,
+      samples: { list: () => voices.list(), get: (id) => voices.reference(id) },
+    });
+
+    // Every kind of removed things is known by now.
     const sweep = async () => {
       await trash.sweep();
       await revisions.sweep();
@@ -173,29 +311,39 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       clearInterval(daily);
       return sweeping;
     });
-
-    const search = new Search({ path: dataDir.file("app.db"), sealer: conversationSealer });
-    opened.push(() => search.close());
-    const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
-
-    const setup = createSetup({
-      isCompleted: config.setupCompleted,
-      save: () => saveConfigKey(config, "setup_completed", true),
-      db,
-      sealer: sealer.forPurpose("settings"),
-      events,
+    // Not waited for: it may have to open whole conversations.
+    let sweepingAttachments = Promise.resolve();
+    const startAttachmentSweep = () => {
+      sweepingAttachments = references.sweep().then(() => attachments.sweep()).catch((error) =>
+        log("error", "Cannot remove attachments that nothing refers to", { error: describe(error) })
+      );
+    };
+    startAttachmentSweep();
+    const hourly = setInterval(startAttachmentSweep, HOUR_MS);
+    opened.push(() => {
+      clearInterval(hourly);
+      return sweepingAttachments;
     });
+
+    const setup = createSetup({ flag: rememberedFlag("setup_completed", config.setupCompleted), events });
+
     return {
       config,
       log,
       events,
       jobs,
       guard,
-      access,
+      images,
+      auth,
+      cardSite,
+      personas,
+      attachments,
+      references,
       hosts,
       pageOrigins,
       upstream,
       connections,
+      models,
       conversations,
       messages,
       revisions,
@@ -203,8 +351,12 @@ export async function openServices(config: Config, { log, now = Date.now }: Serv
       trash,
       chat,
       search,
+      speech,
+      voices,
+      voiceImports,
       settings,
       setup,
+      ...gallery,
       close,
     };
   } catch (error) {

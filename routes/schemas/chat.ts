@@ -1,6 +1,7 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat.ts";
+import type { ChatPreview } from "../../services/chat/upstream_call.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
 import { MessageAnswer } from "./messages.ts";
@@ -13,13 +14,17 @@ const RequestMessage = z.looseObject({
 /** SPEC's chat request. Fields beyond these pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
 export const ChatBody = z.looseObject({
   model: z.string().min(1).nullish(),
-  messages: z.array(RequestMessage).min(1),
+  messages: z.array(RequestMessage).default([]).openapi({
+    description: "The whole prompt; with context server just the new turn, or nothing",
+  }),
   stream: z.boolean().nullish(),
   conversation_id: Id.nullish(),
   user_message_id: Id.nullish(),
   assistant_message_id: Id.nullish(),
   action: z.enum(["send", "regenerate", "continue"]).default("send"),
-  context: z.enum(["client"]).default("client").openapi({ description: "Who assembled the messages; the client did" }),
+  context: z.enum(["client", "server"]).default("client").openapi({
+    description: "Who assembles what is sent: the client did, or the server does, from the stored conversation",
+  }),
   temperature: z.number().min(0).max(100).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
 }).refine(
@@ -30,7 +35,13 @@ export const ChatBody = z.looseObject({
     message: "regenerate and continue name the conversation and the message",
     path: ["assistant_message_id"],
   },
-);
+).refine((body) => body.context === "server" || body.messages.length > 0, {
+  message: "there is nothing to send",
+  path: ["messages"],
+}).refine((body) => body.context === "client" || typeof body.conversation_id === "string", {
+  message: "what the server assembles is a conversation's: name it",
+  path: ["conversation_id"],
+});
 
 /** Fields that are ours and mean nothing to a model server; `stream_options` is the server's own business. */
 const OWN_FIELDS = new Set([
@@ -51,6 +62,28 @@ export function chatRequestOf(body: z.infer<typeof ChatBody>): ChatRequest & Par
     userMessageId: body.user_message_id ?? undefined,
     assistantMessageId: body.assistant_message_id ?? undefined,
     action: body.action,
+    context: body.context,
+  };
+}
+
+/** Gives a preview its form on the wire. */
+export function previewAnswerOf({ route, context, params, prompt, dropped }: ChatPreview) {
+  const { messages, parts, tokens, isExact, contextSize, answerTokens, budget, isTrimmed } = prompt;
+  return {
+    context,
+    model: route.model,
+    connection: route.connection,
+    params,
+    messages,
+    parts: parts.map(({ part, messageId, tokens }) => ({ part, message_id: messageId, tokens })),
+    tokens,
+    counted_by: isExact ? "server" as const : "estimate" as const,
+    context_size: contextSize.tokens,
+    context_size_assumed: contextSize.isAssumed,
+    answer_tokens: answerTokens,
+    fits: tokens <= budget,
+    trimmed: isTrimmed,
+    dropped: { count: dropped.count, last_message_id: dropped.lastMessageId },
   };
 }
 
@@ -61,6 +94,31 @@ const Completion = z.looseObject({
   model: z.string(),
   choices: z.array(z.looseObject({})),
 }).openapi("ChatCompletion");
+
+const Preview = z.object({
+  context: z.enum(["client", "server"]),
+  model: z.string(),
+  connection: z.object({ id: z.string(), name: z.string() }),
+  params: z.record(z.string(), z.unknown()),
+  messages: z.array(z.looseObject({ role: z.string() })).openapi({
+    description: "Exactly what would be sent, pictures by their address",
+  }),
+  parts: z.array(z.object({
+    part: z.enum(["system_prompt", "note", "history"]),
+    message_id: Id.optional(),
+    tokens: z.number().int(),
+  })).openapi({ description: "What each of the messages is" }),
+  tokens: z.number().int(),
+  counted_by: z.enum(["server", "estimate"]),
+  context_size: z.number().int(),
+  context_size_assumed: z.boolean(),
+  answer_tokens: z.number().int().openapi({ description: "Kept free for the answer" }),
+  fits: z.boolean(),
+  trimmed: z.boolean(),
+  dropped: z.object({ count: z.number().int(), last_message_id: Id.optional() }).openapi({
+    description: "Messages at the begin of the conversation that fall out",
+  }),
+}).openapi("ChatPreview");
 
 const events = {
   "text/event-stream": {
@@ -84,6 +142,16 @@ export const chatRoute = createRoute({
     },
     ...ERRORS,
   },
+});
+
+/** What would be sent. */
+export const previewRoute = createRoute({
+  method: "post",
+  path: "/api/chat/preview",
+  tags,
+  summary: "Tell what a chat request would send, how many tokens it has and what falls out; nothing is sent or stored",
+  request: { body: jsonBody(ChatBody) },
+  responses: { 200: json(Preview, "What would be sent"), ...ERRORS },
 });
 
 /** The replies that run now. */

@@ -1,6 +1,7 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
 import type { ReplyBatch, ReplyEnd, ReplyPlace, ReplySource } from "../../services/chat/reply.ts";
 import type { ChatEvent, OpenAiCompletion } from "../../services/llm/chat_event.ts";
+import { utf8Bytes } from "../../services/crypto/utf8_bytes.ts";
 import { AppError, type ErrorCode } from "../../services/errors.ts";
 import { errorBody } from "../errors.ts";
 
@@ -21,11 +22,13 @@ export interface ChunkHead {
 /** Makes the frames of one answer without ids: the model's own stream, passed on. */
 export class ChunkFrames {
   readonly #before: string;
+  readonly #beforeText: string;
 
   constructor({ id, created, model }: ChunkHead) {
     this.#before = `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${
       JSON.stringify(model)
     },"choices":`;
+    this.#beforeText = `${this.#before}[{"index":0,"delta":{"content":`;
   }
 
   /** The first frame, which says who speaks. */
@@ -34,7 +37,8 @@ export class ChunkFrames {
   }
 
   text(text: string): string {
-    return this.#chunk(`{"content":${JSON.stringify(text)}}`, null);
+    // Nearly all frames are of this kind; it reads as #chunk makes it.
+    return this.#beforeText + JSON.stringify(text) + '},"finish_reason":null}]}\n\n';
   }
 
   reasoning(text: string): string {
@@ -64,7 +68,7 @@ export class ChunkFrames {
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);
     }
-    return encoder.encode(frames);
+    return utf8Bytes(frames);
   }
 
   #chunk(delta: string, finishReason: string | null): string {
@@ -72,17 +76,25 @@ export class ChunkFrames {
   }
 }
 
+/** The batch of a reply that was encoded last, for all who follow it: at the running end they ask for it together. */
+interface LastBatch {
+  batch?: ReplyBatch;
+  bytes?: Uint8Array;
+}
+const lastBatches = new WeakMap<ReplySource, LastBatch>();
+
 /** Makes the frames of a reply, whose ids say how much a client has once it got them. */
 export class ReplyFrames {
   readonly #chunks: ChunkFrames;
-  readonly #generation: string;
-  /** Each batch is one object for all who follow; encoded once for all of them. */
-  static #encoded = new WeakMap<ReplyBatch, Uint8Array>();
+  readonly #beforeId: string;
+  readonly #last: LastBatch;
 
   constructor(reply: ReplySource) {
     const created = Math.floor(reply.startedAtMs / 1000);
     this.#chunks = new ChunkFrames({ id: reply.messageId, created, model: reply.model });
-    this.#generation = reply.generation;
+    this.#beforeId = `id: ${reply.generation}.`;
+    this.#last = lastBatches.get(reply) ?? {};
+    lastBatches.set(reply, this.#last);
   }
 
   begin(place: ReplyPlace): Uint8Array {
@@ -90,15 +102,15 @@ export class ReplyFrames {
   }
 
   batch(batch: ReplyBatch): Uint8Array {
-    let bytes = ReplyFrames.#encoded.get(batch);
-    if (bytes === undefined) {
-      let frames = "";
-      for (const event of batch) {
-        frames += this.#id(event) +
-          (event.type === "text" ? this.#chunks.text(event.delta) : this.#chunks.reasoning(event.delta));
-      }
-      ReplyFrames.#encoded.set(batch, bytes = encoder.encode(frames));
+    if (this.#last.batch === batch) return this.#last.bytes!;
+    let frames = "";
+    for (const event of batch) {
+      frames += this.#id(event) +
+        (event.type === "text" ? this.#chunks.text(event.delta) : this.#chunks.reasoning(event.delta));
     }
+    const bytes = utf8Bytes(frames);
+    this.#last.batch = batch;
+    this.#last.bytes = bytes;
     return bytes;
   }
 
@@ -113,7 +125,7 @@ export class ReplyFrames {
   }
 
   #id({ seq, textLength, reasoningLength }: ReplyPlace): string {
-    return `id: ${this.#generation}.${seq}.${textLength}.${reasoningLength}\n`;
+    return `${this.#beforeId}${seq}.${textLength}.${reasoningLength}\n`;
   }
 }
 

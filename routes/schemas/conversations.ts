@@ -14,6 +14,11 @@ const ConversationFields = z.looseObject({
   model: z.string().nullish(),
   system_prompt: z.string().nullish(),
   params: z.record(z.string(), z.unknown()).nullish(),
+  note: z.looseObject({
+    text: z.string(),
+    depth: z.number().int().min(0).max(100_000).optional().openapi({ description: "Messages that stand behind it" }),
+    role: z.enum(["system", "user", "assistant"]).optional(),
+  }).nullish(),
   pinned: z.boolean().nullish(),
   folder: z.string().nullish(),
   created_at: Time.nullish(),
@@ -73,14 +78,20 @@ export const listRoute = route({
   },
 });
 
+const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).extend({ message_count: z.number().int() })
+  .openapi("ConversationHead");
+
 /** One conversation. */
 export const getRoute = route({
   method: "get",
   path: "/api/conversations/{id}",
   tags,
-  summary: "Fetch one conversation",
-  request: { params: IdParams },
-  responses: { 200: json(ConversationAnswer, "The conversation; its ETag is its revision"), ...ERRORS },
+  summary: "Fetch one conversation, with view=head without its messages",
+  request: { params: IdParams, query: z.object({ view: z.enum(["full", "head"]).default("full") }) },
+  responses: {
+    200: json(z.union([ConversationAnswer, ConversationHeadAnswer]), "The conversation; its ETag is its revision"),
+    ...ERRORS,
+  },
 });
 
 /** Save, overwriting. */
@@ -93,9 +104,6 @@ export const putRoute = route({
   responses: { 200: json(ConversationAnswer, "Saved"), 201: json(ConversationAnswer, "Created"), ...ERRORS },
 });
 
-const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).extend({ message_count: z.number().int() })
-  .openapi("ConversationHead");
-
 /** Begin. */
 export const createRoute = route({
   method: "post",
@@ -107,7 +115,7 @@ export const createRoute = route({
       character_ids: z.array(Id).max(100).nullish(),
       persona_id: Id.nullish(),
       greeting: z.number().int().min(0).nullish().openapi({
-        description: "Which of the first character's greetings; without characters there is none",
+        description: "Which of the first character's greetings: 0 is first_mes, then alternate_greetings",
       }),
     })),
   },

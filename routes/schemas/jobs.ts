@@ -3,7 +3,8 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { JobSnapshot } from "../../services/jobs/job_runner.ts";
 import { ERRORS, IdParams, json, Time } from "./common.ts";
 
-const Job = z.object({
+/** A background job. */
+export const Job = z.object({
   id: z.string(),
   kind: z.string(),
   title: z.string(),
@@ -50,7 +51,7 @@ export const cancelRoute = createRoute({
 
 /** Spells a job as the API does. */
 export function jobAnswer(job: JobSnapshot): z.infer<typeof Job> {
-  const { createdAtMs, updatedAtMs, ...same } = job;
+  const { createdAtMs, updatedAtMs, key: _, ...same } = job;
   return {
     ...same,
     created_at: new Date(createdAtMs).toISOString(),

@@ -112,7 +112,7 @@ export const deleteMessageRoute = createRoute({
     headers: IfMatch,
     query: z.object({ following: z.enum(["true", "false"]).default("false") }),
   },
-  responses: { 204: { description: "Removed" }, ...ERRORS },
+  responses: { 204: { description: "Removed; X-Parlor-Trash-Id names what to restore" }, ...ERRORS },
 });
 
 /** All texts of one message. */

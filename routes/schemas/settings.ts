@@ -8,7 +8,14 @@ const FIELDS = {
   preset_id: Id.nullable(),
   auto_title: z.boolean().openapi({ description: "Let the model name conversations when it is idle" }),
   auto_speak: z.boolean(),
-  language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35),
+  narration_voice: z.string().max(300).nullable().openapi({
+    description: "Voice for what stands outside of quotation marks; null is the voice of whoever speaks",
+  }),
+  speech_voice: z.string().max(300).nullable().openapi({
+    description: "Voice for what stands in quotation marks; null is the configured one",
+  }),
+  language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35)
+    .nullable().openapi({ description: "null follows the browser" }),
   theme: z.enum(["system", "light", "dark"]),
   accent_hue: z.number().min(0).max(360).nullable(),
   font_size: z.number().int().min(85).max(140).openapi({ description: "Percent" }),
@@ -24,7 +31,9 @@ const Body = z.object({
   preset_id: FIELDS.preset_id.optional(),
   auto_title: FIELDS.auto_title.nullish(),
   auto_speak: FIELDS.auto_speak.nullish(),
-  language: FIELDS.language.nullish(),
+  narration_voice: FIELDS.narration_voice.optional(),
+  speech_voice: FIELDS.speech_voice.optional(),
+  language: FIELDS.language.optional(),
   theme: FIELDS.theme.nullish(),
   accent_hue: FIELDS.accent_hue.optional(),
   font_size: FIELDS.font_size.nullish(),

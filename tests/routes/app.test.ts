@@ -199,8 +199,12 @@ test("the served document describes every mounted route and its bodies", async (
   const document = await (await app.get("/api/openapi.json")).json();
   expect(document.openapi).toMatch(/^3\.1/);
   expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(["/api/auth/status", "/api/events", "/api/jobs"]));
+  // Routes that many call without a body; what they get under another type is tested with them.
+  const optional = ["/api/auth/invites", "/api/auth/register/begin"];
   // A body that is not required would not be checked when its type is missing: see newRouter.
-  for (const operations of Object.values<Record<string, { requestBody?: { required?: boolean } }>>(document.paths)) {
+  type Operations = Record<string, { requestBody?: { required?: boolean } }>;
+  for (const [path, operations] of Object.entries<Operations>(document.paths)) {
+    if (optional.includes(path)) continue;
     for (const { requestBody } of Object.values(operations)) if (requestBody) expect(requestBody.required).toBe(true);
   }
 });

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 let app: TestApp;
@@ -8,24 +9,11 @@ beforeEach(async () => {
 });
 afterEach(() => app[Symbol.asyncDispose]());
 
-interface Message {
-  id: string;
-  content: unknown;
-  [field: string]: unknown;
-}
-
-const say = (id: string, content: string, role = "user") => ({ id, role, content });
-const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-
 async function put(id: string, body: unknown, headers: Record<string, string> = {}) {
   return await app.put(`/api/conversations/${id}`, body as Record<string, unknown>, { headers });
 }
 
-async function read(id: string) {
-  const response = await app.get(`/api/conversations/${id}`);
-  expect(response.status).toBe(200);
-  return await response.json();
-}
+const read = (id: string) => readConversation(app, id);
 
 test("a saved conversation comes back whole, with what the API does not know kept", async () => {
   const created = await put("c1", {
@@ -72,6 +60,17 @@ test("a saved conversation comes back whole, with what the API does not know kep
   expect(await read("c1")).toMatchObject({ revision: 2, title: "", messages: [], created_at: saved.created_at });
 });
 
+test("the head of a conversation is all of it but its messages", async () => {
+  await put("c1", { title: "Tea", custom: 1, params: { top_k: 3 }, messages: [say("m1"), say("m2")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "half" });
+  const response = await app.get("/api/conversations/c1?view=head");
+  expect(response.headers.get("etag")).toMatch(/"1"/);
+  const { messages: _, ...head } = await read("c1");
+  expect(await response.json()).toEqual({ ...head, message_count: 2 });
+  expect((await app.get("/api/conversations/none?view=head")).status).toBe(404);
+  expect((await app.get("/api/conversations/c1?view=tail")).status).toBe(400);
+});
+
 test("messages without an id get one, and ids that occur twice or elsewhere are refused", async () => {
   const { messages } = await (await put("c1", { messages: [{ role: "user", content: "a" }] })).json();
   expect(messages[0].id).toMatch(/^[0-9a-f-]{36}$/);
@@ -98,7 +97,7 @@ test("a checked save is refused once somebody else has saved, an unchecked one o
   expect((await refused.json()).error).toMatchObject({ code: "revision_mismatch" });
   expect((await put("new", { messages: [] }, { "If-Match": '"1"' })).status).toBe(412);
   expect((await put("c1", { messages: [] }, { "If-Match": '"other"' })).status).toBe(412);
-  expect((await read("c1")).messages[0].content).toBe("b");
+  expect((await read("c1")).messages[0]!.content).toBe("b");
   const { revision } = await read("c1");
   expect(
     (await app.patch("/api/conversations/c1/messages/m1", { content: "d" }, {
@@ -124,7 +123,7 @@ test("editing, removing and splitting blocks keeps every message in its place at
     expected.delete(`m${i}`);
   }
   const conversation = await read("c1");
-  expect(conversation.messages.map(({ id, content }: Message) => [id, content])).toEqual([...expected]);
+  expect(conversation.messages.map(({ id, content }: StoredMessage) => [id, content])).toEqual([...expected]);
   expect(conversation.revision).toBe(12);
   await app.restart();
   expect(await read("c1")).toEqual(conversation);
@@ -137,7 +136,7 @@ test("a block that grows again and again in one spot is split without losing the
     await app.patch("/api/conversations/c1/messages/m4", { content: "h".repeat(16_000 + round) });
     await app.patch("/api/conversations/c1/messages/m5", { content: "i".repeat(100) });
   }
-  expect((await read("c1")).messages.map(({ id }: Message) => id)).toEqual(range(60).map((i) => `m${i}`));
+  expect((await read("c1")).messages.map(({ id }: StoredMessage) => id)).toEqual(range(60).map((i) => `m${i}`));
 });
 
 test("removing every message leaves an empty conversation, and removing one twice is not found", async () => {
@@ -152,7 +151,7 @@ test("fifty edits of different messages at once all survive", async () => {
   await put("c1", { messages: range(50).map((i) => say(`m${i}`, "old")) });
   await Promise.all(range(50).map((i) => app.patch(`/api/conversations/c1/messages/m${i}`, { content: `new ${i}` })));
   const { messages, revision } = await read("c1");
-  expect(messages.map(({ content }: Message) => content)).toEqual(range(50).map((i) => `new ${i}`));
+  expect(messages.map(({ content }: StoredMessage) => content)).toEqual(range(50).map((i) => `new ${i}`));
   expect(revision).toBe(51);
 });
 
@@ -202,7 +201,7 @@ test("the list gives full arrays, the one changed last first; summaries come in 
   await app.patch("/api/conversations/c2/messages/m2", { content: "touched" });
   const all = await (await app.get("/api/conversations")).json();
   expect(all.map(({ id }: { id: string }) => id)).toEqual(["c2", "c6", "c5", "c4", "c3", "c1", "c0"]);
-  expect(all[0].messages[0].content).toBe("touched");
+  expect(all[0].messages[0]!.content).toBe("touched");
   for (const item of all) expect(item).toEqual(await read(item.id));
 
   const first = await (await app.get("/api/conversations?view=summary&limit=3")).json();
@@ -248,7 +247,7 @@ test("K02 K03 a conversation that cannot be opened is an error for itself and an
   const list = await (await app.get("/api/conversations")).json();
   expect(list.map(({ id }: { id: string }) => id)).toEqual(["other", "bad", "good"]);
   expect(list[1]).toEqual({ id: "bad", error: { code: "unreadable" }, messages: [] });
-  expect(list[2].messages[0].content).toBe("fine");
+  expect(list[2].messages[0]!.content).toBe("fine");
   expect((await app.patch("/api/conversations/bad/messages/b", { content: "x" })).status).toBe(500);
 });
 
@@ -273,8 +272,8 @@ test("a message of ten megabytes is kept exactly", async () => {
   const content = range(1_000_000).map((i) => String.fromCharCode(32 + (i * 7) % 90)).join("").repeat(10);
   expect((await put("c1", { messages: [say("m0", "a"), say("m1", content), say("m2", "b")] })).status).toBe(201);
   const { messages } = await read("c1");
-  expect(messages[1].content === content).toBe(true);
-  expect(messages.map(({ id }: Message) => id)).toEqual(["m0", "m1", "m2"]);
+  expect(messages[1]!.content === content).toBe(true);
+  expect(messages.map(({ id }: StoredMessage) => id)).toEqual(["m0", "m1", "m2"]);
 });
 
 test.each([
@@ -303,14 +302,14 @@ test("a save that changes one message writes the block of that message and no ot
   db.close();
   expect(rows.length).toBeGreaterThan(5);
   expect(rows.filter(({ version }) => version !== 1)).toEqual([{ version: 2 }]);
-  expect((await read("c1")).messages[200].content).toBe("changed");
+  expect((await read("c1")).messages[200]!.content).toBe("changed");
 });
 
 test("a save that leaves out, adds and moves messages keeps every id where it belongs", async () => {
   const messages = range(300).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(200)}`));
   await put("c1", { messages });
   const moved = [say("new", "first"), ...messages.slice(50, 200).reverse(), ...messages.slice(210), say("end", "last")];
-  expect((await (await put("c1", { messages: moved })).json()).messages.map(({ id }: Message) => id)).toEqual(
+  expect((await (await put("c1", { messages: moved })).json()).messages.map(({ id }: StoredMessage) => id)).toEqual(
     moved.map(({ id }) => id),
   );
   for (const { id } of [moved[0]!, moved[80]!, moved.at(-1)!]) {

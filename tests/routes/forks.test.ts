@@ -1,6 +1,8 @@
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 let app: TestApp;
@@ -9,18 +11,10 @@ beforeEach(async () => {
 });
 afterEach(() => app[Symbol.asyncDispose]());
 
-interface Message {
-  id: string;
-  content: string;
-  [field: string]: unknown;
-}
-
-const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-const say = (id: string, content = `says ${id}`) => ({ id, role: "user", content });
-const read = async (id = "c1") => await (await app.get(`/api/conversations/${id}`)).json();
+const read = (id?: string) => readConversation(app, id);
 const fork = (message_id: string, id = "c1") => app.post(`/api/conversations/${id}/fork`, { message_id });
 const branches = async (id: string) => await (await app.get(`/api/conversations/${id}/branches`)).json();
-const withoutIds = (messages: Message[]) => messages.map(({ id: _, ...rest }) => rest);
+const withoutIds = (messages: StoredMessage[]) => messages.map(({ id: _, ...rest }) => rest);
 
 test("a fork is a full copy up to its message under new ids, and neither changes with the other", async () => {
   await app.put("/api/conversations/c1", {
@@ -43,12 +37,12 @@ test("a fork is a full copy up to its message under new ids, and neither changes
     summary: { text: "so far", up_to_message_id: copy.messages[3].id },
   });
   expect(withoutIds(copy.messages)).toEqual(withoutIds(origin.messages.slice(0, 151)));
-  expect(new Set([...copy.messages, ...origin.messages].map(({ id }: Message) => id)).size).toBe(451);
+  expect(new Set([...copy.messages, ...origin.messages].map(({ id }: StoredMessage) => id)).size).toBe(451);
   await app.patch(`/api/conversations/${copy.id}/messages/${copy.messages[9].id}`, { content: "changed" });
   await app.delete("/api/conversations/c1/messages/m5");
-  expect((await read()).messages[9].content).toMatch(/^10 /);
+  expect((await read()).messages[9]!.content).toMatch(/^10 /);
   expect((await read(copy.id)).messages).toHaveLength(151);
-  expect((await read(copy.id)).messages[9].content).toBe("changed");
+  expect((await read(copy.id)).messages[9]!.content).toBe("changed");
   const early = await (await fork("m1")).json();
   expect(early).not.toHaveProperty("summary");
 });
@@ -75,13 +69,13 @@ test("a reply being written is copied as far as it has come and goes on where it
   const call = await llm.nextCall();
   await call.emit("Hel");
   const reply = gather(await asked);
-  await until(async () => (await read()).messages[1].content === "Hel", "the reply has begun");
+  await until(async () => (await read()).messages[1]!.content === "Hel", "the reply has begun");
   const copy = await (await fork("a1")).json();
   expect(copy.messages[1]).toMatchObject({ content: "Hel", status: "stopped" });
   await call.emit("lo");
   await call.finish();
   expect((await reply).text).toBe("Hello");
-  expect((await read(copy.id)).messages[1].content).toBe("Hel");
+  expect((await read(copy.id)).messages[1]!.content).toBe("Hel");
 });
 
 test("branches name the origin and the copies that are there, also after changes and removals", async () => {
@@ -106,6 +100,16 @@ test("branches name the origin and the copies that are there, also after changes
   expect((await branches("c1")).forks).toMatchObject([{ conversation_id: second.id }]);
   await app.delete("/api/conversations/c1");
   expect((await branches(second.id)).origin).toBeNull();
+});
+
+test("copies are found among many conversations, an unreadable one among them, by several askers at once", async () => {
+  await app.put("/api/conversations/c1", { title: "Root", messages: [say("m0")] });
+  const copy = await (await fork("m0")).json();
+  await Promise.all(range(150).map((i) => app.put(`/api/conversations/other${i}`, { messages: [] })));
+  using db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec("UPDATE conversation SET head = zeroblob(40) WHERE id = 'other7'");
+  const answers = await Promise.all(range(4).map(() => branches("c1")));
+  for (const { forks } of answers) expect(forks).toMatchObject([{ conversation_id: copy.id, message_id: "m0" }]);
 });
 
 test("a fork of what is not there is refused and leaves nothing", async () => {

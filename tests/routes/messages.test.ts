@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, until, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { idsOf, range, readConversation, say } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 let app: TestApp;
@@ -9,22 +10,10 @@ beforeEach(async () => {
 });
 afterEach(() => app[Symbol.asyncDispose]());
 
-interface Message {
-  id: string;
-  content: string;
-  [field: string]: unknown;
-}
-
-const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-const say = (id: string, content = `says ${id}`) => ({ id, role: "user", content });
-const idsOf = (messages: Message[]) => messages.map(({ id }) => id);
+const read = (id?: string) => readConversation(app, id);
 
 async function fill(count: number, content?: string) {
   await app.put("/api/conversations/c1", { title: "Tea", messages: range(count).map((i) => say(`m${i}`, content)) });
-}
-
-async function read(id = "c1") {
-  return await (await app.get(`/api/conversations/${id}`)).json();
 }
 
 async function page(query: string) {
@@ -71,6 +60,15 @@ test("a message is added at the end or behind another, with an id of its own and
   expect(await (await app.get(`/api/conversations/c1/messages/${last.id}`)).json()).toEqual(last);
   const { items } = await (await app.get("/api/conversations?view=summary")).json();
   expect(items).toMatchObject([{ message_count: 5, snippet: "end" }]);
+});
+
+test("a single message may be as large as a chat request", async () => {
+  await fill(1);
+  const content = "x".repeat(3 * 1024 * 1024);
+  expect((await app.post("/api/conversations/c1/messages", { message: say("big", content) })).status).toBe(201);
+  const patched = await app.patch("/api/conversations/c1/messages/m0", { content: `${content}!` });
+  expect(patched.status).toBe(200);
+  expect((await read()).messages.map(({ content }) => content.length)).toEqual([content.length + 1, content.length]);
 });
 
 test("inserting again and again in one place keeps the order through every split", async () => {

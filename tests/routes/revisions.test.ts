@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -13,29 +14,14 @@ beforeEach(async () => {
 });
 afterEach(() => app[Symbol.asyncDispose]());
 
-interface Message {
-  id: string;
-  content: string;
-  [field: string]: unknown;
-}
-
-const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-const say = (id: string, content = `says ${id}`) => ({ id, role: "user", content });
-const idsOf = (messages: Message[]) => messages.map(({ id }) => id);
-
 const put = (body: Record<string, unknown>) => app.put("/api/conversations/c1", body);
-const read = async () => await (await app.get("/api/conversations/c1")).json();
+const read = () => readConversation(app);
 const list = async () => await (await app.get("/api/conversations/c1/revisions")).json();
 const restore = (n: number, headers = {}) =>
   app.post(`/api/conversations/c1/revisions/${n}/restore`, undefined, { headers });
 
 /** Counts the rows of blocks that are not part of the conversation any more. */
-function keptBlocks(where = "live = 0"): number {
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { readOnly: true });
-  const { count } = db.prepare(`SELECT count(*) AS count FROM block WHERE ${where}`).get() as { count: number };
-  db.close();
-  return count;
-}
+const keptBlocks = (where = "live = 0") => countRows(app, "block", where);
 
 test("a save keeps what it replaces, and restoring that is itself a change that can be undone", async () => {
   await put({ title: "Old", custom: 1, messages: range(80).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
@@ -69,7 +55,7 @@ test("a message that was edited or removed comes back alone, the rest stays as i
   expect((await restore(1)).status).toBe(200);
   const { messages, revision } = await (await restore(2)).json();
   expect(idsOf(messages)).toEqual(["m0", "m1", "m2", "m3", "m4", "later"]);
-  expect(messages[1].content).toBe("says m1");
+  expect(messages[1]!.content).toBe("says m1");
   expect(messages[1]).not.toHaveProperty("model");
   expect(revision).toBe(6);
   expect((await restore(2)).status).toBe(409);
@@ -119,7 +105,7 @@ test("a conversation keeps fifty revisions, and no block beyond those they name"
   await put({ messages: range(30).map((i) => say(`m${i}`, "x".repeat(2000))) });
   const saved = await read();
   for (const i of range(60)) {
-    saved.messages[i % 30].content = `save ${i} ${"y".repeat(2000)}`;
+    saved.messages[i % 30]!.content = `save ${i} ${"y".repeat(2000)}`;
     await put(saved);
   }
   const revisions = await list();
@@ -127,7 +113,7 @@ test("a conversation keeps fifty revisions, and no block beyond those they name"
   expect((await restore(10)).status).toBe(404);
   expect(keptBlocks()).toBe(50);
   const oldest = await (await restore(11)).json();
-  expect(oldest.messages.map(({ content }: Message) => content.split(" ")[1])).toEqual([
+  expect(oldest.messages.map(({ content }: StoredMessage) => content.split(" ")[1])).toEqual([
     ...range(10).map(String),
     ...range(20).map(() => undefined),
   ]);
@@ -135,7 +121,7 @@ test("a conversation keeps fifty revisions, and no block beyond those they name"
   expect(await list()).toHaveLength(50);
   expect(keptBlocks()).toBe(0);
   expect(keptBlocks("kept = 1")).toBe(0);
-  expect((await read()).messages[0].content).toBe("patch 49");
+  expect((await read()).messages[0]!.content).toBe("patch 49");
 });
 
 test("revisions older than thirty days go with their blocks, at the next change or the next start", async () => {
@@ -189,5 +175,5 @@ test("K02 a revision moved to another number is an error, never another's conten
   db.exec("UPDATE revision SET sealed = (SELECT sealed FROM revision WHERE n = 1) WHERE n = 2");
   db.close();
   expect((await restore(2)).status).toBe(500);
-  expect((await read()).messages[0].content).toBe("three");
+  expect((await read()).messages[0]!.content).toBe("three");
 });

@@ -132,28 +132,34 @@ const textOf = (body: Json) => JSON.stringify(body).replaceAll("__proto__x", "__
 
 /** Bodies tried on one route; a document of many fields gives tens of thousands. */
 const MAX_BODIES = 400;
+/** Some thousand requests, on a machine that may be busy with other work. */
+const MANY_REQUESTS_MS = 180_000;
 
-test("P12 no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many", async () => {
-  await using app = await openTestApp();
-  const document = await documentOf(app);
-  const operations = jsonOperations(document);
-  expect(operations.length).toBeGreaterThan(3);
-  for (const { method, path, good } of operations) {
-    const bodies = new Set(ODD_VALUES.flatMap((odd) => [...spoiled(good, odd)].map(textOf)));
-    // Spread over all of them, the same ones every time.
-    const step = Math.max(1, Math.floor(bodies.size / MAX_BODIES));
-    for (const body of [...bodies].filter((_, i) => i % step === 0)) {
-      // Nothing here reaches for a model server: the sample addresses are no addresses, and the demo answers by itself.
-      const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
-      if (answer.status >= 500 && !isOutside(answer.status)) {
-        throw new Error(`${method} ${path} answered ${answer.status} to ${body}: ${await answer.text()}`);
+test(
+  "P12 no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many",
+  async () => {
+    await using app = await openTestApp();
+    const document = await documentOf(app);
+    const operations = jsonOperations(document);
+    expect(operations.length).toBeGreaterThan(3);
+    for (const { method, path, good } of operations) {
+      const bodies = new Set(ODD_VALUES.flatMap((odd) => [...spoiled(good, odd)].map(textOf)));
+      // Spread over all of them, the same ones every time.
+      const step = Math.max(1, Math.floor(bodies.size / MAX_BODIES));
+      for (const body of [...bodies].filter((_, i) => i % step === 0)) {
+        // Nothing here reaches for a model server: the sample addresses are no addresses, and the demo answers by itself.
+        const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
+        if (answer.status >= 500 && !isOutside(answer.status)) {
+          throw new Error(`${method} ${path} answered ${answer.status} to ${body}: ${await answer.text()}`);
+        }
+        await answer.body?.cancel();
       }
-      await answer.body?.cancel();
     }
-  }
-  expect(app.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-  expect((await app.get("/api/setup/status")).status).toBe(200);
-});
+    expect(app.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+    expect((await app.get("/api/setup/status")).status).toBe(200);
+  },
+  MANY_REQUESTS_MS,
+);
 
 /** 502 to 504 tell of another server, not of ours. */
 function isOutside(status: number): boolean {
@@ -188,12 +194,13 @@ test.each([
 
 test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
-  ...["search", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
+  ...["discover", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
 ])("P01 the id %j is 400 or 404 on every route that takes one, and never a defect", async (id) => {
   await using app = await openTestApp();
   const document = await documentOf(app);
   for (const [path, operations] of Object.entries(document.paths)) {
-    if (!path.includes("{")) continue;
+    // Names at the card site are that site's affair; routes/card_site.test.ts has what becomes of odd ones.
+    if (!path.includes("{") || path.includes("{creator}")) continue;
     for (const method of Object.keys(operations)) {
       const target = path.replace(/\{[^}]+\}/g, id).replace(/[^\x21-\x7e]/g, (c) => encodeURIComponent(c));
       const body = ["put", "patch", "post"].includes(method) ? '{"messages":[]}' : undefined;
@@ -202,7 +209,10 @@ test.each([
       expect([method, target, answer.status]).toEqual([
         method,
         target,
-        expect.toSatisfy((status: number) => [400, 404, 405].includes(status)),
+        // What is no id may be the name of an attachment, whose body is no JSON.
+        expect.toSatisfy((status: number) =>
+          [400, 404, 405, ...(path.includes("{name}") ? [415] : [])].includes(status)
+        ),
       ]);
     }
   }

@@ -178,3 +178,29 @@ test("K01 a search leaves nothing of what it opened or looked for in the data di
   expect(await filesWithText(app.dataDir, "eedle-in")).toEqual([]);
   expect(app.logLines.filter((line) => line.includes("eedle"))).toEqual([]);
 });
+
+test("short conversations and those of many blocks are searched alike, each in its turn", async () => {
+  await using app = await openTestApp({ now: ticking() });
+  const filler = "filler ".repeat(2200); // fills a block
+  const expected: string[] = [];
+  for (const [n, count] of [2, 90, 3, 1, 70, 5].entries()) {
+    const messages = Array.from(
+      { length: count },
+      (_, i) => turn(`c${n}m${i}`, i % 30 === 0 ? `needle ${filler}` : filler),
+    );
+    await save(app, `c${n}`, messages);
+    const hits = messages.filter(({ content }) => String(content).startsWith("needle")).map(({ id }) => id);
+    expected.unshift(...hits.reverse());
+  }
+  expect(idsOf(await searchAll(app, "needle"))).toEqual(expected);
+});
+
+test("a title that changed after a search is found by its new words and no more by the old ones", async () => {
+  await using app = await openTestApp();
+  await save(app, "c1", [turn("m1", "text")], { title: "Lighthouse", participants: [{ character_id: "ada" }] });
+  expect(await searchAll(app, "lighthouse")).toHaveLength(1);
+  await app.patch("/api/conversations/c1", { title: "Harbour", character_id: "eve" });
+  expect(await searchAll(app, "lighthouse")).toEqual([]);
+  expect(await searchAll(app, "harbour", { character_id: "eve" })).toMatchObject([{ title: "Harbour" }]);
+  expect(await searchAll(app, "harbour", { character_id: "ada" })).toEqual([]);
+});

@@ -12,7 +12,7 @@ test("settings have defaults, are changed one by one, and outlive a restart", as
     default_persona_id: null,
     auto_title: true,
     auto_speak: false,
-    language: "en",
+    language: null,
     accent_hue: null,
     font_size: 100,
   }]);
@@ -23,6 +23,15 @@ test("settings have defaults, are changed one by one, and outlive a restart", as
   const settings = await (await app.get(PATH)).json();
   expect(settings).toMatchObject({ display_name: "Ada 🦆", auto_title: false, accent_hue: 30, language: "ja" });
   expect(settings).not.toHaveProperty("unknown");
+});
+
+test("voices for narration and speech are chosen, and null leaves them to whoever speaks", async () => {
+  await using app = await openTestApp();
+  const chosen = await (await app.patch(PATH, { narration_voice: "bf_emma", speech_voice: "af_heart" })).json();
+  expect(chosen).toMatchObject({ narration_voice: "bf_emma", speech_voice: "af_heart" });
+  const cleared = await (await app.patch(PATH, { narration_voice: null })).json();
+  expect(cleared).toMatchObject({ narration_voice: null, speech_voice: "af_heart" });
+  expect((await app.patch(PATH, { speech_voice: "x".repeat(301) })).status).toBe(400);
 });
 
 test("null puts a setting back to its default", async () => {
@@ -79,6 +88,7 @@ test("K01 K02 settings lie sealed, and an older value put back is an error, not 
   expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
   const { DatabaseSync } = await import("node:sqlite");
   using file = new DatabaseSync(`${app.dataDir}/app.db`);
+  file.exec("PRAGMA busy_timeout = 5000"); // a server that has just started still writes
   file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
   expect((await app.get(PATH)).status).toBe(500);
   expect((await app.patch(PATH, { serif: true })).status).toBe(500);

@@ -1,7 +1,8 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ChangeEvent } from "../../services/events/event_hub.ts";
 import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { countRows, idsOf, range, readConversation, say } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -13,21 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => app[Symbol.asyncDispose]());
 
-const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-const say = (id: string, content = `says ${id}`) => ({ id, role: "user", content });
 const put = (id: string, body: Record<string, unknown>) => app.put(`/api/conversations/${id}`, body);
-const read = async (id = "c1") => await (await app.get(`/api/conversations/${id}`)).json();
+const read = () => readConversation(app);
 const list = async (): Promise<{ id: string; kind: string; title: string; deleted_at: string }[]> =>
   await (await app.get("/api/trash")).json();
 const restore = (id: string) => app.post(`/api/trash/${id}/restore`);
-const idsNow = async () => (await read()).messages.map(({ id }: { id: string }) => id);
-
-function rows(table: string): number {
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { readOnly: true });
-  const { count } = db.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number };
-  db.close();
-  return count;
-}
+const idsNow = async () => idsOf((await read()).messages);
+const rows = (table: string) => countRows(app, table);
 
 test("a removed conversation comes back whole: messages, texts, draft, revisions and revision", async () => {
   await using llm = await openFakeLlm();
@@ -59,7 +52,7 @@ test("a conversation removed while a reply is written comes back with the text s
   const call = await llm.nextCall();
   await call.emit("Hel");
   const following = gather(await asked);
-  await until(async () => (await read()).messages[1].content === "Hel", "the reply has begun");
+  await until(async () => (await read()).messages[1]!.content === "Hel", "the reply has begun");
   expect((await app.delete("/api/conversations/c1")).status).toBe(204);
   await following;
   expect((await restore((await list())[0]!.id)).status).toBe(204);
@@ -67,15 +60,79 @@ test("a conversation removed while a reply is written comes back with the text s
   expect((await read()).messages[1]).not.toHaveProperty("error");
 });
 
-test("an id that a new conversation has taken leaves nothing of the old one to restore", async () => {
-  await put("c1", { title: "Old", messages: [say("m1")] });
+test("a save under the id of a conversation in the trash replaces it and keeps it as a revision", async () => {
+  await put("c1", { title: "Old", messages: range(60).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
+  const old = await read();
+  await app.patch("/api/conversations/c1/draft", { draft: "Dear" });
   await app.delete("/api/conversations/c1");
   const [item] = await list();
-  await put("c1", { title: "New", messages: [say("m1")] });
+  expect((await app.put("/api/conversations/c1", { messages: [] }, { headers: { "If-Match": '"1"' } })).status).toBe(
+    412,
+  );
+  const saved = await put("c1", { title: "New", messages: [say("m1"), say("n1")] });
+  expect(saved.status).toBe(201);
+  expect(await saved.json()).toMatchObject({
+    title: "New",
+    revision: 2,
+    messages: [{ content: "says m1" }, { id: "n1" }],
+  });
   expect(await list()).toEqual([]);
   expect((await restore(item!.id)).status).toBe(404);
+  expect(await (await app.get("/api/conversations/c1/revisions")).json()).toMatchObject([{ n: 1, message_count: 60 }]);
+  expect((await app.post("/api/conversations/c1/revisions/1/restore")).status).toBe(200);
+  expect(await read()).toMatchObject({ title: "Old", messages: old.messages });
   await app.delete("/api/conversations/c1");
-  expect(await list()).toMatchObject([{ title: "New" }]);
+  expect(await list()).toMatchObject([{ title: "Old" }]);
+  await put("c1", { messages: [], draft: "Dearest" });
+  expect(await read()).toMatchObject({ draft: "Dearest", draft_version: 2 });
+});
+
+test("a question under the id of a conversation in the trash begins anew and keeps it as a revision", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await put("c1", { title: "Old", messages: [say("m1")] });
+  await app.delete("/api/conversations/c1");
+  await gather(await ask(app, 1));
+  expect(await idsNow()).toEqual(["u1", "a1"]);
+  expect(await list()).toEqual([]);
+  const [kept] = (await (await app.get("/api/conversations/c1/revisions")).json()).slice(-1);
+  expect(kept).toMatchObject({ n: 1, message_count: 1 });
+  await app.post("/api/conversations/c1/revisions/1/restore");
+  expect(await idsNow()).toEqual(["m1"]);
+});
+
+test("a trash that was emptied while one of its conversations was saved anew leaves that one alone", async () => {
+  await put("c1", { title: "Old", messages: [say("m1")] });
+  await put("c2", { messages: [say("n1")] });
+  await app.delete("/api/conversations/c1");
+  await app.delete("/api/conversations/c2");
+  const [saved, emptied] = await Promise.all([put("c1", { messages: [say("m2")] }), app.delete("/api/trash")]);
+  expect([saved.status, emptied.status]).toEqual([201, 204]);
+  expect(await idsNow()).toEqual(["m2"]);
+  expect(await list()).toEqual([]);
+});
+
+test("the trash tells of everything that comes into it and goes out of it", async () => {
+  const told: ChangeEvent[] = [];
+  await put("c1", { messages: [say("m0"), say("m1")] });
+  const end = app.services.events.subscribe((event) => void told.push(event));
+  const tells = async (work: () => Promise<Response>) => {
+    told.length = 0;
+    expect((await work()).status).toBeLessThan(300);
+    expect(told).toContainEqual({ kind: "trash", id: "trash" });
+  };
+  await tells(() => app.delete("/api/conversations/c1/messages/m0"));
+  await tells(async () => restore((await list())[0]!.id));
+  await tells(() => app.delete("/api/conversations/c1"));
+  await tells(async () => restore((await list())[0]!.id));
+  await app.delete("/api/conversations/c1");
+  await tells(() => put("c1", { messages: [] }));
+  await app.delete("/api/conversations/c1");
+  await tells(() => app.delete("/api/trash"));
+  told.length = 0;
+  await app.delete("/api/trash");
+  expect(told).toEqual([]);
+  end();
 });
 
 test.each([
@@ -106,6 +163,17 @@ test("what was removed from a message on is one entry and comes back before what
   expect((await restore(items[0]!.id)).status).toBe(204);
   expect((await read()).messages.slice(0, 120)).toEqual(messages);
   expect((await idsNow()).at(-1)).toBe("later");
+});
+
+test("a removal of messages names the entry that brings them back", async () => {
+  await put("c1", { messages: range(5).map((i) => say(`m${i}`)) });
+  for (const path of ["m1", "m2?following=true"]) {
+    const removed = await app.delete(`/api/conversations/c1/messages/${path}`);
+    const [item] = await list();
+    expect(removed.headers.get("x-parlor-trash-id")).toBe(item!.id);
+    expect((await restore(item!.id)).status).toBe(204);
+  }
+  expect(await idsNow()).toEqual(range(5).map((i) => `m${i}`));
 });
 
 test("a message whose conversation is gone or whose id is taken stays in the trash", async () => {

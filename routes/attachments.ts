@@ -1,0 +1,47 @@
+/** `/api/attachments`: the pictures of messages. */
+import type { Attachments } from "../services/attachments/attachments.ts";
+import { AppError } from "../services/errors.ts";
+import { expected } from "./conversations.ts";
+import { etag } from "./etag.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/attachments.ts";
+
+/** Routes of attachments. */
+export function attachmentRoutes(attachments: Attachments) {
+  return newRouter()
+    .openapi(schema.putRoute, async (c) => {
+      const type = c.req.header("content-type") ?? "";
+      if (!/^image\//i.test(type)) {
+        throw new AppError("unsupported_media_type", "An attachment is sent with Content-Type: image/…");
+      }
+      const { name } = c.req.valid("param");
+      const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
+      const { attachment, isNew } = await attachments.put(name, body, expected(c.req.valid("header")));
+      c.header("ETag", etag(attachment.version));
+      return c.json(schema.attachmentAnswer(attachment), isNew ? 201 : 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const { attachment, picture } = attachments.read(c.req.valid("param").name);
+      const { name, type, sizeBytes, version } = attachment;
+      // A file that cannot be opened at all is an ordinary error; later ones can only cut the answer off.
+      const first = await picture.next();
+      const pieces = (async function* () {
+        if (!first.done) yield first.value;
+        yield* picture;
+      })();
+      // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
+      return rawAnswer(
+        c.body(ReadableStream.from(pieces), 200, {
+          "Content-Type": type,
+          "Content-Length": String(sizeBytes),
+          "Content-Disposition": `attachment; filename="${name}"`,
+          ETag: etag(version),
+        }),
+      );
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await attachments.remove(c.req.valid("param").name, expected(c.req.valid("header")));
+      return c.body(null, 204);
+    });
+}

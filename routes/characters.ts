@@ -1,0 +1,111 @@
+/** `/api/characters`: characters, their pictures, imports and exports. Those that ask the card site are in card_site.ts. */
+import type { AppContext } from "../middleware/env.ts";
+import type { Avatars } from "../services/characters/avatars.ts";
+import type { BuiltinCharacter } from "../services/characters/builtin.ts";
+import { exportCard } from "../services/characters/card_export.ts";
+import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
+import type { Portraits } from "../services/characters/portraits.ts";
+import { AppError } from "../services/errors.ts";
+import { attachment } from "./content_disposition.ts";
+import { etag, expectedHash } from "./etag.ts";
+import { readUpload } from "./multipart.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/characters.ts";
+import { jobAnswer } from "./schemas/jobs.ts";
+
+/** What the routes are given. */
+export interface CharacterServices {
+  characters: Characters;
+  avatars: Avatars;
+  portraits: Portraits;
+  builtinCharacter: BuiltinCharacter;
+}
+
+/** Routes of characters. */
+export function characterRoutes({ characters, avatars, portraits, builtinCharacter }: CharacterServices) {
+  return newRouter()
+    .openapi(schema.listRoute, async (c) => {
+      const { view, ...query } = c.req.valid("query");
+      const isPaged = query.limit !== undefined || query.cursor !== undefined;
+      const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
+      const body = view === "full"
+        ? listStream(characters.withCards(items), isPaged ? next_cursor : undefined)
+        : listText(items, isPaged ? next_cursor : undefined);
+      return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
+    })
+    .openapi(schema.getRoute, async (c) => characterAnswer(c, await characters.get(c.req.valid("param").id), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const saved = await characters.put(c.req.valid("param").id, bareCard(c.req.valid("json")), expected);
+      return characterAnswer(c, saved, saved.isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await characters.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(schema.avatarRoute, async (c) => {
+      if ((c.req.queries("w")?.length ?? 0) > 1) throw new AppError("invalid_request", "The width w is given twice");
+      const { w } = c.req.valid("query");
+      const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
+      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+    })
+    .openapi(schema.putAvatarRoute, async (c) => {
+      if (!/^image\//i.test(c.req.header("content-type") ?? "")) {
+        throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
+      }
+      const image = new Uint8Array(await c.req.arrayBuffer());
+      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, expected), 200);
+    })
+    .openapi(schema.importRoute, async (c) => {
+      const { file } = await readUpload(c, "file");
+      const read = await characters.importCard(file.slice());
+      return characterAnswer(c, read, 201);
+    })
+    .openapi(schema.restoreAppRoute, async (c) => characterAnswer(c, await builtinCharacter.restore(), 200))
+    .openapi(schema.exportRoute, async (c) => {
+      const file = await exportCard(characters, c.req.valid("param").id, c.req.valid("query").format);
+      const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
+      return rawAnswer(c.body(file.bytes, 200, headers));
+    })
+    .openapi(schema.portraitRoute, async (c) => c.json(await portraits.status(c.req.valid("param").id), 200))
+    .openapi(schema.generateRoute, async (c) => c.json(jobAnswer(await portraits.start(c.req.valid("param").id)), 202));
+}
+
+/** Answers with a character and the version of its card. */
+export function characterAnswer(c: AppContext, { character, version }: ReadCharacter, status: 200 | 201): never {
+  return rawAnswer(c.json(character, status, { ETag: etag(version) }));
+}
+
+/** Gives the card of a body that may hold it under `card`. */
+function bareCard(body: unknown): unknown {
+  const { card, spec, data, name } = body as Record<string, unknown>;
+  const isWrapped = typeof card === "object" && spec === undefined && data === undefined && name === undefined;
+  return isWrapped ? card : body;
+}
+
+function listText(items: readonly string[], cursor: string | null | undefined): string {
+  return `${listBegin(cursor)}${items.join(",")}${listEnd(cursor)}`;
+}
+
+function listStream(items: AsyncIterable<string>, cursor: string | null | undefined): ReadableStream<Uint8Array> {
+  async function* parts(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    const encoder = new TextEncoder();
+    let separator = listBegin(cursor);
+    for await (const item of items) {
+      yield encoder.encode(separator + item);
+      separator = ",";
+    }
+    yield encoder.encode((separator === "," ? "" : separator) + listEnd(cursor));
+  }
+  return ReadableStream.from(parts());
+}
+
+function listBegin(cursor: string | null | undefined): string {
+  return cursor === undefined ? "[" : '{"items":[';
+}
+
+function listEnd(cursor: string | null | undefined): string {
+  return cursor === undefined ? "]" : `],"next_cursor":${JSON.stringify(cursor)}}`;
+}

@@ -1,0 +1,41 @@
+/** `/api/personas`: who the owner is in a chat. */
+import type { AppContext } from "../middleware/env.ts";
+import { AppError } from "../services/errors.ts";
+import type { Personas, ReadPersona } from "../services/personas/personas.ts";
+import { etag, expectedHash } from "./etag.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/personas.ts";
+
+/** Routes of personas. */
+export function personaRoutes(personas: Personas) {
+  return newRouter()
+    .openapi(schema.listRoute, async (c) => c.json(await personas.list(), 200))
+    .openapi(schema.getRoute, async (c) => answer(c, await personas.get(c.req.valid("param").id), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const { name, description } = c.req.valid("json");
+      const text = { name, description: description === null ? "" : description };
+      const saved = await personas.put(c.req.valid("param").id, text, expectedHash(c.req.valid("header")["if-match"]));
+      return answer(c, saved, saved.isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await personas.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(schema.avatarRoute, async (c) => {
+      const png = await personas.avatar(c.req.valid("param").id);
+      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+    })
+    .openapi(schema.putAvatarRoute, async (c) => {
+      if (!/^image\//i.test(c.req.header("content-type") ?? "")) {
+        throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
+      }
+      const image = new Uint8Array(await c.req.arrayBuffer());
+      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      return answer(c, await personas.setAvatar(c.req.valid("param").id, image, expected), 200);
+    });
+}
+
+function answer(c: AppContext, { persona, version }: ReadPersona, status: 200 | 201): never {
+  return rawAnswer(c.json(persona, status, { ETag: etag(version) }));
+}

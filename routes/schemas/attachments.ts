@@ -1,0 +1,75 @@
+/** Attachments on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_names.ts";
+import type { Attachment } from "../../services/attachments/attachments.ts";
+import { ERRORS, IfMatch, json } from "./common.ts";
+
+const NameParams = z.object({
+  name: z.string().regex(ATTACHMENT_NAME, "a name has 1 to 128 letters, digits, _, - or, behind the first, dots")
+    .openapi({ example: "heron.png" }),
+});
+
+const AttachmentAnswer = z.object({
+  name: z.string(),
+  url: z.string().openapi({ example: "/api/attachments/heron.png" }),
+  content_type: z.enum(["image/png", "image/jpeg", "image/webp", "image/gif"]),
+  size_bytes: z.number().int(),
+  width: z.number().int(),
+  height: z.number().int(),
+}).openapi("Attachment");
+
+const picture = z.string().openapi({ format: "binary" });
+const tags = ["Attachments"];
+
+/** Store. */
+export const putRoute = createRoute({
+  method: "put",
+  path: "/api/attachments/{name}",
+  tags,
+  summary: "Store an image: PNG, JPEG, WebP or GIF, told by its content",
+  request: {
+    params: NameParams,
+    headers: IfMatch,
+    body: { required: true, content: { "image/*": { schema: picture } } },
+  },
+  responses: {
+    200: json(AttachmentAnswer, "Stored over another; the ETag is its version"),
+    201: json(AttachmentAnswer, "Stored"),
+    ...ERRORS,
+  },
+});
+
+/** Fetch. */
+export const getRoute = createRoute({
+  method: "get",
+  path: "/api/attachments/{name}",
+  tags,
+  summary: "Fetch an image",
+  request: { params: NameParams },
+  responses: {
+    200: { description: "The image under the type of its content", content: { "image/*": { schema: picture } } },
+    ...ERRORS,
+  },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: "/api/attachments/{name}",
+  tags,
+  summary: "Move an image to the trash",
+  request: { params: NameParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** Gives an attachment as the API shows it. */
+export function attachmentAnswer({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {
+  return {
+    name,
+    url: attachmentUrl(name),
+    content_type: type,
+    size_bytes: sizeBytes,
+    width: widthPx,
+    height: heightPx,
+  };
+}

@@ -1,0 +1,207 @@
+/** Characters on the wire. A card is its author's document: what is unknown here is kept. */
+import { createRoute as route, z } from "@hono/zod-openapi";
+import { CARD_FORMATS } from "../../services/characters/card_export.ts";
+import { Job } from "./jobs.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+
+const Card = z.looseObject({
+  spec: z.string(),
+  spec_version: z.string(),
+  data: z.looseObject({ name: z.string() }),
+}).openapi("Card", { description: "A character card, version 3 whatever it came as" });
+
+const CharacterItem = z.object({
+  id: Id,
+  name: z.string(),
+  external: z.boolean().openapi({ description: "Lies in another program's folder and is read-only" }),
+  has_avatar: z.boolean(),
+  updated_at: Time,
+  tags: z.array(z.string()),
+  creator: z.string(),
+}).openapi("CharacterItem");
+
+/** A character with its card. */
+export const Character = CharacterItem.extend({ card: Card }).openapi("Character");
+
+/** A card of any version, bare or under `card`. The service reads it, since it alone knows all versions. */
+const CardBody = z.unknown().refine(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  "a card is an object",
+).openapi({
+  type: "object",
+  description: "A V1, V2 or V3 card, bare or as {card}",
+  example: { card: { name: "Fox", description: "{{char}} is a fox.", first_mes: "Hello {{user}}." } },
+});
+
+const BINARY = { type: "string", format: "binary" } as const;
+const tags = ["Characters"];
+
+/** All characters, or a page of them. */
+export const listRoute = route({
+  method: "get",
+  path: "/api/characters",
+  tags,
+  summary: "List characters, those of card_dirs among them: all as an array, or with limit one page",
+  request: {
+    query: z.object({
+      view: z.enum(["summary", "full"]).default("summary").openapi({ description: "full: with their cards" }),
+      limit: z.coerce.number().int().min(1).max(500).optional(),
+      cursor: z.string().max(4000).optional(),
+      q: z.string().max(200).optional().openapi({ description: "Words in name, creator or tags" }),
+      tag: z.string().max(500).optional(),
+      sort: z.enum(["name", "updated"]).default("name"),
+    }),
+  },
+  responses: {
+    200: json(
+      z.union([
+        z.array(z.union([CharacterItem, Character])),
+        z.object({
+          items: z.array(z.union([CharacterItem, Character])),
+          next_cursor: z.string().nullable(),
+        }),
+      ]),
+      "An array of characters, or a page",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** One card. */
+export const getRoute = route({
+  method: "get",
+  path: "/api/characters/{id}",
+  tags,
+  summary: "One character with its card",
+  request: { params: IdParams },
+  responses: { 200: json(Character, "The character; its ETag is a hash of the card"), ...ERRORS },
+});
+
+/** Save a card. */
+export const putRoute = route({
+  method: "put",
+  path: "/api/characters/{id}",
+  tags,
+  summary: "Save a character's card, into its picture where it has one",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(CardBody) },
+  responses: { 200: json(Character, "Saved"), 201: json(Character, "Created"), ...ERRORS },
+});
+
+/** Remove. */
+export const deleteRoute = route({
+  method: "delete",
+  path: "/api/characters/{id}",
+  tags,
+  summary: "Move a character to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** The picture. */
+export const avatarRoute = route({
+  method: "get",
+  path: "/api/characters/{id}/avatar",
+  tags,
+  summary: "A character's picture",
+  request: {
+    params: IdParams,
+    query: z.object({
+      w: z.string().regex(/^\d{1,9}$/, "a width is a whole number of pixels").optional().openapi({
+        description: "Width in pixels, brought into 16 to 2048; a smaller picture comes as it is",
+        example: "256",
+      }),
+    }),
+  },
+  responses: {
+    200: { description: "The picture", content: { "image/png": { schema: z.string().openapi(BINARY) } } },
+    ...ERRORS,
+  },
+});
+
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+
+/** Replace the picture. */
+export const putAvatarRoute = route({
+  method: "put",
+  path: "/api/characters/{id}/avatar",
+  tags,
+  summary: "Replace a character's picture, which keeps its card",
+  request: {
+    params: IdParams,
+    headers: IfMatch,
+    body: { required: true, content: Object.fromEntries(IMAGE_TYPES.map((type) => [type, { schema: BINARY }])) },
+  },
+  responses: { 200: json(Character, "Replaced"), ...ERRORS },
+});
+
+/** Import a file. */
+export const importRoute = route({
+  method: "post",
+  path: "/api/characters/import",
+  tags,
+  summary: "Import a card file: PNG, JSON or CHARX",
+  request: {
+    body: {
+      required: true,
+      content: {
+        "multipart/form-data": { schema: { type: "object", properties: { file: BINARY }, required: ["file"] } },
+      },
+    },
+  },
+  responses: { 201: json(Character, "Imported, under an id of the server's"), ...ERRORS },
+});
+
+/** Bring the built-in character back. */
+export const restoreAppRoute = route({
+  method: "post",
+  path: "/api/characters/restore-app",
+  tags,
+  summary: "Install the built-in character again; one that was changed goes to the trash first",
+  responses: { 200: json(Character, "It is there as it came"), ...ERRORS },
+});
+
+/** Hand out as a file. */
+export const exportRoute = route({
+  method: "get",
+  path: "/api/characters/{id}/export",
+  tags,
+  summary: "A character as a file for other programs",
+  request: { params: IdParams, query: z.object({ format: z.enum(CARD_FORMATS).default("png") }) },
+  responses: {
+    200: {
+      description: "The file",
+      content: Object.fromEntries(
+        ["image/png", "application/json", "application/zip"].map((type) => [type, { schema: BINARY }]),
+      ),
+    },
+    ...ERRORS,
+  },
+});
+
+const Portrait = z.object({
+  state: z.enum(["none", "pending", "running", "done", "failed"]),
+  progress: z.number().min(0).max(1).optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  started_at: Time.optional(),
+  finished_at: Time.optional(),
+}).openapi("Portrait");
+
+/** Where the portrait job stands. */
+export const portraitRoute = route({
+  method: "get",
+  path: "/api/characters/{id}/avatar/status",
+  tags,
+  summary: "State of the portrait job",
+  request: { params: IdParams },
+  responses: { 200: json(Portrait, "The last portrait job of this character"), ...ERRORS },
+});
+
+/** Draw a portrait. */
+export const generateRoute = route({
+  method: "post",
+  path: "/api/characters/{id}/avatar/generate",
+  tags,
+  summary: "Start drawing a portrait with the active image backend",
+  request: { params: IdParams },
+  responses: { 202: json(Job, "The job; the same one while one is under way"), ...ERRORS },
+});

@@ -1,0 +1,205 @@
+/** Models of the hub, their downloads, and those on disk, on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Download } from "../../services/models/downloads.ts";
+import type { FoundRepo } from "../../services/models/hub.ts";
+import type { LocalModel } from "../../services/models/local_models.ts";
+import type { RepoListing } from "../../services/models/models.ts";
+import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
+
+const Format = z.enum(["gguf", "mlx"]);
+const Role = z.enum(["model", "mmproj", "other"]);
+const Repo = z.string().min(1).max(200).openapi({ example: "owner/name" });
+const Path = z.string().min(1).max(1024);
+
+const Found = z.object({
+  repo: z.string(),
+  downloads: z.number().int(),
+  likes: z.number().int(),
+  updated_at: Time.nullable(),
+  gated: z.boolean(),
+  license: z.string().nullable(),
+  tags: z.array(z.string()),
+}).openapi("HubModel");
+
+const Listing = z.object({
+  repo: z.string(),
+  revision: z.string().openapi({ description: "The commit that a download now would bring" }),
+  gated: z.boolean(),
+  license: z.string().nullable(),
+  files: z.array(z.object({
+    path: z.string().openapi({ description: "Of shards the first one's" }),
+    size_bytes: z.number().int(),
+    sha256: z.string().optional(),
+    quantization: z.string().optional(),
+    shards: z.array(z.string()).optional(),
+    role: Role,
+  })),
+}).openapi("HubModelFiles");
+
+const DownloadAnswer = z.object({
+  id: z.string(),
+  repo: z.string(),
+  format: Format,
+  file: z.string().optional().openapi({ description: "What to ask for to resume it" }),
+  revision: z.string(),
+  files: z.array(z.object({
+    path: z.string(),
+    size_bytes: z.number().int(),
+    received_bytes: z.number().int(),
+    sha256: z.string().optional(),
+  })),
+  state: z.enum(["queued", "running", "verifying", "done", "failed", "cancelled"]),
+  received_bytes: z.number().int(),
+  total_bytes: z.number().int(),
+  bytes_per_second: z.number(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  created_at: Time,
+  updated_at: Time,
+}).openapi("ModelDownload");
+
+const Local = z.object({
+  path: z.string(),
+  repo: z.string().nullable(),
+  format: Format,
+  role: Role,
+  size_bytes: z.number().int(),
+  name: z.string().optional(),
+  quantization: z.string().optional(),
+  parameters: z.number().int().optional(),
+  architecture: z.string().optional(),
+  context_size: z.number().int().optional(),
+  layers: z.number().int().optional(),
+  modified_at: Time,
+}).openapi("LocalModel");
+
+/** Gives a found repository its form on the wire. */
+export function foundOf({ updatedAt, isGated, ...same }: FoundRepo): z.infer<typeof Found> {
+  return { ...same, updated_at: updatedAt, gated: isGated };
+}
+
+/** Gives the files of a repository their form on the wire. */
+export function listingOf({ isGated, files, ...same }: RepoListing): z.infer<typeof Listing> {
+  return {
+    ...same,
+    gated: isGated,
+    files: files.map(({ sizeBytes, ...file }) => ({ ...file, size_bytes: sizeBytes })),
+  };
+}
+
+/** Gives a download its form on the wire. */
+export function downloadOf(download: Download): z.infer<typeof DownloadAnswer> {
+  const { id, state, error, progress, detail } = download;
+  return {
+    id,
+    repo: detail?.repo ?? "",
+    format: detail?.format ?? "gguf",
+    file: detail?.file,
+    revision: detail?.revision ?? "",
+    files: (detail?.files ?? []).map(({ path, sha256, sizeBytes, receivedBytes }) => ({
+      ...{ path, sha256, size_bytes: sizeBytes, received_bytes: receivedBytes },
+    })),
+    state,
+    received_bytes: progress?.done ?? 0,
+    total_bytes: progress?.total ?? 0,
+    bytes_per_second: state === "running" ? detail?.bytesPerSecond ?? 0 : 0,
+    error,
+    created_at: new Date(download.createdAtMs).toISOString(),
+    updated_at: new Date(download.updatedAtMs).toISOString(),
+  };
+}
+
+/** Gives a model on disk its form on the wire. */
+export function localOf(model: LocalModel): z.infer<typeof Local> {
+  const { sizeBytes, contextSize, modifiedAtMs, files: _, ...same } = model;
+  return {
+    ...same,
+    size_bytes: sizeBytes,
+    context_size: contextSize,
+    modified_at: new Date(modifiedAtMs).toISOString(),
+  };
+}
+
+const tags = ["Models"];
+
+/** Search of the hub. */
+export const browseRoute = createRoute({
+  method: "get",
+  path: "/api/models/browse",
+  tags,
+  summary: "Search the model hub",
+  request: {
+    query: z.object({
+      q: z.string().max(200).default(""),
+      format: Format.default("gguf"),
+      cursor: z.string().max(4000).optional(),
+    }),
+  },
+  responses: {
+    200: json(z.object({ items: z.array(Found), next_cursor: z.string().nullable() }), "Downloaded most first"),
+    ...ERRORS,
+  },
+});
+
+/** Files of a repository. */
+export const filesRoute = createRoute({
+  method: "get",
+  path: "/api/models/browse/files",
+  tags,
+  summary: "List candidate files in a repository: shards as one, projectors apart",
+  request: { query: z.object({ repo: Repo, format: Format.default("gguf") }) },
+  responses: { 200: json(Listing, "The files at the newest commit"), ...ERRORS },
+});
+
+/** Start of a download. */
+export const downloadRoute = createRoute({
+  method: "post",
+  path: "/api/models/download",
+  tags,
+  summary: "Start a background download job, or give the one that is under way for the same model",
+  request: {
+    body: jsonBody(z.object({
+      repo: Repo,
+      format: Format,
+      file: Path.nullish().openapi({ description: "Of GGUF, any shard; MLX models come whole" }),
+    })),
+  },
+  responses: { 202: json(DownloadAnswer, "The job"), ...ERRORS },
+});
+
+/** All downloads. */
+export const downloadsRoute = createRoute({
+  method: "get",
+  path: "/api/models/downloads",
+  tags,
+  summary: "Active and recent jobs with byte progress",
+  responses: { 200: json(z.array(DownloadAnswer), "Newest first"), ...ERRORS },
+});
+
+/** End of a download. */
+export const cancelRoute = createRoute({
+  method: "post",
+  path: "/api/models/downloads/{id}/cancel",
+  tags,
+  summary: "Stop a job and remove its parts; 409 when it has ended or is being verified",
+  request: { params: IdParams },
+  responses: { 200: json(DownloadAnswer, "The job, cancelled"), ...ERRORS },
+});
+
+/** Models on disk. */
+export const localRoute = createRoute({
+  method: "get",
+  path: "/api/models/local",
+  tags,
+  summary: "Models on disk",
+  responses: { 200: json(z.array(Local), "By path"), ...ERRORS },
+});
+
+/** Removal from disk. */
+export const deleteLocalRoute = createRoute({
+  method: "delete",
+  path: "/api/models/local",
+  tags,
+  summary: "Delete a model from disk, all its shards, or what a failed download of it left",
+  request: { query: z.object({ path: Path }) },
+  responses: { 204: { description: "Deleted" }, ...ERRORS },
+});

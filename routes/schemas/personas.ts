@@ -1,0 +1,83 @@
+/** Personas on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+
+const PersonaAnswer = z.object({
+  id: Id,
+  name: z.string(),
+  description: z.string(),
+  has_avatar: z.boolean(),
+  updated_at: Time,
+}).openapi("Persona");
+
+const picture = { "image/*": { schema: z.string().openapi({ format: "binary" }) } };
+const tags = ["Personas"];
+
+/** All. */
+export const listRoute = createRoute({
+  method: "get",
+  path: "/api/personas",
+  tags,
+  summary: "List personas by name",
+  responses: { 200: json(z.array(PersonaAnswer), "The personas"), ...ERRORS },
+});
+
+/** One. */
+export const getRoute = createRoute({
+  method: "get",
+  path: "/api/personas/{id}",
+  tags,
+  summary: "Fetch one persona",
+  request: { params: IdParams },
+  responses: { 200: json(PersonaAnswer, "The persona; its ETag is its version"), ...ERRORS },
+});
+
+/** Create or change. */
+export const putRoute = createRoute({
+  method: "put",
+  path: "/api/personas/{id}",
+  tags,
+  summary: "Create or change a persona; its picture stays",
+  request: {
+    params: IdParams,
+    headers: IfMatch,
+    body: jsonBody(z.object({
+      name: z.string().trim().min(1).max(200),
+      description: z.string().max(500_000).nullish().openapi({ description: "Absent keeps it, null clears it" }),
+    })),
+  },
+  responses: { 200: json(PersonaAnswer, "Saved"), 201: json(PersonaAnswer, "Created"), ...ERRORS },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: "/api/personas/{id}",
+  tags,
+  summary: "Move a persona to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** Its picture. */
+export const avatarRoute = createRoute({
+  method: "get",
+  path: "/api/personas/{id}/avatar",
+  tags,
+  summary: "Fetch the picture of a persona, as PNG",
+  request: { params: IdParams },
+  responses: {
+    200: { description: "The picture", content: { "image/png": { schema: z.string().openapi({ format: "binary" }) } } },
+    ...ERRORS,
+  },
+});
+
+/** Replace its picture. */
+export const putAvatarRoute = createRoute({
+  method: "put",
+  path: "/api/personas/{id}/avatar",
+  tags,
+  summary: "Give a persona another picture: PNG, JPEG, WebP or GIF",
+  request: { params: IdParams, headers: IfMatch, body: { required: true, content: picture } },
+  responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
+});

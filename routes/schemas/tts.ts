@@ -1,0 +1,128 @@
+/** Speech on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { AUDIO_FORMATS } from "../../services/speech/audio_format.ts";
+import type { SpeechConfig, SpeechConfigInput } from "../../services/speech/speech_config.ts";
+import type { SpeakRequest } from "../../services/speech/speech.ts";
+import { ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
+
+/** What OpenAI takes at most; other servers take less, and long texts are spoken piece by piece. */
+const MAX_TEXT = 4096;
+/** Formats that can be asked for. */
+const Format = z.enum(AUDIO_FORMATS).exclude(["ogg", "m4a", "webm"]);
+const Name = z.string().max(300);
+
+const SpeakBody = z.object({
+  text: z.string().max(MAX_TEXT).refine((text) => text.trim() !== "", "there is nothing to speak"),
+  voice: Name.nullish().openapi({ description: "A voice of the speech server's, or the id of a voice sample" }),
+  model: Name.nullish(),
+  format: Format.nullish(),
+  base_url: z.string().max(2000).nullish().openapi({
+    description: "Another server; the stored key goes along only to the configured origin",
+  }),
+  ref_audio: Id.nullish().openapi({ description: "Id of a voice sample to speak in the voice of" }),
+}).openapi("SpeakRequest");
+
+const ConfigAnswer = z.object({
+  base_url: z.string(),
+  model: z.string(),
+  voice: z.string(),
+  format: z.string(),
+  has_key: z.boolean(),
+}).openapi("SpeechConfig");
+
+const ConfigBody = z.object({
+  base_url: z.string().max(2000).nullish(),
+  model: Name.nullish(),
+  voice: Name.nullish(),
+  format: Format.nullish(),
+  api_key: z.string().max(10_000).nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+}).openapi("SpeechConfigPatch", { description: "What is left out stays; null clears it" });
+
+const Voices = z.object({
+  source: z.enum(["upstream", "files", "catalogue"]),
+  voices: z.array(z.object({ id: z.string(), name: z.string(), language: z.string().optional() })),
+}).openapi("Voices");
+
+const Models = z.object({ object: z.literal("list"), data: z.array(z.object({ id: z.string() })) }).openapi(
+  "SpeechModels",
+);
+
+/** Gives what a client asks to be spoken its form inside the server. */
+export function speakRequestOf(body: z.infer<typeof SpeakBody>): SpeakRequest {
+  const { text, voice, model, format, base_url: baseUrl, ref_audio: refAudio } = body;
+  return {
+    text,
+    voice: voice ?? undefined,
+    model: model ?? undefined,
+    format: format ?? undefined,
+    baseUrl: baseUrl ?? undefined,
+    refAudio: refAudio ?? undefined,
+  };
+}
+
+/** Gives a change of the endpoint its form inside the server. */
+export function configInputOf(body: z.infer<typeof ConfigBody>): SpeechConfigInput {
+  const { base_url: baseUrl, model, voice, format, api_key: apiKey } = body;
+  return { baseUrl, model, voice, format, apiKey };
+}
+
+/** Gives the endpoint its form on the wire. */
+export function configAnswerOf({ baseUrl, model, voice, format, hasKey }: SpeechConfig): z.infer<typeof ConfigAnswer> {
+  return { base_url: baseUrl, model, voice, format, has_key: hasKey };
+}
+
+const tags = ["Speech"];
+
+/** Speak one piece. */
+export const speakRoute = createRoute({
+  method: "post",
+  path: "/api/tts/speak",
+  tags,
+  summary: "Synthesize one chunk of text",
+  request: { body: jsonBody(SpeakBody) },
+  responses: {
+    200: {
+      description: "The audio as the server makes it, in the format its Content-Type names",
+      content: { "audio/*": { schema: { type: "string" as const, format: "binary" } } },
+    },
+    ...ERRORS,
+  },
+});
+
+/** The endpoint. */
+export const configRoute = createRoute({
+  method: "get",
+  path: "/api/tts/config",
+  tags,
+  summary: "Current speech endpoint, model and voice",
+  responses: { 200: json(ConfigAnswer, "The endpoint; the ETag is its version"), ...ERRORS },
+});
+
+/** Change the endpoint. */
+export const putConfigRoute = createRoute({
+  method: "put",
+  path: "/api/tts/config",
+  tags,
+  summary: "Update endpoint, model and voice",
+  request: { headers: IfMatch, body: jsonBody(ConfigBody) },
+  responses: { 200: json(ConfigAnswer, "The endpoint as it is now"), ...ERRORS },
+});
+
+/** The voices. */
+export const voicesRoute = createRoute({
+  method: "get",
+  path: "/api/tts/voices",
+  tags,
+  summary: "Voices the speech server advertises, else voice samples, else a curated catalogue",
+  request: { query: z.object({ model: Name.optional() }) },
+  responses: { 200: json(Voices, "The voices and where they are known from"), ...ERRORS },
+});
+
+/** The models. */
+export const modelsRoute = createRoute({
+  method: "get",
+  path: "/api/tts/models",
+  tags,
+  summary: "Models the speech server advertises",
+  responses: { 200: json(Models, "The models"), ...ERRORS },
+});

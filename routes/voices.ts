@@ -1,0 +1,51 @@
+/** `/api/voices`: the library of voice samples. */
+import type { VoiceImports } from "../services/speech/voice_import.ts";
+import type { VoiceSamples } from "../services/speech/voice_samples.ts";
+import { readUpload } from "./multipart.ts";
+import { fileAnswer } from "./ranged_file.ts";
+import { newRouter, schemaError } from "./router.ts";
+import * as schema from "./schemas/voices.ts";
+
+/** What a browser may do with a file of a stranger's: play it. */
+const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
+
+/** Routes of voice samples. */
+export function voiceRoutes(samples: VoiceSamples, imports: VoiceImports) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(samples.list().map(schema.voiceAnswerOf), 200))
+    .openapi(schema.uploadRoute, async (c) => {
+      const form = await readUpload(c, "audio");
+      const name = checked(schema.SampleName, "name", form.text("name"));
+      const description = checked(schema.SampleDescription, "description", form.text("description") ?? "");
+      return c.json(schema.voiceAnswerOf(await samples.add({ name, description, audio: form.file })), 201);
+    })
+    .openapi(schema.fromUrlRoute, async (c) => {
+      const { jobId, sample } = await imports.start(schema.importRequestOf(c.req.valid("json")));
+      c.header("X-Parlor-Job-Id", jobId);
+      return c.json(schema.voiceAnswerOf(await sample), 201);
+    })
+    .openapi(schema.getRoute, (c) => c.json(schema.voiceAnswerOf(samples.get(c.req.valid("param").id)), 200))
+    .openapi(schema.deleteRoute, async (c) => {
+      await samples.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(schema.audioRoute, async (c) => {
+      const { sample, file } = await samples.open(c.req.valid("param").id);
+      return await fileAnswer(file, {
+        sizeBytes: sample.sizeBytes,
+        range: c.req.valid("header").range,
+        headers: { "Content-Type": sample.contentType, ...PLAY_ONLY },
+      });
+    });
+}
+
+/** Checks a part of a form as the router checks a body. */
+function checked(
+  field: typeof schema.SampleName | typeof schema.SampleDescription,
+  name: string,
+  value: string | undefined,
+): string {
+  const parsed = field.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+}

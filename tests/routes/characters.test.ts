@@ -1,0 +1,537 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  chunksOf,
+  END,
+  header,
+  pixels,
+  plainPng,
+  pngOf,
+  sillyTavernCard,
+  sillyTavernPng,
+  sillyTavernReads,
+} from "../helpers/cards.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+beforeEach(async () => {
+  app = await openTestApp({ config: { builtinAppInstalled: true } });
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+const v2 = (name: string, more: Record<string, unknown> = {}) => ({
+  spec: "chara_card_v2",
+  spec_version: "2.0",
+  data: { name, description: `about ${name}`, first_mes: "hi", ...more },
+});
+const put = (id: string, card: unknown, init?: RequestInit) => app.put(`/api/characters/${id}`, { card }, init);
+const get = async (id: string) => await (await app.get(`/api/characters/${id}`)).json();
+const list = async (query = "") => await (await app.get(`/api/characters${query}`)).json();
+const names = async (query = "") => (await list(query)).map(({ name }: { name: string }) => name);
+const avatarOf = async (id: string, query = "") =>
+  new Uint8Array(await (await app.get(`/api/characters/${id}/avatar${query}`)).arrayBuffer());
+const widthOf = (png: Uint8Array) => new DataView(png.buffer).getUint32(16);
+const putAvatar = (id: string, image: Uint8Array<ArrayBuffer>, init: RequestInit = {}) =>
+  app.put(`/api/characters/${id}/avatar`, image, {
+    ...init,
+    headers: { "content-type": "image/png", ...init.headers as Record<string, string> },
+  });
+function importFile(content: Uint8Array<ArrayBuffer> | string, fileName = "card.png", init?: RequestInit) {
+  const form = new FormData();
+  form.append("file", new Blob([content]), fileName);
+  return app.request("POST", "/api/characters/import", form, init);
+}
+const files = async (folder = "characters") =>
+  (await Array.fromAsync(Deno.readDir(`${app.dataDir}/${folder}`))).map(({ name }) => name).sort();
+
+test("a card is created, read, changed and removed; it lies in its folder as a file to share", async () => {
+  const created = await put("fox", v2("Fox"));
+  expect(created.status).toBe(201);
+  const character = await created.json();
+  expect(character).toMatchObject({
+    id: "fox",
+    name: "Fox",
+    external: false,
+    has_avatar: false,
+    tags: [],
+    creator: "",
+  });
+  expect(character.card).toMatchObject({ spec: "chara_card_v3", data: { name: "Fox", extensions: {} } });
+  expect(await get("fox")).toEqual(character);
+  expect((await app.put("/api/characters/fox", { name: "Vixen", description: "bare" })).status).toBe(200);
+  expect(await get("fox")).toMatchObject({ name: "Vixen", card: { data: { description: "bare" } } });
+  expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/characters/fox.json`)).data.name).toBe("Vixen");
+  expect((await app.delete("/api/characters/fox")).status).toBe(204);
+  expect((await app.get("/api/characters/fox")).status).toBe(404);
+  expect(await files()).toEqual([]);
+  expect(await list()).toEqual([]);
+});
+
+test("every change is told, by name alone", async () => {
+  const told: unknown[] = [];
+  app.services.events.subscribe((event) => void told.push(event));
+  await put("fox", v2("Fox"));
+  await putAvatar("fox", plainPng());
+  await app.delete("/api/characters/fox");
+  const [item] = await (await app.get("/api/trash")).json();
+  await app.post(`/api/trash/${item.id}/restore`);
+  expect(told.filter((event) => (event as { kind: string }).kind === "character")).toEqual(
+    Array.from({ length: 4 }, () => ({ kind: "character", id: "fox" })),
+  );
+});
+
+describe("lists", () => {
+  beforeEach(async () => {
+    await put("c1", v2("Émile", { tags: ["French", "poet"], creator: "Ada" }));
+    await put("c2", v2("bob", { tags: ["poet"] }));
+    await put("c3", v2("Zoë"));
+    await put("c4", v2("Ann", { tags: ["POET"] }));
+  });
+
+  test("hold all by name whatever its case and accents, without cards unless asked for", async () => {
+    expect(await names()).toEqual(["Ann", "bob", "Émile", "Zoë"]);
+    const [first] = await list();
+    expect(Object.keys(first).sort()).toEqual(
+      ["creator", "external", "has_avatar", "id", "name", "tags", "updated_at"],
+    );
+    expect((await list("?view=full")).map((one: { card: { data: { name: string } } }) => one.card.data.name))
+      .toEqual(["Ann", "bob", "Émile", "Zoë"]);
+  });
+
+  test("come in pages that miss nothing and repeat nothing, by name and by time", async () => {
+    for (const sort of ["name", "updated"]) {
+      const found: string[] = [];
+      let cursor: string | null = "";
+      while (cursor !== null) {
+        const page: { items: { id: string }[]; next_cursor: string | null } = await list(
+          `?limit=1&sort=${sort}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+        );
+        found.push(...page.items.map(({ id }) => id));
+        cursor = page.next_cursor;
+      }
+      expect(found.length).toBe(4);
+      expect(new Set(found).size).toBe(4);
+      if (sort === "name") expect(found).toEqual(["c4", "c2", "c1", "c3"]);
+    }
+    expect((await app.get("/api/characters?limit=2&cursor=nonsense")).status).toBe(400);
+    expect((await list("?view=full&limit=1")).items[0].card.data.name).toBe("Ann");
+  });
+
+  test("are searched by words in name, creator and tags, and narrowed to a tag", async () => {
+    expect(await names("?q=emile")).toEqual(["Émile"]);
+    expect(await names("?q=po%20ADA")).toEqual(["Émile"]);
+    expect(await names("?q=%25")).toEqual([]);
+    expect(await names("?tag=poet")).toEqual(["Ann", "bob", "Émile"]);
+    expect((await list("?tag=poet&limit=2&q=a")).items.map(({ name }: { name: string }) => name))
+      .toEqual(["Ann", "Émile"]);
+    await put("c4", v2("Ann"));
+    expect(await names("?tag=Poet")).toEqual(["bob", "Émile"]);
+  });
+});
+
+describe("a version that is asked for", () => {
+  test("is checked on every write of the card, its picture and its removal", async () => {
+    const tag = (await put("fox", v2("Fox"))).headers.get("etag")!;
+    expect(tag).toMatch(/^"[\w-]{22}"$/);
+    const stale = { headers: { "if-match": '"other"' } };
+    const good = { headers: { "if-match": tag } };
+    expect((await put("fox", v2("B"), stale)).status).toBe(412);
+    expect((await putAvatar("fox", plainPng(), stale)).status).toBe(412);
+    expect((await app.delete("/api/characters/fox", stale)).status).toBe(412);
+    expect((await put("new", v2("N"), good)).status).toBe(412);
+    const withPicture = await putAvatar("fox", plainPng(), good);
+    expect(withPicture.headers.get("etag")).toBe(tag); // the picture is no part of the card
+    const saved = await put("fox", v2("B"), { headers: { "if-match": `W/${tag}` } });
+    expect(saved.status).toBe(200);
+    expect(saved.headers.get("etag")).not.toBe(tag);
+    expect((await app.get("/api/characters/fox")).headers.get("etag")).toBe(saved.headers.get("etag"));
+    expect((await put("fox", v2("C"), good)).status).toBe(412);
+    expect((await app.delete("/api/characters/fox", { headers: { "if-match": "*" } })).status).toBe(204);
+  });
+});
+
+describe("import", () => {
+  test("of a SillyTavern card, a new name, and export: nothing else is changed, the pixels least of all", async () => {
+    const original = sillyTavernPng(sillyTavernCard("Fox"));
+    const imported = await importFile(original, "../../etc/fox.png");
+    expect(imported.status).toBe(201);
+    const character = await imported.json();
+    expect(character).toMatchObject({ name: "Fox", has_avatar: true, tags: ["Fox", "tavern"], creator: "somebody" });
+    expect(await files()).toEqual([`${character.id}.png`]);
+    character.card.data.name = "Vixen 狐";
+    expect((await put(character.id, character.card)).status).toBe(200);
+
+    const exported = await app.get(`/api/characters/${character.id}/export?format=png`);
+    expect(exported.headers.get("content-disposition")).toBe(
+      `attachment; filename="Vixen _.png"; filename*=UTF-8''Vixen%20%E7%8B%90.png`,
+    );
+    const png = new Uint8Array(await exported.arrayBuffer());
+    const wanted = sillyTavernReads(original);
+    wanted.name = wanted.data.name = "Vixen 狐";
+    expect(JSON.stringify(sillyTavernReads(png))).toBe(JSON.stringify(wanted));
+    const others = (file: Uint8Array) =>
+      chunksOf(file).filter(({ text }) => !/^(chara|ccv3)\0/.test(text)).map(({ bytes }) => bytes.toBase64());
+    expect(others(png)).toEqual(others(original));
+  });
+
+  test("of JSON and CHARX, which export gives too", async () => {
+    const { id } = await (await importFile(JSON.stringify(v2("Fox")), "fox.json")).json();
+    expect(await files()).toEqual([`${id}.json`]);
+    const charx = await app.get(`/api/characters/${id}/export?format=charx`);
+    expect(charx.headers.get("content-type")).toBe("application/zip");
+    expect((await (await importFile(await charx.bytes(), "x.charx")).json()).name).toBe("Fox");
+    await putAvatar(id, plainPng(20, 30));
+    const withPicture = await (await app.get(`/api/characters/${id}/export?format=charx`)).bytes();
+    const again = await (await importFile(withPicture)).json();
+    expect(again).toMatchObject({ name: "Fox", has_avatar: true });
+    expect(widthOf(await avatarOf(again.id))).toBe(20);
+    const json = await app.get(`/api/characters/${id}/export?format=json`);
+    expect(json.headers.get("content-type")).toBe("application/json");
+    expect((await json.json()).data.name).toBe("Fox");
+  });
+
+  test("a character without a picture is exported as PNG all the same", async () => {
+    await put("fox", v2("Fox"));
+    const png = await (await app.get("/api/characters/fox/export")).bytes();
+    expect(sillyTavernReads(png).data.name).toBe("Fox");
+    expect((await putAvatar("fox", png)).status).toBe(200);
+  });
+
+  test("what is no card or a broken one is 422 and leaves nothing behind", async () => {
+    for (
+      const content of ["", "hello", "[]", '{"a":1}', plainPng(), sillyTavernPng(sillyTavernCard("Fox")).slice(0, -20)]
+    ) {
+      const answer = await importFile(content);
+      expect(answer.status).toBe(422);
+      expect((await answer.json()).error.code).toBe("unprocessable");
+    }
+    expect(await files()).toEqual([]);
+  });
+
+  test("P04 a form that is broken or odd is 400 and nothing is kept of it", async () => {
+    const card = JSON.stringify(v2("Fox"));
+    const part = (name: string, body = card) =>
+      `--B\r\nContent-Disposition: form-data; name="${name}"; filename="a.json"\r\n\r\n${body}\r\n`;
+    const send = (body: string, type = "multipart/form-data; boundary=B") =>
+      app.post("/api/characters/import", body, { headers: { "content-type": type } });
+    expect((await send(`${part("file")}--B--\r\n`)).status).toBe(201);
+    expect((await send(`preamble\r\n${part("other")}${part("file")}--B--`)).status).toBe(201);
+    expect((await send(`${part("file")}--B--`, 'Multipart/Form-Data; charset=utf-8; boundary="B"')).status).toBe(201);
+    const before = await files();
+    for (
+      const [body, type] of [
+        [`${part("file")}--B--`, "multipart/form-data"],
+        [`${part("file")}--B--`, "multipart/form-data; boundary=C"],
+        [part("file").slice(0, -30)],
+        [part("file")],
+        [`--B\r\n\r\n${card}\r\n--B--`],
+        [`${part("other")}--B--`],
+        [`${part("file")}${part("file")}--B--`],
+        [`${part("__proto__")}--B--`],
+        [`${part("x", "").repeat(10_000)}${part("file")}--B--`],
+        [`--B\r\nX: ${"y".repeat(10_000)}\r\nContent-Disposition: form-data; name="file"\r\n\r\n${card}\r\n--B--`],
+        ["--B--"],
+        [""],
+      ] as [string, string?][]
+    ) {
+      expect((await send(body, type)).status, body.slice(0, 60)).toBe(400);
+    }
+    expect(await files()).toEqual(before);
+    expect((await app.post("/api/characters/import", { file: card })).status).toBe(415);
+  });
+
+  test("P03 a file over the limit is 413 before anything is kept", async () => {
+    const large = new Uint8Array(21 * 1024 * 1024);
+    expect((await importFile(large)).status).toBe(413);
+    expect((await put("fox", v2("Fox", { description: "x".repeat(21 * 1024 * 1024) }))).status).toBe(413);
+    expect((await put("fox", v2("Fox", { description: "x".repeat(11 * 1024 * 1024) }))).status).toBe(413);
+    expect(await files()).toEqual([]);
+  });
+
+  test("C05 a form of a foreign origin is 403 and has no effect", async () => {
+    for (
+      const [name, value] of [["origin", "https://evil.test"], ["sec-fetch-site", "cross-site"], ["origin", "null"]]
+    ) {
+      const headers = { [name!]: value! };
+      expect((await importFile(JSON.stringify(v2("Fox")), "a.json", { headers })).status).toBe(403);
+    }
+    expect(await files()).toEqual([]);
+  });
+
+  test("C10 a name made to split headers is a name in a header", async () => {
+    await put("fox", v2('a"\r\nSet-Cookie: x=1\u2028/..\\ "%0d'));
+    const { headers } = await app.get("/api/characters/fox/export?format=json");
+    expect(headers.get("set-cookie")).toBeNull();
+    expect(headers.get("content-disposition")).toMatch(
+      /^attachment; filename="[^"\r\n\\/]+"; filename\*=UTF-8''[\w%.-]+$/,
+    );
+  });
+});
+
+describe("P07 a card in a request", () => {
+  test.each<[string, number, string]>([
+    ["null", 400, "null"],
+    ["an array", 400, "[]"],
+    ["a text", 400, '"x"'],
+    ["no JSON", 400, "{"],
+    ["empty", 422, "{}"],
+    ["a null card", 422, '{"card":null}'],
+    [
+      "nested 100,000 deep",
+      422,
+      `{"name":"A","description":"","extensions":{"x":${"[".repeat(1e5)}${"]".repeat(1e5)}}}`,
+    ],
+  ])("%s is refused", async (_, status, body) => {
+    const answer = await app.put("/api/characters/fox", body, { headers: { "content-type": "application/json" } });
+    expect(answer.status).toBe(status);
+    expect(await files()).toEqual([]);
+  });
+
+  test("with keys of the prototype, lone surrogates and large numbers is kept as data", async () => {
+    const card = '{"name":"A\\ud800","description":"","extensions":{"__proto__":{"x":1},"constructor":2,"n":1e308}}';
+    const answer = await app.put("/api/characters/fox", card, { headers: { "content-type": "application/json" } });
+    expect(answer.status).toBe(201);
+    const text = await (await app.get("/api/characters/fox")).text();
+    expect(text).toContain('"__proto__":{"x":1},"constructor":2,"n":1e+308');
+    expect(await list()).toHaveLength(1);
+  });
+});
+
+describe("P01 an id", () => {
+  test.each([
+    "..",
+    "%2e%2e",
+    "..%2f..%2fx",
+    "a%00b",
+    "a%5cb",
+    ".hidden",
+    "x".repeat(300),
+    "e%CC%81",
+    "import",
+    "a.png",
+  ])(
+    "%s is none",
+    async (id) => {
+      for (const method of ["GET", "PUT", "DELETE"]) {
+        const body = method === "PUT" ? v2("Fox") : undefined;
+        const { status } = await app.request(method, `/api/characters/${id}`, body);
+        expect([400, 404, 405]).toContain(status);
+      }
+      expect(await files()).toEqual([]);
+    },
+  );
+
+  test("that differs from another by case alone is 409", async () => {
+    await put("fox", v2("Fox"));
+    expect((await put("FOX", v2("Other"))).status).toBe(409);
+    expect(await get("fox")).toMatchObject({ name: "Fox" });
+  });
+});
+
+describe("pictures", () => {
+  test("come as they are, and in exactly the width that is asked for, never larger", async () => {
+    const png = pngOf(header(300, 450), pixels(300, 450), END);
+    await put("fox", v2("Fox"));
+    expect((await app.get("/api/characters/fox/avatar")).status).toBe(404);
+    expect((await app.get("/api/characters/none/avatar?w=64")).status).toBe(404);
+    const replaced = await putAvatar("fox", png);
+    expect(await replaced.json()).toMatchObject({ id: "fox", has_avatar: true, card: { data: { name: "Fox" } } });
+    expect(await files()).toEqual(["fox.png"]);
+    const whole = await app.get("/api/characters/fox/avatar");
+    expect(whole.headers.get("content-type")).toBe("image/png");
+    expect(whole.headers.get("cache-control")).toBe("no-store");
+    const bytes = await whole.bytes();
+    expect(chunksOf(bytes).find(({ type }) => type === "IDAT")!.bytes).toEqual(chunksOf(png)[1]!.bytes);
+    for (const w of [64, 256, 299]) {
+      const small = await avatarOf("fox", `?w=${w}`);
+      expect([w, widthOf(small), new DataView(small.buffer).getUint32(20)]).toEqual([w, w, Math.round(w * 1.5)]);
+      expect(chunksOf(small).map(({ type }) => type)).not.toContain("tEXt");
+      expect(await avatarOf("fox", `?w=${w}`)).toEqual(small);
+    }
+    expect(await avatarOf("fox", "?w=300")).toEqual(bytes);
+    expect(await avatarOf("fox", "?w=2000")).toEqual(bytes);
+  });
+
+  test("P09 a width is a whole number brought into 16 to 2,048, said once", async () => {
+    await importFile(sillyTavernPng(sillyTavernCard("Fox"), 40, 40));
+    const [{ id }] = await list();
+    for (const w of ["-1", "1.5", "1e9", "NaN", "", "0x10", "٣", " 5"]) {
+      expect((await app.get(`/api/characters/${id}/avatar?w=${encodeURIComponent(w)}`)).status, w).toBe(400);
+    }
+    expect((await app.get(`/api/characters/${id}/avatar?w=20&w=30`)).status).toBe(400);
+    expect(widthOf(await avatarOf(id, "?w=0"))).toBe(16);
+    expect(widthOf(await avatarOf(id, "?w=999999999"))).toBe(40);
+  });
+
+  test("a new picture keeps the card, drops the card inside it, and is at once what is shown in every width", async () => {
+    const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox"), 60, 60))).json();
+    const before = await get(id);
+    expect(widthOf(await avatarOf(id, "?w=50"))).toBe(50);
+    expect((await putAvatar(id, sillyTavernPng(sillyTavernCard("Wolf"), 30, 90))).status).toBe(200);
+    const { updated_at: _, ...same } = before;
+    expect(await get(id)).toMatchObject(same);
+    expect(widthOf(await avatarOf(id, "?w=50"))).toBe(30);
+    expect(sillyTavernReads(await avatarOf(id)).data.name).toBe("Fox");
+  });
+
+  test("P05 P08 what is no picture is refused by its content and changes nothing", async () => {
+    const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
+    const before = await avatarOf(id);
+    const bytes = (text: string) => new TextEncoder().encode(text);
+    const noise = pngOf(header(8, 8), ["IDAT", new Uint8Array(50).fill(7)], END);
+    for (
+      const image of [
+        bytes("<svg xmlns='http://www.w3.org/2000/svg'/>"),
+        bytes("<html>"),
+        bytes("%PDF-1.7"),
+        new Uint8Array(),
+        noise,
+        pngOf(header(30_000, 30_000), pixels(8, 8), END),
+        plainPng().slice(0, 60),
+      ]
+    ) {
+      expect((await putAvatar(id, image)).status).toBe(422);
+    }
+    expect((await putAvatar(id, plainPng(), { headers: { "content-type": "application/json" } })).status).toBe(415);
+    expect(await avatarOf(id)).toEqual(before);
+  });
+
+  test("P10 pictures and cards saved at once end as one whole file, and readers see whole ones meanwhile", async () => {
+    const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Start"), 64, 64))).json();
+    const sizes = [64, 80, 96, 112];
+    const seen: number[] = [];
+    const writes = sizes.flatMap((size, index) => [
+      putAvatar(id, plainPng(size, size)),
+      put(id, v2(`Name ${index}`)),
+    ]);
+    const reads = Array.from({ length: 20 }, async () => {
+      const png = await avatarOf(id);
+      expect(chunksOf(png).at(-1)!.type).toBe("IEND");
+      seen.push(widthOf(png));
+      expect(widthOf(await avatarOf(id, "?w=40"))).toBe(40);
+    });
+    for (const answer of await Promise.all(writes)) expect(answer.status).toBe(200);
+    await Promise.all(reads);
+    expect(seen.every((size) => sizes.includes(size))).toBe(true);
+    const character = await get(id);
+    const png = await avatarOf(id);
+    expect(sillyTavernReads(png).data.name).toBe(character.name);
+    expect(await files()).toEqual([`${id}.png`]);
+  });
+});
+
+test("a removed character comes back from the trash with its picture, as long as its place is free", async () => {
+  const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
+  const [character, picture] = [await get(id), await avatarOf(id)];
+  await app.delete(`/api/characters/${id}`);
+  const [item] = await (await app.get("/api/trash")).json();
+  expect(item).toMatchObject({ kind: "character", title: "Fox" });
+  const [sealed] = await files("trash");
+  expect(new TextDecoder("latin1").decode(await Deno.readFile(`${app.dataDir}/trash/${sealed}`))).not.toContain(
+    "chara",
+  );
+  await put(id, v2("Usurper"));
+  expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(409);
+  await app.delete(`/api/characters/${id}`);
+  expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(204);
+  expect(await avatarOf(id)).toEqual(picture);
+  expect((await get(id)).card).toEqual(character.card);
+  expect(await names()).toEqual(["Fox"]);
+  await app.delete("/api/trash");
+  expect(await files("trash")).toEqual([]);
+});
+
+test("a removed character goes for good after seven days, at a start too", async () => {
+  let nowMs = Date.now();
+  await using old = await openTestApp({ config: { builtinAppInstalled: true }, now: () => nowMs });
+  await old.put("/api/characters/fox", { card: v2("Fox") });
+  await old.delete("/api/characters/fox");
+  const sealed = () => Array.fromAsync(Deno.readDir(`${old.dataDir}/trash`));
+  expect(await sealed()).toHaveLength(1);
+  nowMs += 8 * 24 * 60 * 60 * 1000;
+  await old.restart();
+  expect(await sealed()).toEqual([]);
+});
+
+describe("portraits", () => {
+  test("without an image backend a portrait fails, says why, and still says so after a restart", async () => {
+    await put("fox", v2("Fox"));
+    const status = async () => await (await app.get("/api/characters/fox/avatar/status")).json();
+    expect(await status()).toEqual({ state: "none" });
+    const ended = new Promise<void>((resolve) =>
+      app.services.events.subscribe(async ({ kind }) => {
+        if (kind === "job" && (await status()).state === "failed") resolve();
+      })
+    );
+    const started = await app.post("/api/characters/fox/avatar/generate");
+    expect(started.status).toBe(202);
+    expect(await started.json()).toMatchObject({ kind: "portrait", title: "Fox" });
+    await ended;
+    const failed = await status();
+    expect(failed).toMatchObject({
+      state: "failed",
+      error: { code: "not_available", message: expect.stringContaining("no image backend") },
+    });
+    expect(Date.parse(failed.finished_at)).toBeGreaterThanOrEqual(Date.parse(failed.started_at));
+    await app.restart();
+    expect(await status()).toEqual(failed);
+    expect((await app.get("/api/characters/none/avatar/status")).status).toBe(404);
+    expect((await app.post("/api/characters/none/avatar/generate")).status).toBe(404);
+  });
+});
+
+describe("a conversation with a character", () => {
+  const begin = async (body: Record<string, unknown>) => {
+    const answer = await app.post("/api/conversations", { character_ids: ["fox"], ...body });
+    return { status: answer.status, ...await answer.json() };
+  };
+  const variantsOf = async (id: string, mid: string) =>
+    (await (await app.get(`/api/conversations/${id}/messages/${mid}/variants`)).json())
+      .map(({ content }: { content: string }) => content);
+
+  test("begins with the greeting that was chosen, its names put in, the others beside it", async () => {
+    await app.patch("/api/settings", { display_name: "Ada $& <BOT>" });
+    const card = v2("Fox", {
+      first_mes: "Hello {{user}}, I am {{CHAR}}.",
+      alternate_greetings: ["", "<BOT> nods at <USER>. {{random:a,b}}"],
+    });
+    await put("fox", card);
+    const first = await begin({});
+    expect(first).toMatchObject({ status: 201, character_id: "fox", revision: 1 });
+    expect(first.messages).toHaveLength(1);
+    expect(first.messages[0]).toMatchObject({
+      role: "assistant",
+      content: "Hello Ada $& <BOT>, I am Fox.",
+      character_id: "fox",
+      status: "complete",
+      variant_count: 2,
+      active_variant: 0,
+    });
+    const other = "Fox nods at Ada $& <BOT>. {{random:a,b}}";
+    expect(await variantsOf(first.id, first.messages[0].id)).toEqual([first.messages[0].content, other]);
+    const second = await begin({ greeting: 2 });
+    expect(second.messages[0]).toMatchObject({ content: other, variant_count: 2, active_variant: 1 });
+    const back = await app.patch(`/api/conversations/${second.id}/messages/${second.messages[0].id}`, {
+      active_variant: 0,
+    });
+    expect(await back.json()).toMatchObject({ content: first.messages[0].content, active_variant: 0 });
+    expect((await begin({ greeting: 1 })).messages[0].active_variant).toBe(0); // without text: the first that has some
+    expect((await begin({ greeting: 3 })).status).toBe(400);
+    const [{ snippet }] = (await (await app.get("/api/conversations?view=summary&limit=1")).json()).items;
+    expect(snippet).toBe("Hello Ada $& <BOT>, I am Fox.");
+  });
+
+  test("begins empty where the character has nothing to say, cannot be read or is not there", async () => {
+    await put("fox", v2("Fox", { first_mes: "  " }));
+    expect((await begin({})).messages).toEqual([]);
+    await app.delete("/api/characters/fox");
+    expect((await begin({})).messages).toEqual([]);
+    expect((await begin({ character_ids: [] })).messages).toEqual([]);
+  });
+
+  test("is by a card's nickname, and of several characters the first one speaks", async () => {
+    await put("fox", v2("Fox", { nickname: "Red", first_mes: "I am {{char}} of {{user}}." }));
+    await put("owl", v2("Owl", { first_mes: "Hoo." }));
+    const { messages } = await begin({ character_ids: ["fox", "owl"] });
+    expect(messages.map(({ content }: { content: string }) => content)).toEqual(["I am Red of User."]);
+  });
+});

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ChangeEvent } from "../../services/events/event_hub.ts";
+import { cardUnder, sillyTavernReads } from "../helpers/cards.ts";
+import { fixtureImage } from "../helpers/image_files.ts";
+import { dataUrl, noise, picture } from "../helpers/pictures.ts";
+import { makeRgbaPng, pngChunk, pngFile, readPng } from "../helpers/png_files.ts";
+import { filesBelow } from "../helpers/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+beforeEach(async () => {
+  app = await openTestApp();
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+const ann = { name: "Ann", description: "{{user}} is a sailor." };
+const put = (id: string, body: Record<string, unknown> = ann, headers: Record<string, string> = {}) =>
+  app.put(`/api/personas/${id}`, body, { headers });
+const putAvatar = (id: string, bytes: Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  app.put(`/api/personas/${id}/avatar`, bytes, { headers: { "Content-Type": "image/png", ...headers } });
+const list = async () => await (await app.get("/api/personas")).json();
+const codeOf = async (response: Response) => [response.status, (await response.json()).error.code];
+const fileOf = (name: string) => `${app.dataDir}/personas/${name}`;
+
+test("one is created, changed, listed by name, and there again after a restart", async () => {
+  const created = await put("p1");
+  expect(created.status).toBe(201);
+  expect(await created.json()).toEqual({ id: "p1", ...ann, has_avatar: false, updated_at: expect.any(String) });
+  expect((await put("p2", { name: "Ada" })).status).toBe(201);
+  const changed = await put("p1", { name: "Anna" });
+  expect([changed.status, await changed.json()]).toMatchObject([200, { name: "Anna", description: ann.description }]);
+  await put("p1", { name: "Zoe", description: null });
+  await app.restart();
+  expect((await list()).map(({ name }: { name: string }) => name)).toEqual(["Ada", "Zoe"]);
+  expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Zoe", description: "" });
+  expect(await codeOf(await app.get("/api/personas/none"))).toEqual([404, "not_found"]);
+});
+
+test("it lies as a V2 card of its own kind that other programs read as a character", async () => {
+  await put("p1");
+  const card = JSON.parse(await Deno.readTextFile(fileOf("p1.json")));
+  expect(card).toMatchObject({
+    spec: "chara_card_v2",
+    spec_version: "2.0",
+    data: {
+      ...ann,
+      ...{ personality: "", scenario: "", first_mes: "", mes_example: "", system_prompt: "", alternate_greetings: [] },
+      creator_notes: expect.stringContaining("persona"),
+      extensions: { "parlor/persona": { version: 1 } },
+    },
+  });
+  expect((await putAvatar("p1", picture(3))).status).toBe(200);
+  const file = await Deno.readFile(fileOf("p1.png"));
+  expect(cardUnder(file, "chara")).toMatchObject(card);
+  expect(cardUnder(file, "ccv3")).toBeUndefined();
+  expect(sillyTavernReads(file).data).toMatchObject(ann);
+  expect(await filesBelow(`${app.dataDir}/personas`)).toEqual([fileOf("p1.png")]);
+});
+
+test("its picture is optional; a new text keeps its pixels, a new picture its text", async () => {
+  await put("p1");
+  expect(await codeOf(await app.get("/api/personas/p1/avatar"))).toEqual([404, "not_found"]);
+  const given = makeRgbaPng(9, 5, (x, y) => [x * 20, y * 40, 7, 255]);
+  const saved = await putAvatar("p1", given);
+  expect(await saved.json()).toMatchObject({ ...ann, has_avatar: true });
+  await put("p1", { name: "Anna" });
+  const fetched = await app.get("/api/personas/p1/avatar");
+  expect(fetched.headers.get("content-type")).toBe("image/png");
+  const bytes = new Uint8Array(await fetched.arrayBuffer());
+  expect(bytes).toEqual(given);
+  expect(new TextDecoder("latin1").decode(bytes)).not.toContain("chara");
+  for (const name of ["quarters.jpg", "quarters_lossy.webp"] as const) {
+    expect((await putAvatar("p1", fixtureImage(name), { "Content-Type": "image/webp" })).status).toBe(200);
+    const png = readPng(new Uint8Array(await (await app.get("/api/personas/p1/avatar")).arrayBuffer()));
+    expect([png.width, png.height]).toEqual([48, 32]);
+  }
+  expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
+});
+
+test("fields that other programs put into the card survive a change", async () => {
+  const foreign = { extensions: { "x/y": [1], "parlor/persona": { version: 1, position: 4 } }, tags: ["me"], odd: 5 };
+  const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Old", description: "old", ...foreign } };
+  await Deno.writeTextFile(fileOf("p1.json"), JSON.stringify(card));
+  await put("p1");
+  expect(JSON.parse(await Deno.readTextFile(fileOf("p1.json"))).data).toMatchObject({ ...ann, ...foreign });
+});
+
+test("a card file that is dropped into the folder is a persona, whatever it is called; a broken one is none", async () => {
+  await put("p1");
+  await Deno.copyFile(fileOf("p1.json"), fileOf("Das bin ich!.json"));
+  await Deno.writeTextFile(fileOf("broken.json"), "{");
+  await Deno.symlink("/etc/hostname", fileOf("link.json"));
+  const found = await list();
+  expect(found.map(({ id }: { id: string }) => id).sort()).toEqual([expect.stringMatching(/^p-[0-9a-f]{24}$/), "p1"]);
+  const { id } = found.find((one: { id: string }) => one.id !== "p1");
+  expect((await put(id, { name: "Me" })).status).toBe(200);
+  expect(JSON.parse(await Deno.readTextFile(fileOf("Das bin ich!.json"))).data.name).toBe("Me");
+  expect(await codeOf(await app.get("/api/personas/broken"))).toEqual([422, "unprocessable"]);
+  await Deno.remove(fileOf("Das bin ich!.json"));
+  expect(await list()).toHaveLength(1);
+});
+
+test("If-Match guards text, picture and removal", async () => {
+  const tag = (await put("p1")).headers.get("etag")!;
+  const now = (await put("p1", { name: "Anna" }, { "If-Match": tag })).headers.get("etag")!;
+  expect((await app.get("/api/personas/p1")).headers.get("etag")).toBe(now);
+  const stale = { "If-Match": tag };
+  expect(await codeOf(await put("p1", ann, stale))).toEqual([412, "revision_mismatch"]);
+  expect((await putAvatar("p1", picture(), stale)).status).toBe(412);
+  expect((await app.delete("/api/personas/p1", { headers: stale })).status).toBe(412);
+  expect((await put("new", ann, stale)).status).toBe(412);
+  const pictured = (await putAvatar("p1", picture(), { "If-Match": now })).headers.get("etag")!;
+  expect(pictured).not.toBe(now);
+  expect((await app.delete("/api/personas/p1", { headers: { "If-Match": pictured } })).status).toBe(204);
+});
+
+test("a removed one lies sealed in the trash, comes back with its picture, and goes for good", async () => {
+  await put("p1", { name: "Needle-7f3a", description: "Needle-7f3a" });
+  await putAvatar("p1", noise(200, 200));
+  const file = await Deno.readFile(fileOf("p1.png"));
+  const told: ChangeEvent[] = [];
+  const end = app.services.events.subscribe((event) => void told.push(event));
+  expect((await app.delete("/api/personas/p1")).status).toBe(204);
+  expect(told).toEqual([{ kind: "persona", id: "p1" }, { kind: "trash", id: "trash" }]);
+  end();
+  expect((await app.get("/api/personas/p1")).status).toBe(404);
+  const [item] = await (await app.get("/api/trash")).json();
+  expect(item).toMatchObject({ kind: "persona", title: "Needle-7f3a" });
+  for (const path of await filesBelow(`${app.dataDir}/trash`)) {
+    expect(new TextDecoder("latin1").decode(await Deno.readFile(path))).not.toContain("IHDR");
+  }
+  await put("p1");
+  expect(await codeOf(await app.post(`/api/trash/${item.id}/restore`))).toEqual([409, "conflict"]);
+  await app.delete("/api/personas/p1");
+  expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBe(204);
+  expect(await Deno.readFile(fileOf("p1.png"))).toEqual(file);
+  await app.delete("/api/trash");
+  expect(await filesBelow(`${app.dataDir}/trash`)).toEqual([]);
+});
+
+test.each([
+  ["no name", { description: "x" }],
+  ["an empty name", { name: " " }],
+  ["a name that is none", { name: 5 }],
+  ["a name of a page", { name: "x".repeat(201) }],
+])("%s is refused", async (_name, body) => {
+  expect(await codeOf(await put("p1", body))).toEqual([400, "invalid_request"]);
+  expect(await list()).toEqual([]);
+});
+
+test("P01 no two ids differ by letter case alone, and what already has the name is not overwritten", async () => {
+  await put("p1");
+  expect(await codeOf(await put("P1"))).toEqual([409, "conflict"]);
+  await Deno.symlink(`${app.dataDir}/storage-key`, fileOf("link.json"));
+  expect(await codeOf(await put("link"))).toEqual([409, "conflict"]);
+  expect((await Deno.lstat(fileOf("link.json"))).isSymlink).toBe(true);
+});
+
+test.each([
+  ["SVG", "image/svg+xml", new TextEncoder().encode("<svg/>".padEnd(60)), 422],
+  ["a PNG without pixels", "image/png", pngFile(pngChunk("IEND")), 422],
+  ["a picture's data URL", "image/png", new TextEncoder().encode(dataUrl(picture())), 422],
+  ["a picture called text", "application/json", picture(), 415],
+])("P08 %s is no picture of a persona", async (_name, type, bytes, status) => {
+  await put("p1");
+  expect((await putAvatar("p1", bytes, { "Content-Type": type })).status).toBe(status);
+  expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ has_avatar: false });
+});
+
+test("P10 pictures put at once are whole, and fit their card", async () => {
+  await put("p1");
+  const pictures = [picture(1, 64), picture(2, 64), picture(3, 64)];
+  await Promise.all([...pictures.map((bytes) => putAvatar("p1", bytes)), put("p1", { name: "Anna" })]);
+  const bytes = new Uint8Array(await (await app.get("/api/personas/p1/avatar")).arrayBuffer());
+  expect(pictures.some((given) => bytes.every((byte, index) => byte === given[index]))).toBe(true);
+  expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
+});

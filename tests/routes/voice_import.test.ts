@@ -1,0 +1,193 @@
+import { expect, test } from "vitest";
+import { wavFile } from "../helpers/fake_speech.ts";
+import { openFakeYtDlp } from "../helpers/fake_yt_dlp.ts";
+import { PUBLIC } from "../helpers/net_guard.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+/** A site of a stranger's; `PUBLIC` stands for the public internet. */
+function openSite(answer: (path: string) => Response, hostname = PUBLIC) {
+  const asked: string[] = [];
+  const server = Deno.serve({ port: 0, hostname, onListen() {} }, (request) => {
+    const { pathname } = new URL(request.url);
+    asked.push(pathname);
+    return answer(pathname);
+  });
+  return {
+    asked,
+    url: (path: string) => `http://${hostname}:${server.addr.port}${path}`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+function openApp(ytDlpPath: string | null = null): Promise<TestApp> {
+  return openTestApp({ config: { guardAllow: [`${PUBLIC}/32`], ytDlpPath } });
+}
+
+async function importFrom(app: TestApp, url: string, more: Record<string, unknown> = {}) {
+  const response = await app.post("/api/voices/from-url", { url, name: "Guest", ...more });
+  const body = await response.json();
+  return { status: response.status, body, code: body.error?.code, message: body.error?.message, response };
+}
+
+async function expectNothingLeft(app: TestApp): Promise<void> {
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/imports`))).toEqual([]);
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/voices`))).toEqual([]);
+}
+
+const page = () =>
+  new Response("<html>A page with a player</html>".repeat(10), { headers: { "content-type": "text/html" } });
+
+test("audio that lies at the address itself is fetched through the guard and stored, as a job", async () => {
+  await using site = openSite(() => new Response(wavFile(2), { headers: { "content-type": "text/plain" } }));
+  await using app = await openApp();
+  const { status, body, response } = await importFrom(app, site.url("/voice.bin"));
+  expect([status, body.format, body.duration_s, body.name]).toEqual([201, "wav", 2, "Guest"]);
+  const job = await (await app.get(`/api/jobs/${response.headers.get("x-parlor-job-id")}`)).json();
+  expect(job).toMatchObject({ kind: "voice_import", state: "done", title: "Guest" });
+  expect((await app.get(`/api/voices/${body.id}/audio`)).status).toBe(200);
+});
+
+test("a page goes to the downloader, which gets the address as one argument behind --, the guard as its only way out", async () => {
+  await using tool = await openFakeYtDlp();
+  await using site = openSite(page);
+  await using app = await openApp(tool.path);
+  const { status, body } = await importFrom(app, site.url("/good?v=$(id)"), { start_s: 5, end_s: 9 });
+  expect([status, body.format, body.duration_s]).toEqual([201, "wav", 2]);
+  const { args } = await tool.lastCall();
+  expect(args.slice(-2)).toEqual(["--", site.url("/good?v=$(id)")]);
+  expect(args).toEqual(expect.arrayContaining(["--ignore-config", "--no-plugin-dirs", "--no-exec", "--no-playlist"]));
+  expect(args.find((arg) => arg.startsWith("ExtractAudio:"))).toContain("-ss 5 -t 4");
+  expect(args[args.indexOf("--proxy") + 1]).toBe(app.services.guard.proxyUrl);
+  // With a piece to cut out, nobody asked the page itself: the downloader did.
+  expect(site.asked).toEqual([]);
+});
+
+test.each([
+  "-o/etc/passwd",
+  "http://a.test/x y",
+  "http://a.test/a\nb",
+  "ytsearch:cats",
+  "file:///etc/passwd",
+  "ftp://a.test/x",
+  "http://user:pass@a.test/",
+  `http://a.test/${"x".repeat(3000)}`,
+  "data:audio/wav;base64,AAAA",
+])("X01 what is no plain web address is refused before anything runs: %j", async (url) => {
+  await using tool = await openFakeYtDlp();
+  await using app = await openApp(tool.path);
+  const { status, code } = await importFrom(app, url);
+  expect([status, code]).toEqual([400, "invalid_request"]);
+  await expect(tool.lastCall()).rejects.toThrow();
+  expect((await (await app.get("/api/jobs")).json()).filter((job: { state: string }) => job.state === "done")).toEqual(
+    [],
+  );
+});
+
+test("X01 the fragment, out of which the downloader would read orders, goes", async () => {
+  await using tool = await openFakeYtDlp();
+  await using site = openSite(page);
+  await using app = await openApp(tool.path);
+  await importFrom(app, site.url("/good#__youtubedl_smuggle=%7B%22x%22%3A1%7D"));
+  expect((await tool.lastCall()).args.at(-1)).toBe(site.url("/good"));
+});
+
+test("X02 the downloader sees an empty home and nothing of our environment but the way to programs", async () => {
+  Deno.env.set("SECRET_OF_THE_OWNER", "s3cret");
+  Deno.env.set("NO_PROXY", "*");
+  try {
+    await using tool = await openFakeYtDlp();
+    await using site = openSite(page);
+    await using app = await openApp(tool.path);
+    await importFrom(app, site.url("/good"));
+    const { env, cwd } = await tool.lastCall();
+    const { PWD: _, SHLVL: __, _: ___, OLDPWD: ____, ...own } = env;
+    expect(Object.keys(own).sort()).toEqual([
+      ...["ALL_PROXY", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "NO_PROXY", "PATH", "PYTHONDONTWRITEBYTECODE"],
+      ...["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "all_proxy", "http_proxy", "https_proxy", "no_proxy"],
+    ]);
+    expect([own.HOME, own.NO_PROXY, own.no_proxy]).toEqual([cwd, "", ""]);
+    expect(cwd.startsWith(`${app.dataDir}/imports/`)).toBe(true);
+  } finally {
+    Deno.env.delete("SECRET_OF_THE_OWNER");
+    Deno.env.delete("NO_PROXY");
+  }
+});
+
+test("X03 private targets are refused: at the address itself, behind a redirect, and through the proxy the downloader has", async () => {
+  await using inner = openSite(() => new Response(wavFile(1)), "127.0.0.1");
+  await using site = openSite(() => Response.redirect(inner.url("/secret.wav"), 302));
+  await using app = await openApp();
+  expect((await importFrom(app, inner.url("/secret.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
+  expect((await importFrom(app, site.url("/redirect.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
+  const { proxyUrl } = app.services.guard;
+  const curl = await new Deno.Command("curl", {
+    args: ["-s", "-o", "/dev/null", "-w", "%{http_code}", "--proxy", proxyUrl, inner.url("/x")],
+  })
+    .output();
+  expect(new TextDecoder().decode(curl.stdout)).toMatch(/^(403|502)$/);
+  expect(inner.asked).toEqual([]);
+  await expectNothingLeft(app);
+});
+
+test.each([
+  ["X04 a file of another place", "/elsewhere", "unprocessable"],
+  ["X04 a link", "/link", "unprocessable"],
+  ["X04 something that is no audio", "/notaudio", "unprocessable"],
+  ["X04 two files", "/two", "unprocessable"],
+  ["nothing, since it was filtered", "/filtered", "unprocessable"],
+  ["a refusal", "/unsupported", "unprocessable"],
+  ["X05 a flood of words", "/flood", "unprocessable"],
+  ["X05 a full disk", "/big", "unprocessable"],
+])("%s is a clear failure that leaves nothing behind", async (_, path, expected) => {
+  await using tool = await openFakeYtDlp();
+  await using site = openSite(page);
+  await using app = await openApp(tool.path);
+  const { status, code, message } = await importFrom(app, site.url(path));
+  expect([status, code]).toEqual([422, expected]);
+  expect(message).not.toContain("secret-path");
+  expect(message).not.toContain(app.dataDir);
+  await expectNothingLeft(app);
+});
+
+test("X05 a downloader that is missing or too old to be safe is a clear 503", async () => {
+  await using site = openSite(page);
+  await using missing = await openApp("/nowhere/yt-dlp");
+  expect(await importFrom(missing, site.url("/good"))).toMatchObject({ status: 503, code: "not_available" });
+  await using old = await openFakeYtDlp("2023.03.04");
+  await using app = await openApp(old.path);
+  const { status, message } = await importFrom(app, site.url("/good"));
+  expect(status).toBe(503);
+  expect(message).toContain("2023.03.04");
+  await expectNothingLeft(app);
+});
+
+test("X05 cancelling ends the whole process group of a downloader that ignores being asked", async () => {
+  await using tool = await openFakeYtDlp();
+  await using site = openSite(page);
+  await using app = await openApp(tool.path);
+  const asked = importFrom(app, site.url("/hang"));
+  while ((await tool.children()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+  const [job] = await (await app.get("/api/jobs")).json();
+  expect(job.state).toBe("running");
+  expect((await app.post(`/api/jobs/${job.id}/cancel`, {})).status).toBe(200);
+  expect(await asked).toMatchObject({ status: 409, code: "conflict" });
+  for (const pid of await tool.children()) {
+    const isAlive = await Deno.readTextFile(`/proc/${pid}/stat`).then((stat) => !/\) [ZX]/.test(stat), () => false);
+    expect(isAlive).toBe(false);
+  }
+  await expectNothingLeft(app);
+});
+
+test("a piece that ends before it begins is refused", async () => {
+  await using app = await openApp();
+  const { status, body } = await importFrom(app, "http://a.test/x", { start_s: 9, end_s: 9 });
+  expect([status, body.error.issues[0].path]).toEqual([400, "end_s"]);
+});
+
+test("what a killed process left of an import is gone at the next start", async () => {
+  await using app = await openApp();
+  await Deno.mkdir(`${app.dataDir}/imports/import-abc`);
+  await Deno.writeTextFile(`${app.dataDir}/imports/import-abc/sample.wav.part`, "x");
+  await app.restart();
+  await expectNothingLeft(app);
+});
