@@ -1,4 +1,5 @@
 /** One place where the page talks to its server: headers, JSON, and every failure as an `ApiError`. */
+import { texts } from "../texts/texts.ts";
 import type { ErrorBody } from "./types.ts";
 
 /** A request that was refused, or that got no answer (`status` 0, code `no_answer`). */
@@ -28,6 +29,10 @@ export class ApiError extends Error {
 export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
+  /** Sent as it is, under its own type. */
+  blob?: Blob;
+  /** Sent as a form with files. */
+  form?: FormData;
   headers?: Record<string, string>;
   signal?: AbortSignal;
   /** Lets the request outlive the page; browsers cap its body at 64 KiB. */
@@ -43,17 +48,30 @@ export interface ApiClient {
 /**
  * Makes the client of one page.
  *
+ * @param keptToken Sent with every request, where this device has no passkey but a token.
  * @param pageOrigin `location.origin`; the server compares it with the origin it sees to notice a proxy that hides clients.
  */
-export function createClient(fetchFunction: typeof fetch, pageOrigin: string): ApiClient {
+export function createClient(
+  fetchFunction: typeof fetch,
+  pageOrigin: string,
+  keptToken?: string,
+): ApiClient {
   return {
     async send(method, path, options = {}) {
-      const headers: Record<string, string> = { "x-parlor-page": pageOrigin, ...options.headers };
+      const headers: Record<string, string> = { "x-parlor-page": pageOrigin };
+      if (keptToken !== undefined) headers.authorization = `Bearer ${keptToken}`;
+      Object.assign(headers, options.headers);
       const init: RequestInit = { method, headers, cache: "no-store" };
       if (options.body !== undefined) {
         headers["content-type"] = "application/json";
         init.body = JSON.stringify(options.body);
       }
+      if (options.blob !== undefined) {
+        headers["content-type"] = options.blob.type;
+        init.body = options.blob;
+      }
+      // The browser names the type itself: only it knows the boundary.
+      if (options.form !== undefined) init.body = options.form;
       if (options.signal) init.signal = options.signal;
       if (options.keepalive) init.keepalive = true;
       let response: Response;
@@ -61,7 +79,7 @@ export function createClient(fetchFunction: typeof fetch, pageOrigin: string): A
         response = await fetchFunction(path, init);
       } catch (thrown) {
         if (options.signal?.aborted) throw thrown;
-        throw new ApiError(0, { code: "no_answer", message: "The server does not answer" }, { cause: thrown });
+        throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause: thrown });
       }
       if (!response.ok) throw new ApiError(response.status, await readErrorBody(response));
       return response;
@@ -79,7 +97,7 @@ async function readErrorBody(response: Response): Promise<ErrorBody> {
   }
   return {
     code: "unexpected_answer",
-    message: `The server answered with status ${response.status}`,
+    message: texts.errors.status(response.status),
     request_id: requestId,
   };
 }

@@ -1,28 +1,32 @@
 /** The API's calls by name; each is one request. */
+import { type CharacterApi, characterApi } from "./character_endpoints.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
+import { type ConversationApi, conversationApi } from "./conversation_endpoints.ts";
+import { type HouseApi, houseApi } from "./house_endpoints.ts";
+import { type ModelApi, modelApi } from "./model_endpoints.ts";
 import type {
-  AuthStatus,
   ChatRequest,
   Connection,
   ConnectionInput,
   ConnectionVerdict,
-  Conversation,
   ConversationSummary,
   FoundServer,
   Health,
+  OwnerSettings,
   Page,
   RunningReply,
 } from "./types.ts";
 
-/** How many conversations one page of the list holds. */
-const LIST_PAGE_SIZE = 60;
+/** How many conversations the first page of the list holds: enough for any screen, and here at once. */
+const FIRST_PAGE_SIZE = 60;
+/** How many each page behind it holds: the most the server gives. */
+const NEXT_PAGE_SIZE = 500;
 
 /** All calls the page makes. Every one throws `ApiError` as the client does. */
-export interface Api {
+export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
+  /** The newest, or those behind a cursor. */
   listConversations(cursor?: string): Promise<Page<ConversationSummary>>;
-  getConversation(id: string): Promise<Conversation>;
   deleteConversation(id: string, options?: RequestOptions): Promise<void>;
-  deleteMessage(id: string, messageId: string, options?: RequestOptions): Promise<void>;
   /** Gives the new draft version. `knownVersion` makes the server refuse (412) when the draft changed elsewhere. */
   saveDraft(id: string, draft: string, knownVersion?: number, options?: RequestOptions): Promise<number>;
   /** The answer is the event stream of the reply. */
@@ -39,8 +43,10 @@ export interface Api {
   activateConnection(id: string): Promise<Connection>;
   testConnection(input: ConnectionInput): Promise<ConnectionVerdict>;
   discoverServers(): Promise<FoundServer[]>;
+  getSettings(): Promise<OwnerSettings>;
+  /** Gives all settings as they are then. */
+  changeSettings(changes: Partial<OwnerSettings>): Promise<OwnerSettings>;
   getHealth(): Promise<Health>;
-  getAuthStatus(): Promise<AuthStatus>;
   getSetupStatus(): Promise<{ completed: boolean }>;
   completeSetup(): Promise<void>;
 }
@@ -61,15 +67,17 @@ export function createApi(client: ApiClient): Api {
   const asStream = { accept: "text/event-stream" };
 
   return {
+    ...conversationApi(client),
+    ...houseApi(client),
+    ...modelApi(client),
+    ...characterApi(client),
     listConversations(cursor) {
-      const query = new URLSearchParams({ view: "summary", limit: String(LIST_PAGE_SIZE) });
+      const limit = cursor === undefined ? FIRST_PAGE_SIZE : NEXT_PAGE_SIZE;
+      const query = new URLSearchParams({ view: "summary", limit: String(limit) });
       if (cursor !== undefined) query.set("cursor", cursor);
       return json("GET", `/api/conversations?${query}`);
     },
-    getConversation: (id) => json("GET", conversation(id)),
     deleteConversation: (id, options) => done("DELETE", conversation(id), options),
-    deleteMessage: (id, messageId, options) =>
-      done("DELETE", `${conversation(id)}/messages/${encodeURIComponent(messageId)}`, options),
     async saveDraft(id, draft, knownVersion, options = {}) {
       const headers: Record<string, string> = {};
       if (knownVersion !== undefined) headers["if-match"] = `"${knownVersion}"`;
@@ -98,8 +106,9 @@ export function createApi(client: ApiClient): Api {
     activateConnection: (id) => json("POST", `${connection(id)}/activate`, { body: {} }),
     testConnection: (input) => json("POST", "/api/connections/test", { body: input }),
     discoverServers: () => json("POST", "/api/connections/discover", { body: {} }),
+    getSettings: () => json("GET", "/api/settings"),
+    changeSettings: (changes) => json("PATCH", "/api/settings", { body: changes }),
     getHealth: () => json("GET", "/api/health"),
-    getAuthStatus: () => json("GET", "/api/auth/status"),
     getSetupStatus: () => json("GET", "/api/setup/status"),
     completeSetup: () => done("POST", "/api/setup/complete", { body: {} }),
   };

@@ -1,6 +1,7 @@
 /** Turns the events of a reply's stream into what they mean for its text. */
 import type { EventSourceMessage } from "eventsource-parser";
 import { ApiError, parseErrorBody } from "./client.ts";
+import { texts } from "../texts/texts.ts";
 import type { Usage } from "./types.ts";
 
 /** Where a reply stood after an event; lengths in UTF-16 units. */
@@ -48,7 +49,7 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
     return undefined;
   }
   if (event.event === "error") {
-    const body = parseErrorBody(value) ?? { code: "internal", message: "The reply failed without saying why" };
+    const body = parseErrorBody(value) ?? { code: "internal", message: texts.errors.replyFailed };
     return { kind: "error", error: new ApiError(200, body) };
   }
   const chunk = value as {

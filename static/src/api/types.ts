@@ -38,10 +38,45 @@ export interface Message {
   hidden?: boolean;
   error?: ErrorBody;
   usage?: Usage;
+  /** What the model server measured, such as llama.cpp's `predicted_per_second`. */
+  timings?: Record<string, unknown>;
+  /** How many texts there are for this place, the one in `content` included. */
+  variant_count?: number;
+  /** From 0. */
+  active_variant?: number;
+  attachments?: string[];
+  /** Who spoke: a character in a reply, a persona in a turn of the user. */
+  character_id?: string | null;
+  persona_id?: string | null;
 }
 
-/** A conversation with all its messages. */
-export interface Conversation {
+/** A note that goes along with every request, so many messages before the end. */
+export interface ChatNote {
+  text: string;
+  depth: number;
+  role: string;
+}
+
+/** What a chat may set for itself; absent means: as the connection or the preset has it. */
+export interface ChatOptions {
+  connection_id?: string | null;
+  model?: string | null;
+  system_prompt?: string | null;
+  params?: Record<string, unknown> | null;
+  note?: ChatNote | null;
+  /** Who the owner is from here on. */
+  persona_id?: string | null;
+}
+
+/** Fields of a conversation to change; null clears. */
+export interface ConversationChanges extends ChatOptions {
+  title?: string;
+  pinned?: boolean | null;
+  folder?: string | null;
+}
+
+/** A conversation without its messages. */
+export interface ConversationHead extends ChatOptions {
   id: string;
   title: string;
   created_at: string;
@@ -49,7 +84,58 @@ export interface Conversation {
   revision: number;
   draft: string;
   draft_version: number;
+  message_count: number;
+  participants?: { character_id: string }[];
+  forked_from?: { conversation_id: string; message_id: string };
+}
+
+/** A conversation with all its messages. */
+export interface Conversation extends Omit<ConversationHead, "message_count"> {
   messages: Message[];
+}
+
+/** A conversation that shares its begin with another. */
+export interface Branch {
+  conversation_id: string;
+  /** The message at which they part, by its id in the original. */
+  message_id: string;
+  title: string;
+  updated_at: string;
+  message_count: number;
+}
+
+/** Whom a conversation was copied from, and who from it. */
+export interface Branches {
+  origin: Branch | null;
+  forks: Branch[];
+}
+
+/** What a model would be sent, and what not. */
+export interface ChatPreview {
+  model: string;
+  connection: { id: string; name: string };
+  params: Record<string, unknown>;
+  messages: SentMessage[];
+  /** What each of the messages is. */
+  parts: { part: string; message_id?: string; tokens: number }[];
+  tokens: number;
+  counted_by: "server" | "estimate";
+  context_size: number;
+  context_size_assumed: boolean;
+  answer_tokens: number;
+  fits: boolean;
+  /** The oldest messages, which do not fit. */
+  dropped: { count: number; last_message_id?: string };
+}
+
+/** A place that a search found; `message_id` is null where the title was found. */
+export interface SearchHit {
+  conversation_id: string;
+  message_id: string | null;
+  title: string;
+  role: string | null;
+  snippet: string;
+  created_at: string;
 }
 
 /** One line of the conversation list. */
@@ -62,8 +148,31 @@ export interface ConversationSummary {
   message_count: number;
   draft_version: number;
   snippet?: string;
+  character_ids?: string[];
   pinned?: boolean;
   folder?: string;
+}
+
+/** Something that was removed and can be had back. */
+export interface TrashItem {
+  id: string;
+  /** conversation, message, … */
+  kind: string;
+  title: string;
+  deleted_at: string;
+}
+
+/** Long work on the server. */
+export interface Job {
+  id: string;
+  kind: string;
+  title: string;
+  state: "queued" | "running" | "verifying" | "done" | "failed" | "cancelled";
+  /** `total` is null while unknown; null altogether when nothing can be counted. */
+  progress: { done: number; total: number | null; unit: string } | null;
+  error?: ErrorBody;
+  created_at: string;
+  updated_at: string;
 }
 
 /** One page of a list; `next_cursor` is null at its end. */
@@ -148,10 +257,39 @@ export interface Health {
 
 /** How this browser stands with the server's authentication. */
 export interface AuthStatus {
-  paired?: boolean;
-  authenticated?: boolean;
+  rp_id: string;
+  origin: string;
+  /** A passkey opens this address, and nothing else does but a token. */
+  paired: boolean;
+  authenticated: boolean;
+  method: "session" | "token" | null;
   bypass: "auth_disabled" | "loopback" | "grace" | null;
+  passkeys_supported: boolean;
+  pairing: "open" | "code";
   hint?: string;
+}
+
+/** What the person likes, on every device. */
+export interface OwnerSettings {
+  display_name: string;
+  /** Who the owner is in a chat that names no persona. */
+  default_persona_id: string | null;
+  /** BCP 47; null follows the browser. */
+  language: string | null;
+  theme: "system" | "light" | "dark";
+  /** Degrees on the colour circle; null is the look as it comes. */
+  accent_hue: number | null;
+  /** Percent, 85 to 140. */
+  font_size: number;
+  serif: boolean;
+  send_on_enter: boolean;
+  /** Let the model name conversations. */
+  auto_title: boolean;
+  auto_speak: boolean;
+  /** Voice for what stands outside of quotation marks; null is the voice of whoever speaks. */
+  narration_voice: string | null;
+  /** Voice for what stands in them; null is the configured one. */
+  speech_voice: string | null;
 }
 
 /** One frame of the stream of changes; it says what changed, never how. */
@@ -167,12 +305,18 @@ export interface SentMessage {
   content: string | ContentPart[];
 }
 
-/** The body of a chat request with a conversation. */
+/** The body of a chat request; without `conversation_id` nothing of it is stored. */
 export interface ChatRequest {
-  conversation_id: string;
+  conversation_id?: string;
   user_message_id?: string;
-  assistant_message_id: string;
+  assistant_message_id?: string;
   action?: "send" | "regenerate" | "continue";
+  model?: string;
+  /** Who assembles what the model gets; the server does it from the stored conversation. */
+  context?: "client" | "server";
+  /** The turn alone where the server assembles, otherwise all that is sent. */
   messages: SentMessage[];
   stream: true;
+  /** Sampler fields of a request that belongs to no conversation. */
+  [param: string]: unknown;
 }

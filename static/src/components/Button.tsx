@@ -1,4 +1,10 @@
-/** Buttons, with words or with an icon alone. */
+/**
+ * Buttons, with words or with an icon alone.
+ *
+ * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`, `form?`, `label?`.
+ * LinkButton: `href`, `children`; `kind?`, `icon?`.
+ * IconButton: `icon`, `label`; `onClick?`, `kind?`, `isPressed?`, `isExpanded?`, `isDisabled?`, `type?`.
+ */
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./Icon.tsx";
 
@@ -12,6 +18,8 @@ export interface ButtonProps {
   isDisabled?: boolean;
   /** The action runs: the button stays in place and takes no second click. */
   isBusy?: boolean;
+  /** Id of the form it sends, where it stands outside of it. */
+  form?: string;
   /** A fuller name where the words alone do not tell which thing they are about. */
   label?: string;
 }
@@ -25,6 +33,7 @@ export function Button(props: ButtonProps) {
       class={`button ${kind}`}
       onClick={props.onClick}
       disabled={isDisabled || isBusy}
+      form={props.form}
       aria-busy={isBusy}
       aria-label={props.label}
     >

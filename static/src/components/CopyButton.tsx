@@ -33,8 +33,8 @@ export function CopyButton({ text }: { text: string }) {
   );
 }
 
-/** The clipboard interface is missing on plain HTTP; there the old command still works. */
-async function copyText(text: string): Promise<void> {
+/** Puts a text on the clipboard. The interface for that is missing on plain HTTP; there the old command still works. @throws {Error} */
+export async function copyText(text: string): Promise<void> {
   if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
   const focused = document.activeElement;
   const area = document.createElement("textarea");

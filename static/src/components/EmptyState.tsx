@@ -1,4 +1,8 @@
-/** What goes where nothing is yet, and the one next step. */
+/**
+ * What goes where nothing is yet, and the one next step.
+ *
+ * Props: `title`; `text?`, `level?` (2 or 3, of the heading), `children?` (the step, such as a button).
+ */
 import type { ComponentChildren } from "preact";
 
 /** A title, a sentence, and room for the step. */

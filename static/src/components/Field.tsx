@@ -1,23 +1,98 @@
-/** A labelled input with its hint and its error. */
+/**
+ * A labelled control with its hint and its error.
+ *
+ * Field: `label`, `children(describedBy, id)`; `id?`, `hint?`, `error?`. For any control of one's own.
+ * TextField: `label`, `value`, `onInput(text)`; `id?`, `hint?`, `error?`, `type?`, `rows?` (more than one makes it a text
+ * area), `placeholder?`, `list?` (suggestions), `inputMode?`, `autocomplete?`, `maxLength?`, `isRequired?`, `isDisabled?`,
+ * `isMono?`, `hasFocus?` (takes the focus in a dialog).
+ */
 import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+
+/** What every control with a label takes. */
+export interface FieldProps {
+  /** Made when missing. */
+  id?: string;
+  label: string;
+  hint?: ComponentChildren;
+  error?: string;
+}
 
 /** Frames one control; the control gets the ids that tie hint and error to it. */
 export function Field(
-  { id, label, hint, error, children }: {
-    id: string;
-    label: string;
-    hint?: string;
-    error?: string;
-    children: (describedBy: string | undefined) => ComponentChildren;
+  { id: given, label, hint, error, children }: FieldProps & {
+    children: (describedBy: string | undefined, id: string) => ComponentChildren;
   },
 ) {
+  const made = useId();
+  const id = given ?? made;
   const parts = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children(parts === "" ? undefined : parts)}
+      {children(parts === "" ? undefined : parts, id)}
       {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}
       {error && <p class="field-error" id={`${id}-error`} role="alert">{error}</p>}
     </div>
+  );
+}
+
+/** What a field of text takes. */
+export interface TextFieldProps extends FieldProps {
+  value: string;
+  onInput: (text: string) => void;
+  type?: "text" | "url" | "password" | "search" | "email";
+  rows?: number;
+  placeholder?: string;
+  list?: readonly string[];
+  inputMode?: "text" | "url" | "numeric" | "decimal";
+  autocomplete?: string;
+  maxLength?: number;
+  isRequired?: boolean;
+  isDisabled?: boolean;
+  isMono?: boolean;
+  hasFocus?: boolean;
+}
+
+/** One line of text, or several. */
+export function TextField(props: TextFieldProps) {
+  const { type = "text", rows = 1, list } = props;
+  return (
+    <Field id={props.id} label={props.label} hint={props.hint} error={props.error}>
+      {(describedBy, id) => {
+        const shared = {
+          id,
+          value: props.value,
+          class: props.isMono ? "mono" : undefined,
+          placeholder: props.placeholder,
+          maxLength: props.maxLength,
+          required: props.isRequired,
+          disabled: props.isDisabled,
+          autofocus: props.hasFocus,
+          spellcheck: props.isMono || type === "url" ? false : undefined,
+          "aria-describedby": describedBy,
+          "aria-invalid": props.error !== undefined,
+        };
+        if (rows > 1) {
+          return <textarea rows={rows} {...shared} onInput={(event) => props.onInput(event.currentTarget.value)} />;
+        }
+        return (
+          <>
+            <input
+              // The types know one set of attributes per kind; all of ours share these.
+              type={type as "text"}
+              inputMode={props.inputMode}
+              autocomplete={props.autocomplete ?? "off"}
+              {...(list ? { list: `${id}-list` } : {})}
+              {...shared}
+              onInput={(event) => props.onInput(event.currentTarget.value)}
+            />
+            {list && (
+              <datalist id={`${id}-list`}>{list.map((option) => <option key={option} value={option} />)}</datalist>
+            )}
+          </>
+        );
+      }}
+    </Field>
   );
 }

@@ -1,4 +1,9 @@
-/** A message that stands where its cause is. */
+/**
+ * A message that stands where its cause is. For a failed request use ErrorNote.
+ *
+ * Notice: `tone` ("info", "warning", "danger"); `title?`, `children?`, `error?`, `actions?`.
+ * ErrorDetails: `code`, `requestId`.
+ */
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client.ts";
 import { texts } from "../texts/texts.ts";
@@ -19,9 +24,9 @@ export function Notice(
       {tone !== "info" && <Icon name="warning" />}
       <div class="notice-body">
         {title && <p class="notice-title">{title}</p>}
-        {children && <p>{children}</p>}
         {error && <p>{error.message}</p>}
         {error?.issues.map((issue) => <p key={issue.path}>{issue.path}: {issue.message}</p>)}
+        {children && <p>{children}</p>}
         {error?.requestId && <ErrorDetails code={error.code} requestId={error.requestId} />}
         {actions && <div class="actions-row">{actions}</div>}
       </div>

@@ -1,6 +1,10 @@
 /** Markdown to HTML that can do nothing but be read: marked, then remote media become links, then DOMPurify as the last step. */
 import DOMPurify from "dompurify";
-import { Marked, Parser, type RendererObject, type Token, type Tokens } from "marked";
+import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, type Tokens } from "marked";
+import { mathsExtension, type MathsToken } from "./maths_tokens.ts";
+
+/** Gives the cleaned MathML of a formula; undefined where it is none. */
+export type MathsToHtml = (tex: string, isDisplay: boolean) => string | undefined;
 
 /** Elements a reply may consist of. Everything else loses its tags, or its content too where that is no text. */
 const ALLOWED_TAGS = (
@@ -22,10 +26,27 @@ export class MarkdownRenderer {
   /** Depths of the headings that the next one stands under. */
   #headings: number[] = [];
   #marked: Marked;
+  #maths: MathsToHtml | undefined;
+  /** Formulas of the block that is being rendered. */
+  #formulas: MathsToken[] = [];
+  #hasMaths = false;
 
-  constructor() {
+  /** @param maths Undefined until it is loaded: formulas are shown as their source. */
+  constructor(maths?: MathsToHtml) {
+    this.#maths = maths;
     this.#marked = new Marked({ gfm: true, breaks: false, async: false });
     this.#marked.use({ renderer: rendererWith((depth) => this.#levelOf(depth)) });
+    this.#marked.use(mathsExtension((token) => `${MARK_BEGIN}${this.#formulas.push(token) - 1}${MARK_END}`));
+  }
+
+  /** What a lexer needs to find what this renders. */
+  get options(): MarkedOptions {
+    return this.#marked.defaults;
+  }
+
+  /** True once there was a formula. */
+  get hasMaths(): boolean {
+    return this.#hasMaths;
   }
 
   /** Gives the state that the next block depends on, to come back to with `restore`. */
@@ -40,8 +61,20 @@ export class MarkdownRenderer {
 
   /** Renders one block. */
   html(token: Token): string {
+    this.#formulas = [];
     const raw = Parser.parse([token], this.#marked.defaults);
-    return sanitize(MAYBE_MEDIA.test(raw) ? mediaToLinks(raw) : raw);
+    const html = sanitize(MAYBE_MEDIA.test(raw) ? mediaToLinks(raw) : raw);
+    if (this.#formulas.length === 0) return html;
+    this.#hasMaths = true;
+    return html.replace(MARK, (_, index: string) => this.#formulaHtml(this.#formulas[Number(index)]));
+  }
+
+  /** Formulas come in behind the cleaning of the rest, by a cleaning of their own: MathML of a model's is none we show. */
+  #formulaHtml(token: MathsToken | undefined): string {
+    if (!token) return "";
+    const html = this.#maths?.(token.text, token.isDisplay);
+    if (html === undefined) return `<code>${escape(token.raw.trim())}</code>`;
+    return token.isDisplay ? `<span class="formula" tabindex="0">${html}</span>` : html;
   }
 
   /** Gives the level of a heading of this depth, and remembers it for the next. */
@@ -50,6 +83,16 @@ export class MarkdownRenderer {
     this.#headings.push(depth);
     return Math.min(6, TOP_LEVEL + this.#headings.length - 1);
   }
+}
+
+/** Noncharacters (Unicode 16, section 23.7): text that is exchanged has none, and `withoutMarks` takes it out of what has. */
+const MARK_BEGIN = "\uFDD0";
+const MARK_END = "\uFDD1";
+const MARK = /\uFDD0(\d+)\uFDD1/g;
+
+/** Takes out of a text what would be taken for the place of a formula. */
+export function withoutMarks(text: string): string {
+  return text.replace(/[\uFDD0\uFDD1]/g, "");
 }
 
 /** Level of the first heading of a message: under the one that names its speaker. */

@@ -1,10 +1,32 @@
-/** Times as people read them. */
+/** Times and figures as people read them. */
 import { texts } from "./texts.ts";
 
-const MONTH = new Intl.DateTimeFormat(texts.locale, { month: "long", year: "numeric" });
-const MOMENT = new Intl.DateTimeFormat(texts.locale, { dateStyle: "medium", timeStyle: "short" });
-const HOUR = new Intl.DateTimeFormat(texts.locale, { timeStyle: "short" });
-const NUMBER = new Intl.NumberFormat(texts.locale);
+interface Formats {
+  locale: string;
+  month: Intl.DateTimeFormat;
+  moment: Intl.DateTimeFormat;
+  hour: Intl.DateTimeFormat;
+  number: Intl.NumberFormat;
+}
+
+let made: Formats | undefined;
+
+/** The formats of the language in use, made once for each. */
+function formats(): Formats {
+  const { locale } = texts;
+  if (made?.locale !== locale) {
+    // The same language may write its dates in several ways: en-GB and en-US.
+    const own = globalThis.navigator.languages.find((tag) => tag.split("-")[0] === locale)?.split("-u-")[0] ?? locale;
+    made = {
+      locale,
+      month: new Intl.DateTimeFormat(own, { month: "long", year: "numeric" }),
+      moment: new Intl.DateTimeFormat(own, { dateStyle: "medium", timeStyle: "short" }),
+      hour: new Intl.DateTimeFormat(own, { timeStyle: "short" }),
+      number: new Intl.NumberFormat(own),
+    };
+  }
+  return made;
+}
 
 /** Gives `0:45`, `12:03`, `1:00:00`. */
 export function clock(elapsedMs: number): string {
@@ -16,14 +38,21 @@ export function clock(elapsedMs: number): string {
 
 /** Gives a number with the separators of the language. */
 export function figure(value: number): string {
-  return NUMBER.format(value);
+  return formats().number.format(value);
 }
 
 /** Gives the time of day for today, else the date too. */
 export function moment(iso: string | undefined, now: Date): string {
   const date = new Date(iso ?? "");
   if (Number.isNaN(date.getTime())) return "";
-  return date.toDateString() === now.toDateString() ? HOUR.format(date) : MOMENT.format(date);
+  const { hour, moment } = formats();
+  return date.toDateString() === now.toDateString() ? hour.format(date) : moment.format(date);
+}
+
+/** Gives date and time of day. */
+export function fullMoment(iso: string | undefined): string {
+  const date = new Date(iso ?? "");
+  return Number.isNaN(date.getTime()) ? "" : formats().moment.format(date);
 }
 
 /** Puts newest-first items under Today, Yesterday, This week (the last seven days) and their months. */
@@ -42,7 +71,7 @@ export function groupByDay<T extends { updated_at: string }>(
       ? texts.nav.yesterday
       : date >= daysAgo(7)
       ? texts.nav.thisWeek
-      : MONTH.format(date);
+      : formats().month.format(date);
     const group = groups.at(-1);
     if (group?.title === title) group.items.push(item);
     else groups.push({ title, items: [item] });

@@ -1,0 +1,89 @@
+/** The calls about access: ceremonies, passkeys, tokens, invites, the command line. */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from "@simplewebauthn/browser";
+import type { ApiClient } from "./client.ts";
+import type { AuthStatus } from "./types.ts";
+
+/** One enrolled passkey. */
+export interface Passkey {
+  id: string;
+  rp_id: string;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+  /** This browser's session was opened by it. */
+  current: boolean;
+}
+
+/** One bearer token, without its text. */
+export interface Token {
+  id: string;
+  label: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** A token just made. */
+export interface MintedToken {
+  id: string;
+  label: string;
+  token: string;
+}
+
+/** A code for another device. */
+export interface Invite {
+  code: string;
+  url: string;
+  expires_at: string;
+}
+
+/** All calls; every one throws `ApiError` as the client does. */
+export interface AccessApi {
+  /** @param token Asks as whoever has this token, to see whether it counts. */
+  status(token?: string): Promise<AuthStatus>;
+  beginRegistration(request: { name: string; code?: string }): Promise<PublicKeyCredentialCreationOptionsJSON>;
+  finishRegistration(answer: RegistrationResponseJSON & { name: string }): Promise<void>;
+  beginLogin(): Promise<PublicKeyCredentialRequestOptionsJSON>;
+  finishLogin(answer: AuthenticationResponseJSON): Promise<void>;
+  logout(): Promise<void>;
+  listPasskeys(): Promise<Passkey[]>;
+  revokePasskey(id: string): Promise<void>;
+  listTokens(): Promise<Token[]>;
+  mintToken(label: string): Promise<MintedToken>;
+  revokeToken(id: string): Promise<void>;
+  invite(): Promise<Invite>;
+  /** Gives the one-time code. @param challenge SHA-256 of the command line's verifier, base64url. */
+  approveCli(challenge: string): Promise<{ code: string }>;
+}
+
+/** Binds the calls to one client. */
+export function createAccessApi(client: ApiClient): AccessApi {
+  async function json<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+    const response = await client.send(method, `/api/auth/${path}`, { body, headers });
+    return await response.json() as T;
+  }
+  async function done(method: string, path: string, body?: unknown): Promise<void> {
+    const response = await client.send(method, `/api/auth/${path}`, { body });
+    await response.body?.cancel();
+  }
+  return {
+    status: (token) =>
+      json("GET", "status", undefined, token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    beginRegistration: (request) => json("POST", "register/begin", request),
+    finishRegistration: (answer) => done("POST", "register/finish", answer),
+    beginLogin: () => json("POST", "login/begin", {}),
+    finishLogin: (answer) => done("POST", "login/finish", answer),
+    logout: () => done("POST", "logout"),
+    listPasskeys: () => json("GET", "credentials"),
+    revokePasskey: (id) => done("DELETE", `credentials/${encodeURIComponent(id)}`),
+    listTokens: () => json("GET", "tokens"),
+    mintToken: (label) => json("POST", "token", { label }),
+    revokeToken: (id) => done("DELETE", `tokens/${encodeURIComponent(id)}`),
+    invite: () => json("POST", "invites", {}),
+    approveCli: (challenge) => json("POST", "cli/approve", { challenge }),
+  };
+}

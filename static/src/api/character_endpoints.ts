@@ -1,0 +1,129 @@
+/** The calls about characters, the card site and personas. */
+import type { ApiClient, RequestOptions } from "./client.ts";
+import type {
+  Card,
+  CardSiteQuery,
+  Character,
+  CharacterItem,
+  CharacterQuery,
+  FoundCard,
+  Persona,
+  Portrait,
+  ReadCharacter,
+} from "./character_types.ts";
+import type { Conversation, Page } from "./types.ts";
+
+/** What a new chat begins with. */
+export interface ChatBeginning {
+  character_ids: string[];
+  persona_id?: string;
+  /** Which of the character's greetings, from 0. */
+  greeting?: number;
+}
+
+/** Calls about characters and personas. Every one throws `ApiError` as the client does. */
+export interface CharacterApi {
+  /** A page of at most `limit` (500) characters. */
+  listCharacters(
+    query: CharacterQuery,
+    limit: number,
+    cursor?: string,
+    signal?: AbortSignal,
+  ): Promise<Page<CharacterItem>>;
+  getCharacter(id: string): Promise<ReadCharacter>;
+  /** Saves a card or makes a new character. With a version the server refuses (412) when another one stands. */
+  saveCharacter(id: string, card: Card, version?: string): Promise<ReadCharacter>;
+  deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
+  setCharacterAvatar(id: string, picture: Blob): Promise<ReadCharacter>;
+  importCharacter(file: File): Promise<Character>;
+  importCharacterFrom(url: string): Promise<Character>;
+  /** Brings the built-in character back as it came. */
+  restoreBuiltin(): Promise<Character>;
+  getPortrait(id: string): Promise<Portrait>;
+  startPortrait(id: string): Promise<void>;
+  searchCardSite(query: CardSiteQuery, page: string, signal: AbortSignal): Promise<Page<FoundCard>>;
+  /** A picture of our own server's. */
+  loadPicture(path: string, signal: AbortSignal): Promise<Blob>;
+  beginChat(beginning: ChatBeginning): Promise<Conversation>;
+  listPersonas(): Promise<Persona[]>;
+  getPersona(id: string): Promise<{ persona: Persona; version: string }>;
+  savePersona(
+    id: string,
+    fields: { name: string; description: string },
+    version?: string,
+  ): Promise<{ persona: Persona; version: string }>;
+  deletePersona(id: string, options?: RequestOptions): Promise<void>;
+  setPersonaAvatar(id: string, picture: Blob): Promise<Persona>;
+}
+
+/** The address of a character. */
+export function characterPath(id: string): string {
+  return `/api/characters/${encodeURIComponent(id)}`;
+}
+
+/** The address of a persona. */
+export function personaPath(id: string): string {
+  return `/api/personas/${encodeURIComponent(id)}`;
+}
+
+/** Binds the calls to one client. */
+export function characterApi(client: ApiClient): CharacterApi {
+  async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
+    return await (await client.send(method, path, options)).json() as T;
+  }
+  async function done(method: string, path: string, options?: RequestOptions): Promise<void> {
+    await (await client.send(method, path, options)).body?.cancel();
+  }
+  async function versioned<T>(
+    method: string,
+    path: string,
+    options?: RequestOptions,
+  ): Promise<{ value: T; version: string }> {
+    const response = await client.send(method, path, options);
+    return { value: await response.json() as T, version: response.headers.get("etag") ?? "" };
+  }
+  const character = async (method: string, path: string, options?: RequestOptions): Promise<ReadCharacter> => {
+    const { value, version } = await versioned<Character>(method, path, options);
+    return { character: value, version };
+  };
+  const persona = async (method: string, path: string, options?: RequestOptions) => {
+    const { value, version } = await versioned<Persona>(method, path, options);
+    return { persona: value, version };
+  };
+  const ifMatch = (version: string | undefined) => version ? { "if-match": version } : undefined;
+
+  return {
+    listCharacters({ q, tag, sort }, limit, cursor, signal) {
+      const params = new URLSearchParams({ limit: String(limit), sort });
+      if (q.trim() !== "") params.set("q", q.trim());
+      if (tag !== "") params.set("tag", tag);
+      if (cursor !== undefined) params.set("cursor", cursor);
+      return json("GET", `/api/characters?${params}`, { signal });
+    },
+    getCharacter: (id) => character("GET", characterPath(id)),
+    saveCharacter: (id, card, version) =>
+      character("PUT", characterPath(id), { body: { card }, headers: ifMatch(version) }),
+    deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
+    setCharacterAvatar: (id, picture) => character("PUT", `${characterPath(id)}/avatar`, { blob: picture }),
+    importCharacter(file) {
+      const form = new FormData();
+      form.set("file", file);
+      return json("POST", "/api/characters/import", { form });
+    },
+    importCharacterFrom: (url) => json("POST", "/api/characters/import-url", { body: { url } }),
+    restoreBuiltin: () => json("POST", "/api/characters/restore-app", { body: {} }),
+    getPortrait: (id) => json("GET", `${characterPath(id)}/avatar/status`),
+    startPortrait: (id) => done("POST", `${characterPath(id)}/avatar/generate`, { body: {} }),
+    searchCardSite({ q, tags, sort, nsfw }, page, signal) {
+      const params = new URLSearchParams({ q, tags, sort, page, nsfw: String(nsfw) });
+      return json("GET", `/api/characters/search?${params}`, { signal });
+    },
+    loadPicture: async (path, signal) => await (await client.send("GET", path, { signal })).blob(),
+    beginChat: (beginning) => json("POST", "/api/conversations", { body: beginning }),
+    listPersonas: () => json("GET", "/api/personas"),
+    getPersona: (id) => persona("GET", personaPath(id)),
+    savePersona: (id, fields, version) => persona("PUT", personaPath(id), { body: fields, headers: ifMatch(version) }),
+    deletePersona: (id, options) => done("DELETE", personaPath(id), options),
+    setPersonaAvatar: (id, picture) => json("PUT", `${personaPath(id)}/avatar`, { blob: picture }),
+  };
+}

@@ -1,0 +1,54 @@
+/** The calls about models of the hub, on disk and running. */
+import type { ApiClient } from "./client.ts";
+import type {
+  HubListing,
+  HubModel,
+  LocalModel,
+  ModelDownload,
+  ModelFormat,
+  ModelRunner,
+  RunRequest,
+} from "./model_types.ts";
+import type { Page } from "./types.ts";
+
+/** The calls about models. Every one throws `ApiError` as the client does. */
+export interface ModelApi {
+  searchModels(query: string, format: ModelFormat, cursor?: string): Promise<Page<HubModel>>;
+  listModelFiles(repo: string, format: ModelFormat): Promise<HubListing>;
+  startDownload(download: { repo: string; format: ModelFormat; file?: string }): Promise<ModelDownload>;
+  listDownloads(): Promise<ModelDownload[]>;
+  cancelDownload(id: string): Promise<ModelDownload>;
+  listLocalModels(): Promise<LocalModel[]>;
+  deleteLocalModel(path: string): Promise<void>;
+  runModel(request: RunRequest): Promise<ModelRunner>;
+  stopModel(): Promise<ModelRunner>;
+  /** @param path Adds the command for this model. */
+  getRunner(path?: string): Promise<ModelRunner>;
+}
+
+/** Binds the calls to one client. */
+export function modelApi(client: ApiClient): ModelApi {
+  async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return await (await client.send(method, path, { body })).json() as T;
+  }
+  return {
+    searchModels(query, format, cursor) {
+      const parameters = new URLSearchParams({ q: query, format });
+      if (cursor !== undefined) parameters.set("cursor", cursor);
+      return json("GET", `/api/models/browse?${parameters}`);
+    },
+    listModelFiles: (repo, format) => json("GET", `/api/models/browse/files?${new URLSearchParams({ repo, format })}`),
+    startDownload: (download) => json("POST", "/api/models/download", download),
+    listDownloads: () => json("GET", "/api/models/downloads"),
+    cancelDownload: (id) => json("POST", `/api/models/downloads/${encodeURIComponent(id)}/cancel`, {}),
+    listLocalModels: () => json("GET", "/api/models/local"),
+    async deleteLocalModel(path) {
+      const response = await client.send("DELETE", `/api/models/local?${new URLSearchParams({ path })}`);
+      await response.body?.cancel();
+    },
+    runModel: (request) => json("POST", "/api/models/local/run", request),
+    stopModel: () => json("POST", "/api/models/local/stop", {}),
+    getRunner: (path) =>
+      json("GET", `/api/models/local/runner${path === undefined ? "" : `?${new URLSearchParams({ path })}`}`),
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * The picture of a character or a persona; without one, the first letter of the name.
+ *
+ * Props: `name`, `widthPx` (of its place), `path?` (of the picture, undefined where there is none; `?w=` is added unless
+ * `isWhole`), `version?` (its last change), `class?`.
+ */
+import { useEffect, useState } from "preact/hooks";
+import { pictureWidth } from "../state/portraits.ts";
+import { useStore } from "../state/store.ts";
+
+/** Says nothing to a screen reader: the name stands beside it. */
+export function Portrait(
+  { name, widthPx, path, version = "", isWhole = false, class: className = "" }: {
+    name: string;
+    widthPx: number;
+    path?: string;
+    version?: string;
+    isWhole?: boolean;
+    class?: string;
+  },
+) {
+  const url = usePicture(
+    path && (isWhole ? path : `${path}?w=${pictureWidth(widthPx, globalThis.devicePixelRatio)}`),
+    version,
+  );
+  return (
+    <span class={`portrait ${className}`} aria-hidden="true">
+      {url ? <img src={url} alt="" draggable={false} /> : <span class="portrait-letter">{firstLetter(name)}</span>}
+    </span>
+  );
+}
+
+/** Gives the picture once it is here; the one before it stays until then. */
+function usePicture(address: string | undefined, version: string): string | undefined {
+  const { portraits } = useStore();
+  const key = `${address} ${version}`;
+  const [shown, setShown] = useState<string>();
+  const here = address === undefined ? undefined : portraits.find(key);
+  useEffect(() => {
+    if (address === undefined || here !== undefined) return setShown(here);
+    let isWanted = true;
+    const { url, leave } = portraits.load(key, address);
+    void url.then((found) => isWanted && setShown(found));
+    return () => {
+      isWanted = false;
+      leave();
+    };
+  }, [key]);
+  return here ?? (address === undefined ? undefined : shown);
+}
+
+/** A letter as people see it, which may be several characters of the machine's. */
+function firstLetter(name: string): string {
+  const [first] = new Intl.Segmenter().segment(name.trim());
+  return first?.segment.toLocaleUpperCase() ?? "";
+}

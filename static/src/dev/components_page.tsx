@@ -1,0 +1,77 @@
+/** Shows every component in all its states. For developers: no catalogue texts, and no part of a production build. */
+import { render } from "preact";
+import { createAccessApi } from "../api/access.ts";
+import { createClient } from "../api/client.ts";
+import { createApi } from "../api/endpoints.ts";
+import { Toasts } from "../components/Toasts.tsx";
+import type { Theme } from "../state/device.ts";
+import { Store, StoreProvider } from "../state/store.ts";
+import { useStore } from "../state/store.ts";
+import { LANGUAGES } from "../texts/texts.ts";
+import { Button } from "../components/Button.tsx";
+import { Select } from "../components/Select.tsx";
+import { Slider } from "../components/Slider.tsx";
+import { ButtonSamples, NoticeSamples, ShownSamples } from "./samples_shown.tsx";
+import { FieldSamples } from "./samples_fields.tsx";
+import { FloatingSamples, ListSamples } from "./samples_floating.tsx";
+
+/** Puts the page into the window. */
+export function showComponents(window: Window & typeof globalThis): void {
+  const client = createClient(window.fetch.bind(window), window.location.origin);
+  const store = new Store(createApi(client), createAccessApi(client), window);
+  store.device.open(window.document.documentElement);
+  window.document.title = "Components · Parlor";
+  const root = window.document.getElementById("app");
+  if (!root) return;
+  root.replaceChildren();
+  render(
+    <StoreProvider value={store}>
+      <ComponentsPage />
+      <Toasts />
+    </StoreProvider>,
+    root,
+  );
+}
+
+function ComponentsPage() {
+  const { device } = useStore();
+  return (
+    <main id="main" class="settings-body components-page">
+      <h1>Components</h1>
+      <p class="muted">Every component in every state. Looks are those of this device.</p>
+      <div class="form">
+        <Select<Theme>
+          label="Theme"
+          value={device.theme.value}
+          options={[
+            { value: "system", name: "As the system" },
+            { value: "light", name: "Light" },
+            { value: "dark", name: "Dark" },
+          ]}
+          onChange={(theme) => device.theme.value = theme}
+        />
+        <Slider
+          label="Accent hue"
+          value={device.hue.value}
+          min={0}
+          max={360}
+          format={String}
+          onInput={(hue) => device.hue.value = hue}
+          onChange={(hue) => device.hue.value = hue}
+        />
+        <p class="muted">Languages: {Object.values(LANGUAGES).join(", ")}</p>
+        <div>
+          <Button onClick={() => document.documentElement.dir = document.documentElement.dir === "rtl" ? "ltr" : "rtl"}>
+            Change direction
+          </Button>
+        </div>
+      </div>
+      <ButtonSamples />
+      <FieldSamples />
+      <FloatingSamples />
+      <ListSamples />
+      <NoticeSamples />
+      <ShownSamples />
+    </main>
+  );
+}

@@ -1,0 +1,179 @@
+/** Colours of code: the highlighter and the one language that is asked for, both loaded when first needed. */
+import type { Emitter, HLJSApi, LanguageFn } from "highlight.js";
+
+/** A stretch of code; `scope` is what the highlighter takes it for: `keyword`, `string`, `title`, … */
+export type CodePiece = string | { scope: string; pieces: CodePiece[] };
+
+/** Longer code stays plain: reading it would hold the page for longer than a frame. In UTF-16 units. */
+const MAX_LENGTH = 40_000;
+
+type Loader = () => Promise<{ default: LanguageFn }>;
+
+/** Where each language is; the bundler makes a file of its own of every one. */
+const LANGUAGES: Record<string, Loader> = {
+  bash: () => import("highlight.js/lib/languages/bash"),
+  c: () => import("highlight.js/lib/languages/c"),
+  clojure: () => import("highlight.js/lib/languages/clojure"),
+  cpp: () => import("highlight.js/lib/languages/cpp"),
+  csharp: () => import("highlight.js/lib/languages/csharp"),
+  css: () => import("highlight.js/lib/languages/css"),
+  dart: () => import("highlight.js/lib/languages/dart"),
+  diff: () => import("highlight.js/lib/languages/diff"),
+  dockerfile: () => import("highlight.js/lib/languages/dockerfile"),
+  elixir: () => import("highlight.js/lib/languages/elixir"),
+  go: () => import("highlight.js/lib/languages/go"),
+  graphql: () => import("highlight.js/lib/languages/graphql"),
+  haskell: () => import("highlight.js/lib/languages/haskell"),
+  ini: () => import("highlight.js/lib/languages/ini"),
+  java: () => import("highlight.js/lib/languages/java"),
+  javascript: () => import("highlight.js/lib/languages/javascript"),
+  json: () => import("highlight.js/lib/languages/json"),
+  julia: () => import("highlight.js/lib/languages/julia"),
+  kotlin: () => import("highlight.js/lib/languages/kotlin"),
+  latex: () => import("highlight.js/lib/languages/latex"),
+  lua: () => import("highlight.js/lib/languages/lua"),
+  makefile: () => import("highlight.js/lib/languages/makefile"),
+  markdown: () => import("highlight.js/lib/languages/markdown"),
+  nix: () => import("highlight.js/lib/languages/nix"),
+  perl: () => import("highlight.js/lib/languages/perl"),
+  php: () => import("highlight.js/lib/languages/php"),
+  powershell: () => import("highlight.js/lib/languages/powershell"),
+  python: () => import("highlight.js/lib/languages/python"),
+  r: () => import("highlight.js/lib/languages/r"),
+  ruby: () => import("highlight.js/lib/languages/ruby"),
+  rust: () => import("highlight.js/lib/languages/rust"),
+  scala: () => import("highlight.js/lib/languages/scala"),
+  scss: () => import("highlight.js/lib/languages/scss"),
+  sql: () => import("highlight.js/lib/languages/sql"),
+  swift: () => import("highlight.js/lib/languages/swift"),
+  typescript: () => import("highlight.js/lib/languages/typescript"),
+  xml: () => import("highlight.js/lib/languages/xml"),
+  yaml: () => import("highlight.js/lib/languages/yaml"),
+};
+
+/** Other names that models write behind the fence. */
+const OTHER_NAMES: Record<string, string> = {
+  "c#": "csharp",
+  "c++": "cpp",
+  cc: "cpp",
+  clj: "clojure",
+  console: "bash",
+  cs: "csharp",
+  docker: "dockerfile",
+  ex: "elixir",
+  golang: "go",
+  gql: "graphql",
+  h: "c",
+  hpp: "cpp",
+  hs: "haskell",
+  html: "xml",
+  jl: "julia",
+  js: "javascript",
+  json5: "json",
+  jsonc: "json",
+  jsx: "javascript",
+  kt: "kotlin",
+  make: "makefile",
+  md: "markdown",
+  mjs: "javascript",
+  patch: "diff",
+  pl: "perl",
+  ps1: "powershell",
+  py: "python",
+  rb: "ruby",
+  rs: "rust",
+  sh: "bash",
+  shell: "bash",
+  svg: "xml",
+  tex: "latex",
+  toml: "ini",
+  ts: "typescript",
+  tsx: "typescript",
+  vue: "xml",
+  yml: "yaml",
+  zsh: "bash",
+};
+
+let core: Promise<HLJSApi> | undefined;
+const known = new Map<string, Promise<void>>();
+
+/** True for a language whose code can be coloured, by any of its names. */
+export function canHighlight(language: string, length: number): boolean {
+  return length > 0 && length <= MAX_LENGTH && nameOf(language) !== undefined;
+}
+
+/**
+ * Gives the pieces of a code. They hold text, never HTML: a view makes elements of them, so nothing needs cleaning.
+ *
+ * @throws {Error} when a part of the highlighter cannot be loaded; the next call tries again.
+ */
+export async function highlight(language: string, code: string): Promise<CodePiece[]> {
+  const name = nameOf(language);
+  if (name === undefined) return [code];
+  const hljs = await loadCore();
+  await loadLanguage(hljs, name);
+  const { _emitter } = hljs.highlight(code, { language: name, ignoreIllegals: true });
+  return _emitter instanceof PieceEmitter ? _emitter.pieces : [code];
+}
+
+function nameOf(language: string): string | undefined {
+  const lower = language.toLowerCase();
+  const name = Object.hasOwn(OTHER_NAMES, lower) ? OTHER_NAMES[lower]! : lower;
+  return Object.hasOwn(LANGUAGES, name) ? name : undefined;
+}
+
+function loadCore(): Promise<HLJSApi> {
+  core ??= import("highlight.js/lib/core").then(({ default: hljs }) => {
+    hljs.configure({ __emitter: PieceEmitter });
+    return hljs;
+  });
+  core.catch(() => core = undefined);
+  return core;
+}
+
+function loadLanguage(hljs: HLJSApi, name: string): Promise<void> {
+  const loading = known.get(name) ?? LANGUAGES[name]!().then((part) => hljs.registerLanguage(name, part.default));
+  known.set(name, loading);
+  loading.catch(() => known.delete(name));
+  return loading;
+}
+
+/** Takes what the highlighter finds as a tree instead of HTML. */
+class PieceEmitter implements Emitter {
+  readonly pieces: CodePiece[] = [];
+  #open: CodePiece[][] = [this.pieces];
+
+  startScope(name: string): void {
+    const pieces: CodePiece[] = [];
+    this.#open.at(-1)!.push({ scope: name, pieces });
+    this.#open.push(pieces);
+  }
+
+  endScope(): void {
+    if (this.#open.length > 1) this.#open.pop();
+  }
+
+  /** The highlighter calls both by two names; its types tell of one. */
+  openNode(name: string): void {
+    this.startScope(name);
+  }
+
+  closeNode(): void {
+    this.endScope();
+  }
+
+  addText(text: string): void {
+    if (text !== "") this.#open.at(-1)!.push(text);
+  }
+
+  /** Code inside of code, such as a script in a page; this highlighter knows only the languages that were asked for. */
+  __addSublanguage(emitter: Emitter): void {
+    if (emitter instanceof PieceEmitter) this.#open.at(-1)!.push(...emitter.pieces);
+  }
+
+  finalize(): void {}
+
+  toHTML(): string {
+    return "";
+  }
+}

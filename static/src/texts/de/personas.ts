@@ -1,0 +1,37 @@
+/** Personas: who the owner is in a chat. */
+import type { personas as English } from "../en/personas.ts";
+
+/** German. */
+export const personas: typeof English = {
+  personas: {
+    title: "Personas",
+    intro: "Wer du in einem Chat bist. Die Beschreibung erfährt das Modell.",
+    add: "Neue Persona",
+    addTitle: "Neue Persona",
+    editTitle: "Persona bearbeiten",
+    loadFailed: "Die Personas konnten nicht geladen werden",
+    empty: "Noch keine Personas",
+    emptyText: "Ohne sprichst du unter deinem eigenen Namen.",
+    noDescription: "Keine Beschreibung",
+    isDefault: "Wird sonst benutzt",
+    setDefault: "Sonst benutzen",
+    unsetDefault: "Nicht mehr sonst benutzen",
+    more: (name: string) => `Mehr zu ${name}`,
+    remove: "Löschen",
+    removed: (name: string) => `${name} gelöscht`,
+    missing: "Diese Persona gibt es nicht",
+    name: "Name",
+    description: "Beschreibung",
+    descriptionHint: "Was andere von dir sehen und wissen.",
+    picture: "Bild wählen",
+    saved: (name: string) => `${name} gespeichert`,
+    saveFailed: "Die Persona konnte nicht gespeichert werden",
+    clash: "Diese Persona wurde anderswo geändert",
+    clashText: (name: string, description: string) =>
+      `Dort steht jetzt: ${name}. ${description} Erneutes Speichern setzt deine an ihre Stelle.`,
+    choose: "Persona wählen",
+    speakingAs: (name: string) => `Du sprichst als ${name}`,
+    none: "Unter meinem eigenen Namen",
+    manage: "Personas verwalten",
+  },
+};

@@ -1,0 +1,110 @@
+/** Connections to language models: their list, their form, their state. */
+import { counter } from "../plural.ts";
+
+const count = counter("en");
+
+/** English. */
+export const connections = {
+  connection: {
+    untested: "Not tested yet",
+    refused: "Answers, but refuses access",
+    none: "No model connected",
+    checking: "Looking for the model",
+    ready: "Ready",
+    away: "Not reachable",
+    demo: "Demonstration",
+  },
+
+  firstRun: {
+    title: "Connect a language model",
+    text:
+      "Only the built-in demonstration answers now, and it is no language model. Parlor can look for one that runs on this machine.",
+    find: "Find a model",
+    manual: "Enter an address",
+    later: "Not now",
+  },
+
+  connections: {
+    searchAgain: "Look again",
+    testAll: "Test all",
+    hasKey: "key stored",
+    intro: "Where replies come from. One connection is in use at a time.",
+    add: "Add a connection",
+    discover: "Find servers",
+    searching: "Looking for servers",
+    found: "Found servers",
+    noneFound: "No server was found",
+    noneFoundAdvice: "Start one, such as llama.cpp, Ollama or LM Studio, and look again; or enter the address by hand.",
+    discoverFailed: "The search failed",
+    addAndUse: "Add and use",
+    use: "Use",
+    inUse: "In use",
+    activated: (name: string) => `“${name}” answers from now on`,
+    saved: "Connection saved",
+    removed: "Connection deleted",
+    remove: "Delete",
+    edit: "Edit",
+    test: "Test",
+    testing: "Testing",
+    models: (n: number) => count(n, { one: "model", other: "models" }),
+    starting: "Still starting",
+    needsKey: "Needs a key",
+    none: "No connection yet",
+    noneText: "Look for a server on this machine, or enter an address by hand.",
+    loadFailed: "The connections could not be loaded",
+    kinds: { openai: "OpenAI-compatible", anthropic: "Anthropic", demo: "Demonstration" },
+    demoNote: "Answers by itself, word by word. No language model.",
+    unreadable: "The stored record cannot be read. Delete it and add the connection again.",
+    noModel: "First model the server offers",
+  },
+
+  form: {
+    nearby: "Found on this machine",
+    byHand: "Another server or service",
+    presets: "Suggestions",
+    keyNeeded: "This service asks for a key. It is stored sealed and never shown again.",
+    keyShow: "Show what is typed",
+    keyHide: "Hide what is typed",
+    keyExposed:
+      "This address has no encryption: the key can be read on its way. Use https:// where the server offers it.",
+    modelOffered: (n: number) =>
+      `Leave empty to use the first of ${count(n, { one: "model", other: "models" })} offered.`,
+    contextKnown: (tokens: string) => `In tokens. Left empty, it is the ${tokens} that the server names.`,
+    addTitle: "Add a connection",
+    editTitle: "Edit the connection",
+    missing: "There is no such connection",
+    name: "Name",
+    kind: "Kind",
+    url: "Address",
+    urlHint: "Such as http://127.0.0.1:8080; /v1 is added where it is missing.",
+    key: "API key",
+    keyHint: "Only for servers that ask for one. It is stored sealed and never shown again.",
+    keySaved: "A key is stored. Leave this empty to keep it.",
+    keyMoved:
+      "The stored key belongs to another address and does not go along. Enter it again if the new one needs a key.",
+    keyClear: "Remove the stored key",
+    keyCleared: "Key removed",
+    model: "Model",
+    modelHint: "Leave empty to use the first one the server offers.",
+    context: "Context size",
+    contextHint: "In tokens. Leave empty to ask the server.",
+    contextBad: "A whole number of tokens, such as 8192",
+    urlBad: "An address that begins with http:// or https://",
+    save: "Save",
+    saveAndUse: "Save and use",
+    saveFailed: "The connection could not be saved",
+    testFailed: "The test could not be made",
+  },
+
+  verdict: {
+    good: "The connection works",
+    bad: "The connection does not work",
+    reachable: "Server answers",
+    unreachable: "Server does not answer",
+    authorized: "Access granted",
+    unauthorized: "Access refused",
+    models: (n: number) => count(n, { one: "model offered", other: "models offered" }),
+    context: (n: string) => `Context of ${n} tokens`,
+    latency: (ms: number) => `${ms} ms`,
+  },
+};

@@ -1,0 +1,28 @@
+/** Japanese. */
+import type { Texts } from "../en/en.ts";
+import { access } from "./access.ts";
+import { characters } from "./characters.ts";
+import { chat } from "./chat.ts";
+import { common } from "./common.ts";
+import { connections } from "./connections.ts";
+import { house } from "./house.ts";
+import { models } from "./models.ts";
+import { nav } from "./nav.ts";
+import { palette } from "./palette.ts";
+import { personas } from "./personas.ts";
+import { settings } from "./settings.ts";
+
+/** All texts of the page. */
+export const ja: Texts = {
+  ...common,
+  ...nav,
+  ...chat,
+  ...connections,
+  ...models,
+  ...house,
+  ...palette,
+  ...settings,
+  ...characters,
+  ...personas,
+  ...access,
+};

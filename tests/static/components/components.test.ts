@@ -1,0 +1,195 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../helpers/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench({ isDev: true });
+});
+afterAll(() => bench.close());
+
+const focusedName = (page: Page) =>
+  page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent);
+
+test.each(
+  [
+    ["light", "wide", {}],
+    ["dark", "wide", {}],
+    ["light", "narrow", PHONE],
+    ["dark", "narrow", PHONE],
+  ] as const,
+)("every component in every state is fine with axe and fits, %s and %s", async (colorScheme, _, options) => {
+  await using ui = await bench.open("/components", { ...options, colorScheme, reducedMotion: "reduce" });
+  const { page } = ui;
+  await page.getByRole("heading", { name: "Components" }).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  for (const name of ["Dialog", "Sheet", "Panel"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
+    await close.waitFor();
+    expect(await findAxeProblems(page), name).toEqual([]);
+    await close.click();
+  }
+  await page.getByRole("button", { name: "Sample menu" }).click();
+  await page.getByRole("menuitem", { name: "Rename" }).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.getByRole("menuitem", { name: "Rename" }).waitFor({ state: "detached" });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  expect(ui.errors).toEqual([]);
+});
+
+test.each([["wide", {}], ["narrow", PHONE]] as const)(
+  "dialog and sheet take the focus, keep it, close on Escape and beside them, and give it back, %s",
+  async (_, options) => {
+    await using ui = await bench.open("/components", options);
+    const { page } = ui;
+    for (const name of ["Dialog", "Sheet"]) {
+      const opener = page.getByRole("button", { name, exact: true });
+      await opener.focus();
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog");
+      await dialog.waitFor();
+      for (let step = 0; step < 6; step++) {
+        const isInside = await dialog.evaluate((box) =>
+          box.contains(document.activeElement) || document.activeElement === document.body
+        );
+        expect(isInside).toBe(true);
+        await page.keyboard.press("Tab");
+      }
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      expect(await focusedName(page)).toBe(name);
+      await page.keyboard.press("Enter");
+      await dialog.waitFor();
+      await page.mouse.click(4, 4);
+      await dialog.waitFor({ state: "detached" });
+      expect(await focusedName(page)).toBe(name);
+    }
+  },
+);
+
+test("a field of a dialog that asks for it has the focus first", async () => {
+  await using ui = await bench.open("/components");
+  await ui.page.getByRole("button", { name: "Dialog", exact: true }).click();
+  await ui.page.getByRole("dialog").waitFor();
+  expect(await ui.page.getByLabel("Name").evaluate((field) => field === document.activeElement)).toBe(true);
+});
+
+test.each([["popover", {}], ["sheet", PHONE]] as const)(
+  "a menu, as a %s, is used by keys alone, and the focus comes back",
+  async (kind, options) => {
+    await using ui = await bench.open("/components", options);
+    const { page } = ui;
+    const button = page.getByRole("button", { name: "Sample menu" });
+    await button.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menu").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(kind === "sheet" ? 1 : 0);
+    expect(await focusedName(page)).toBe("Rename");
+    await page.keyboard.press("ArrowUp");
+    expect(await focusedName(page)).toBe("Delete");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    expect(await focusedName(page)).toBe("PinP");
+    await page.keyboard.press("b");
+    expect(await focusedName(page)).toBe("By date");
+    await page.keyboard.press("Enter");
+    await page.getByText("Chosen: by date").waitFor();
+    expect(await focusedName(page)).toBe("Sample menu");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.getByRole("menu").waitFor({ state: "detached" });
+    expect(await focusedName(page)).toBe("Sample menu");
+  },
+);
+
+test("the button of an open menu closes it, and so does a click elsewhere", async () => {
+  await using ui = await bench.open("/components");
+  const button = ui.page.getByRole("button", { name: "Sample menu" });
+  const menu = ui.page.getByRole("menu");
+  await button.click();
+  await menu.waitFor();
+  await button.click();
+  await menu.waitFor({ state: "detached" });
+  await button.click();
+  await menu.waitFor();
+  await ui.page.getByRole("heading", { name: "Floating" }).click();
+  await menu.waitFor({ state: "detached" });
+});
+
+test("a menu stays inside of the window", async () => {
+  await using ui = await bench.open("/components", { viewport: { width: 800, height: 500 } });
+  const button = ui.page.getByRole("button", { name: "Sample menu" });
+  for (const block of ["start", "end"] as const) {
+    await button.evaluate((element, place) => element.scrollIntoView({ block: place }), block);
+    await button.click();
+    const box = (await ui.page.locator(".menu-popover").boundingBox())!;
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.y).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(800);
+    expect(box.y + box.height).toBeLessThanOrEqual(500);
+    await ui.page.keyboard.press("Escape");
+  }
+});
+
+test("tabs are gone through by arrows", async () => {
+  await using ui = await bench.open("/components");
+  await ui.page.getByRole("tab", { name: "One" }).focus();
+  await ui.page.keyboard.press("ArrowLeft");
+  await ui.page.getByText("View three.").waitFor();
+  await ui.page.keyboard.press("ArrowRight");
+  await ui.page.getByText("View one.").waitFor();
+  await ui.page.keyboard.press("End");
+  expect(await ui.page.getByRole("tab", { name: "Three" }).getAttribute("aria-selected")).toBe("true");
+});
+
+test("a toast waits while the pointer rests on it, and Undo undoes", async () => {
+  await using ui = await bench.open("/components");
+  await ui.page.clock.install();
+  await ui.page.getByRole("button", { name: "Toast with Undo" }).click();
+  const toast = ui.page.locator(".toasts .toast");
+  await toast.hover();
+  await ui.page.clock.runFor(20_000);
+  expect(await toast.count()).toBe(1);
+  await toast.getByRole("button", { name: "Undo" }).click();
+  await ui.page.getByText("Chosen: undone").waitFor();
+  await ui.page.getByRole("button", { name: "Toast with Undo" }).click();
+  await ui.page.getByRole("heading", { name: "Components" }).hover();
+  await ui.page.clock.runFor(20_000);
+  await ui.page.getByText("Chosen: gone").waitFor();
+  expect(await toast.count()).toBe(0);
+});
+
+test("20,000 rows are a list of which only a few are in the page, and the focused one stays there", async () => {
+  await using ui = await bench.open("/components");
+  const list = ui.page.getByRole("list", { name: "Many rows" });
+  const box = list.locator("xpath=..");
+  await list.getByText("row-0", { exact: true }).waitFor();
+  expect(await list.getByRole("listitem").count()).toBeLessThan(60);
+  expect(await list.getByRole("listitem").first().getAttribute("aria-setsize")).toBe("20000");
+  await list.getByText("row-2", { exact: true }).focus();
+  await box.evaluate((element) => element.scrollTop = element.scrollHeight);
+  await list.getByText("row-19999").waitFor();
+  expect(await list.getByRole("listitem").count()).toBeLessThan(60);
+  expect(await focusedName(ui.page)).toBe("row-2");
+});
+
+test("rows of unknown height are measured, and none covers another", async () => {
+  await using ui = await bench.open("/components");
+  const list = ui.page.getByRole("list", { name: "Measured rows" });
+  const box = list.locator("xpath=..");
+  await box.evaluate((element) => element.scrollTop = 3000);
+  const gaps = () =>
+    list.locator("li").evaluateAll((rows) =>
+      rows.slice(1).map((row, index) => row.getBoundingClientRect().top - rows[index]!.getBoundingClientRect().bottom)
+    );
+  await eventually(gaps, (all) => all.length > 2 && all.every((gap) => Math.abs(gap) < 1));
+});
+
+test("a part that cannot be loaded says so, with the way out", async () => {
+  await using ui = await bench.open("/components");
+  const note = ui.page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
+  await note.getByRole("button", { name: "Reload the page" }).waitFor();
+});
