@@ -1,29 +1,45 @@
 /** Starts the page. */
 import { render } from "preact";
+import { createAccessApi } from "./api/access.ts";
 import { createClient } from "./api/client.ts";
 import { createApi } from "./api/endpoints.ts";
+import { findStorage } from "./state/device.ts";
+import { findKeptToken } from "./state/kept_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
+import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
-function start(window: Window & typeof globalThis): void {
-  const api = createApi(createClient(window.fetch.bind(window), window.location.origin));
-  const store = new Store(api, window);
-  store.device.open(window.document.documentElement);
+async function start(window: Window & typeof globalThis): Promise<void> {
+  const token = findKeptToken(findStorage(window));
+  const client = createClient(window.fetch.bind(window), window.location.origin, token);
+  const store = new Store(createApi(client), createAccessApi(client), window);
+  const { document } = window;
+  store.device.open(document.documentElement);
+  language.subscribe((name) => document.documentElement.lang = name);
+  // What the device remembers is known without asking; a language that cannot be loaded leaves English.
+  await store.preferences.showLanguage().catch(() => {});
+  store.preferences.open();
   store.router.open();
   store.open();
   window.addEventListener("pagehide", () => store.flush());
-  window.document.addEventListener("visibilitychange", () => {
-    if (window.document.visibilityState === "hidden") void store.chat.peek()?.draft.save({ keepalive: true });
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") void store.chat.peek()?.draft.save({ keepalive: true });
   });
-  const root = window.document.getElementById("app");
+  const root = document.getElementById("app");
   if (root) {
+    root.replaceChildren(); // what index.html shows until now
     render(
       <StoreProvider value={store}>
-        <Shell />
+        <Page />
       </StoreProvider>,
       root,
     );
   }
 }
 
-start(window);
+/** Another language means every text anew. */
+function Page() {
+  return <Shell key={language.value} />;
+}
+
+void start(window);

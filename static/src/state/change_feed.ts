@@ -14,21 +14,27 @@ const NAME = "parlor.events";
 /** The stream is silent for at most this long before its server counts as lost; keep-alives come oftener. */
 const SILENCE_MS = 60_000;
 
-type Told = { event: ChangeEvent } | { isLive: boolean };
+type Told = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
+
+/** Who is told what. */
+export interface FeedListener {
+  onEvent(event: ChangeEvent): void;
+  /** The stream begins: what changed before it did may have been missed. */
+  onConnected(wasLive: boolean): void;
+  /** The server will not talk to this browser any more. */
+  onRefused(): void;
+}
 
 /** The browser's share of the stream of changes. */
 export class ChangeFeed {
   /** False while the server cannot be reached. */
   readonly isLive = signal(true);
   #api: Api;
-  #onEvent: (event: ChangeEvent) => void;
-  #onConnected: (wasLive: boolean) => void;
+  #listener: FeedListener;
 
-  /** @param onConnected Called whenever the stream begins: what changed before it did may have been missed. */
-  constructor(api: Api, onEvent: (event: ChangeEvent) => void, onConnected: (wasLive: boolean) => void) {
+  constructor(api: Api, listener: FeedListener) {
     this.#api = api;
-    this.#onEvent = onEvent;
-    this.#onConnected = onConnected;
+    this.#listener = listener;
   }
 
   /** Starts to listen. Gives what ends that. */
@@ -53,10 +59,11 @@ export class ChangeFeed {
   }
 
   #take(told: Told): void {
-    if ("event" in told) return this.#onEvent(told.event);
+    if ("event" in told) return this.#listener.onEvent(told.event);
+    if ("isRefused" in told) return this.#listener.onRefused();
     const wasLive = this.isLive.value;
     this.isLive.value = told.isLive;
-    if (told.isLive) this.#onConnected(wasLive);
+    if (told.isLive) this.#listener.onConnected(wasLive);
   }
 
   async #read(signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
@@ -79,7 +86,7 @@ export class ChangeFeed {
         }
       } catch (thrown) {
         // The server has said no (401, 403): asking every few seconds would change nothing. The page shows why.
-        if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return;
+        if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return tell({ isRefused: true });
       } finally {
         clearTimeout(silence);
         signal.removeEventListener("abort", end);

@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { ConversationSummary, RunningReply } from "../api/types.ts";
+import type { ConversationChanges, ConversationSummary, RunningReply } from "../api/types.ts";
 
 /** Changes often come in bursts; one request answers all of a burst. */
 const REFRESH_AFTER_MS = 200;
@@ -12,21 +12,31 @@ export class Chats {
   readonly items = signal<ConversationSummary[]>([]);
   readonly state = signal<"loading" | "ready" | "failed">("loading");
   readonly error = signal<ApiError | undefined>(undefined);
-  readonly nextCursor = signal<string | null>(null);
   readonly replies = signal<RunningReply[]>([]);
   readonly answering = computed(() => new Set(this.replies.value.map((reply) => reply.conversation_id)));
   /** Conversations that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
+  /** Names of the folders there are, in the order of the language. */
+  readonly folders = computed(() => {
+    const names = new Set(this.shown.value.map((item) => item.folder).filter((name) => name !== undefined));
+    return [...names].sort((a, b) => a.localeCompare(b));
+  });
   #api: Api;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Number of the last reading of the older pages; one that was overtaken stops. */
+  #filling = 0;
 
   constructor(api: Api) {
     this.#api = api;
   }
 
-  /** Reads the newest page again; older pages that were read stay. */
-  async refresh(): Promise<void> {
+  /**
+   * Reads the newest page again; older ones that are known stay. The first time the rest follows by itself.
+   *
+   * @param isAll Reads the rest again too: after an outage nobody can tell what was deleted meanwhile.
+   */
+  async refresh(isAll = false): Promise<void> {
     clearTimeout(this.#refreshTimer);
     this.#refreshTimer = undefined;
     try {
@@ -36,11 +46,13 @@ export class Chats {
       const oldest = page.items.at(-1)?.updated_at ?? "";
       const isWhole = page.next_cursor === null;
       // What is newer than the page's end and not on it was deleted elsewhere.
-      const older = isWhole ? [] : this.items.value.filter((item) => !fresh.has(item.id) && item.updated_at < oldest);
+      const older = isWhole || isAll
+        ? []
+        : this.items.value.filter((item) => !fresh.has(item.id) && item.updated_at < oldest);
       this.items.value = [...page.items, ...older];
-      if (isFirst || older.length === 0) this.nextCursor.value = page.next_cursor;
       this.state.value = "ready";
       this.error.value = undefined;
+      if (isFirst || older.length === 0) void this.#fill(page.next_cursor);
     } catch (thrown) {
       this.error.value = asApiError(thrown);
       if (this.state.value !== "ready") this.state.value = "failed";
@@ -52,19 +64,9 @@ export class Chats {
     this.#refreshTimer ??= setTimeout(() => this.refresh(), REFRESH_AFTER_MS);
   }
 
-  /** Reads the next older page. */
-  async more(): Promise<void> {
-    const cursor = this.nextCursor.value;
-    if (cursor === null) return;
-    try {
-      const page = await this.#api.listConversations(cursor);
-      if (this.nextCursor.value !== cursor) return;
-      const known = new Set(this.items.value.map((item) => item.id));
-      this.items.value = [...this.items.value, ...page.items.filter((item) => !known.has(item.id))];
-      this.nextCursor.value = page.next_cursor;
-    } catch (thrown) {
-      this.error.value = asApiError(thrown);
-    }
+  /** Takes word that a conversation was deleted by anybody. */
+  forget(id: string): void {
+    this.items.value = this.items.value.filter((item) => item.id !== id);
   }
 
   /** Reads which replies run; keeps the last answer when that fails. */
@@ -77,6 +79,25 @@ export class Chats {
     return this.replies.value;
   }
 
+  /** Renames, pins or files a conversation: shown at once, put back when the server refuses. @throws {ApiError} */
+  async change(id: string, changes: ConversationChanges): Promise<void> {
+    const before = this.items.peek().find((item) => item.id === id);
+    const { title, pinned, folder } = changes;
+    const edit = (item: ConversationSummary): ConversationSummary => ({
+      ...item,
+      ...(title === undefined ? {} : { title }),
+      ...(pinned === undefined ? {} : { pinned: pinned ?? undefined }),
+      ...(folder === undefined ? {} : { folder: folder ?? undefined }),
+    });
+    this.#replace(id, edit);
+    try {
+      await this.#api.changeConversation(id, changes);
+    } catch (thrown) {
+      if (before) this.#replace(id, () => before);
+      throw thrown;
+    }
+  }
+
   /** Hides a conversation; the deletion itself comes with `remove`. */
   hide(id: string, isHidden: boolean): void {
     const ids = new Set(this.hiddenIds.value);
@@ -85,13 +106,33 @@ export class Chats {
     this.hiddenIds.value = ids;
   }
 
-  /** Deletes a conversation for good. @throws {ApiError} */
+  /** Moves a conversation to the trash. @throws {ApiError} */
   async remove(id: string, keepalive: boolean): Promise<void> {
     try {
       await this.#api.deleteConversation(id, { keepalive });
-      this.items.value = this.items.value.filter((item) => item.id !== id);
+      this.forget(id);
     } finally {
       this.hide(id, false);
+    }
+  }
+
+  #replace(id: string, edit: (item: ConversationSummary) => ConversationSummary): void {
+    this.items.value = this.items.value.map((item) => item.id === id ? edit(item) : item);
+  }
+
+  /** Reads page after page to the end: pinned chats and folders may hold the oldest. */
+  async #fill(first: string | null): Promise<void> {
+    const own = ++this.#filling;
+    try {
+      for (let cursor = first; cursor !== null;) {
+        const page = await this.#api.listConversations(cursor);
+        if (own !== this.#filling) return;
+        const known = new Set(this.items.value.map((item) => item.id));
+        this.items.value = [...this.items.value, ...page.items.filter((item) => !known.has(item.id))];
+        cursor = page.next_cursor;
+      }
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
     }
   }
 }

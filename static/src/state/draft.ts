@@ -124,7 +124,7 @@ export class Draft {
 
   async #readTheirs(): Promise<void> {
     try {
-      const { draft, draft_version } = await this.#api.getConversation(this.#conversationId);
+      const { draft, draft_version } = await this.#api.getHead(this.#conversationId);
       this.receive(draft, draft_version);
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;

@@ -7,7 +7,24 @@ export function textOf(content: string | ContentPart[]): string {
   return content.filter((part) => part.type === "text").map((part) => part.text ?? "").join("\n\n");
 }
 
-/** Gives the turns to send: everything shown that holds something, in order. */
+/** Gives the content with another text; pictures stay. */
+export function withText(content: string | ContentPart[], text: string): string | ContentPart[] {
+  if (typeof content === "string") return text;
+  const others = content.filter((part) => part.type !== "text");
+  return others.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text }]), ...others];
+}
+
+/** Gives the addresses of the pictures of a message. */
+export function imagesOf(content: string | ContentPart[]): string[] {
+  if (typeof content === "string") return [];
+  return content.flatMap((part) => {
+    const image: unknown = part.image_url;
+    if (part.type !== "image_url" || typeof image !== "object" || image === null || !("url" in image)) return [];
+    return typeof image.url === "string" ? [image.url] : [];
+  });
+}
+
+/** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
 export function sentMessages(messages: readonly Message[]): SentMessage[] {
   return messages
     .filter((message) => !message.hidden && message.content.length > 0)

@@ -1,12 +1,19 @@
-/** The conversation on the screen: its messages, the reply that runs in it, and what can be done. */
+/** The conversation on the screen: how far it is here, the reply that runs in it, and sending. What can be done to its messages is in message_actions.ts. */
 import { batch, computed, signal } from "@preact/signals";
-import { ApiError, asApiError } from "../api/client.ts";
+import { type ApiError, asApiError } from "../api/client.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { ChatRequest, Conversation, Message, RunningReply } from "../api/types.ts";
+import type { ChatOptions, ChatPreview, ChatRequest, ConversationHead, Message, RunningReply } from "../api/types.ts";
+import { type Asked, contentOf, optionsOf, storedRequest, wholeRequest } from "./chat_requests.ts";
+import { ChatSearch } from "./chat_search.ts";
 import { Draft } from "./draft.ts";
 import { newId } from "./ids.ts";
-import { sentMessages, textOf } from "./message_text.ts";
-import { type ReplyOutcome, ReplyRun } from "./reply_run.ts";
+import { MessageActions } from "./message_actions.ts";
+import { type FoundMessages, MessagePages } from "./message_pages.ts";
+import { LocalMessages, ServerMessages } from "./message_store.ts";
+import { textOf } from "./message_text.ts";
+import { MessageWindow } from "./message_window.ts";
+import { type Picture, Pictures } from "./pictures.ts";
+import { messageAfter, type ReplyOutcome, ReplyRun, type ReplyTimes, startOfReply } from "./reply_run.ts";
 
 /** How far the conversation is here. */
 export type LoadState = { kind: "loading" } | { kind: "ready" } | { kind: "missing" } | {
@@ -14,42 +21,84 @@ export type LoadState = { kind: "loading" } | { kind: "ready" } | { kind: "missi
   error: ApiError;
 };
 
+/** What kind of chat is opened: one the server has, one it will have, or one it never hears of. */
+export type ChatKind = "stored" | "new" | "temporary";
+
 /** What a chat needs from around it. */
 export interface ChatSurroundings {
   api: Api;
   storage: Storage | undefined;
   /** Called when the first message of a new chat is on its way. */
   onFirstSend(conversationId: string): void;
+  /** Who the owner is in a chat that names nobody. */
+  defaultPersonaId(): string | null | undefined;
   /** Called when that message went nowhere, so that the chat is still none. */
   onFirstRefused(): void;
 }
 
+/** What the composer held when it was sent. */
+interface Taken {
+  turnId: string;
+  typed: string;
+  pictures: Picture[];
+}
+
+/** A reply that was written here moves the revision this often: when it begins and when it is settled. */
+const REVISIONS_OF_A_REPLY = 2;
+
+/** Said of a chat that is not stored yet: no persona, not even the default one. */
+const NOBODY = "";
+
 /** One conversation while it is open. */
 export class OpenChat {
   readonly id: string;
+  readonly isTemporary: boolean;
   readonly draft: Draft;
+  readonly pages: MessagePages;
+  readonly window: MessageWindow;
+  readonly actions: MessageActions;
+  readonly search: ChatSearch;
+  readonly pictures: Pictures;
+  readonly isModelPickerOpen = signal(false);
   readonly load = signal<LoadState>({ kind: "loading" });
   readonly title = signal("");
-  readonly messages = signal<Message[]>([]);
+  /** What the chat sets for itself. */
+  readonly options = signal<ChatOptions>({});
+  /** The last known state of the conversation without its messages; undefined while the server has none. */
+  readonly head = signal<ConversationHead | undefined>(undefined);
   readonly run = signal<ReplyRun | undefined>(undefined);
   /** Why the last thing that was asked for could not be done. */
   readonly problem = signal<ApiError | undefined>(undefined);
-  /** Messages that are hidden while their deletion can be undone. */
-  readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
-  readonly shown = computed(() => this.messages.value.filter((m) => !this.hiddenIds.value.has(m.id) && !m.hidden));
+  /** The message to bring into view; a new object for every wish. */
+  readonly target = signal<{ messageId: string; words: string[] } | undefined>(undefined);
+  /** What this page saw of replies while they were written, by message; the server keeps no times of the model's. */
+  readonly measured = signal<ReadonlyMap<string, ReplyTimes>>(new Map());
+  /** Who the owner is here; a chat that is not stored yet begins with the default. */
+  readonly personaId = computed(() => {
+    const chosen = this.options.value.persona_id ?? (this.#isNew ? this.#around.defaultPersonaId() : undefined);
+    return chosen || undefined;
+  });
   readonly isRunning = computed(() => this.run.value !== undefined);
+  readonly isEmpty = computed(() => this.pages.items.value.length === 0);
+  readonly lastMessage = computed(() => this.pages.items.value.at(-1));
   #around: ChatSurroundings;
-  #revision = -1;
   #isClosed = false;
   #isNew: boolean;
   #reloading: Promise<void> | undefined;
 
-  constructor(id: string, isNew: boolean, around: ChatSurroundings) {
+  constructor(id: string, kind: ChatKind, around: ChatSurroundings) {
     this.id = id;
-    this.#isNew = isNew;
+    this.isTemporary = kind === "temporary";
+    this.#isNew = kind !== "stored";
     this.#around = around;
-    this.draft = new Draft(around.api, id, isNew, around.storage);
-    if (isNew) this.load.value = { kind: "ready" };
+    this.draft = new Draft(around.api, id, this.#isNew, this.isTemporary ? undefined : around.storage);
+    this.pages = new MessagePages(around.api, id);
+    this.window = new MessageWindow(this.pages);
+    const store = this.isTemporary ? new LocalMessages(this.pages) : new ServerMessages(around.api, id, this.pages);
+    this.actions = new MessageActions(this, store, around.api);
+    this.pictures = new Pictures(this.isTemporary ? undefined : around.api.putAttachment);
+    this.search = new ChatSearch(this, around.api);
+    if (this.#isNew) this.load.value = { kind: "ready" };
   }
 
   /** True while the server knows nothing of this conversation. */
@@ -59,8 +108,7 @@ export class OpenChat {
 
   /** Reads the conversation and follows the reply that runs in it, if one does. */
   async open(): Promise<void> {
-    if (this.#isNew) return;
-    await this.reload();
+    if (!this.#isNew) await this.reload();
   }
 
   /** Reads the conversation again; what is shown stays when that fails. Calls that come together share one request. */
@@ -79,8 +127,8 @@ export class OpenChat {
 
   /** Takes word of a change of this conversation made by anybody. */
   onChanged(revision: number | undefined): void {
-    if (this.#isNew || this.run.value || (revision !== undefined && revision <= this.#revision)) return;
-    void this.#reloadAfresh();
+    if (this.#isNew || this.run.value) return;
+    if (revision === undefined || revision > (this.head.peek()?.revision ?? -1)) void this.#reloadAfresh();
   }
 
   /** Takes word of a draft saved by anybody, perhaps by this page itself. */
@@ -98,57 +146,110 @@ export class OpenChat {
     else if (!this.#isNew) void this.#reloadAfresh();
   }
 
-  /** Sends what stands in the composer. */
+  /** Brings a message into view, reading what lies between. False when the conversation does not have it. */
+  async show(messageId: string, words: string[] = []): Promise<boolean> {
+    try {
+      if (!await this.pages.loadUntil(messageId)) return false;
+    } catch (thrown) {
+      this.problem.value = asApiError(thrown);
+      return true;
+    }
+    batch(() => {
+      this.window.around(messageId);
+      this.target.value = { messageId, words };
+    });
+    return true;
+  }
+
+  /** Sets what the chat wants for itself; null clears. A chat that is not stored yet keeps it until it is. */
+  async change(options: ChatOptions): Promise<void> {
+    const before = this.options.peek();
+    this.options.value = optionsOf({ ...before, ...options });
+    if (this.#isNew) return;
+    try {
+      await this.#around.api.changeConversation(this.id, options);
+    } catch (thrown) {
+      this.options.value = before;
+      throw thrown;
+    }
+  }
+
+  /** Lets a persona speak from here on; null for none, also where one is the default. @throws {ApiError} */
+  async speakAs(personaId: string | null): Promise<void> {
+    await this.change({ persona_id: personaId ?? (this.#isNew ? NOBODY : null) });
+  }
+
+  /** Tells what would be sent now, what stands in the composer included. @throws {ApiError} */
+  preview(signal: AbortSignal): Promise<ChatPreview> {
+    const text = this.draft.text.peek().trim();
+    const turns = text === "" ? [] : [{ role: "user", content: text }];
+    return this.#around.api.previewChat(this.id, turns, signal);
+  }
+
+  /** Renames the chat. @throws {ApiError} */
+  async rename(title: string): Promise<void> {
+    this.title.value = title;
+    if (!this.#isNew) await this.#around.api.changeConversation(this.id, { title });
+  }
+
+  /** Sends what stands in the composer, and the pictures beside it. */
   send(): void {
     const text = this.draft.text.value.trim();
-    if (text === "" || this.run.value || this.load.value.kind !== "ready") return;
-    const typed = this.draft.take();
-    const now = new Date().toISOString();
-    const turn: Message = { id: newId(), role: "user", content: text, created_at: now, status: "complete" };
-    this.messages.value = [...this.messages.value, turn];
-    if (this.#isNew) this.#around.onFirstSend(this.id);
-    void this.#ask(turn.id, typed);
+    const isEmpty = text === "" && this.pictures.items.peek().length === 0;
+    if (isEmpty || this.pictures.isBusy.peek() || this.run.value || this.load.value.kind !== "ready") return;
+    const taken: Taken = { turnId: newId(), typed: this.draft.take(), pictures: this.pictures.take() };
+    const turn: Message = {
+      id: taken.turnId,
+      role: "user",
+      persona_id: this.personaId.peek(),
+      content: contentOf(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
+      created_at: new Date().toISOString(),
+      status: "complete",
+    };
+    batch(() => {
+      this.pages.append(turn);
+      this.window.toEnd();
+    });
+    if (this.#isNew && !this.isTemporary) this.#around.onFirstSend(this.id);
+    void this.#ask(turn.id, taken);
   }
 
   /** Asks for the reply that the last turn of the user has not got. */
   askAgain(): void {
-    const turn = this.messages.value.at(-1);
-    if (turn?.role === "user" && !this.run.value) void this.#ask(turn.id, undefined);
+    const turn = this.lastMessage.value;
+    if (turn?.role === "user" && !this.run.value) void this.#ask(turn.id);
   }
 
-  /** Asks for another text in place of a reply. */
+  /** Asks for another text in place of a reply; the one there was stays as a variant. */
   regenerate(messageId: string): void {
-    const at = this.messages.value.findIndex((message) => message.id === messageId);
-    if (at < 0 || this.run.value) return;
-    this.#edit(messageId, {
+    const message = this.pages.find(messageId);
+    if (!message || this.run.value) return;
+    this.pages.edit(messageId, {
       content: "",
       reasoning: undefined,
       status: "streaming",
       error: undefined,
       usage: undefined,
+      timings: undefined,
     });
-    void this.#start(messageId, { text: "", reasoning: "" }, {
-      action: "regenerate",
-      messages: sentMessages(this.messages.value.slice(0, at)),
-    });
+    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate" });
   }
 
   /** Asks for more behind a reply that ended too soon. */
   continueReply(messageId: string): void {
-    const at = this.messages.value.findIndex((message) => message.id === messageId);
-    const message = this.messages.value[at];
+    const message = this.pages.find(messageId);
     if (!message || this.run.value) return;
-    this.#edit(messageId, { status: "streaming", error: undefined });
-    void this.#start(messageId, { text: textOf(message.content), reasoning: message.reasoning ?? "" }, {
-      action: "continue",
-      messages: sentMessages(this.messages.value.slice(0, at + 1)),
-    });
+    this.pages.edit(messageId, { status: "streaming", error: undefined });
+    const base = { text: textOf(message.content), reasoning: message.reasoning ?? "" };
+    void this.#start(messageId, base, { action: "continue" });
   }
 
   /** Stops the running reply, whoever started it. */
   async stop(): Promise<void> {
     const run = this.run.value;
     if (!run || run.isStopping.value) return;
+    // Nobody but this page follows the reply of a temporary chat: with it the server's call ends.
+    if (this.isTemporary) return run.leave();
     run.isStopping.value = true;
     try {
       await this.#around.api.stopReply(run.messageId);
@@ -161,50 +262,29 @@ export class OpenChat {
     }
   }
 
-  /** Hides a message; the deletion itself comes with `removeMessage`. */
-  hideMessage(messageId: string, isHidden: boolean): void {
-    const ids = new Set(this.hiddenIds.value);
-    if (isHidden) ids.add(messageId);
-    else ids.delete(messageId);
-    this.hiddenIds.value = ids;
-  }
-
-  /** Deletes a message for good. */
-  async removeMessage(messageId: string, keepalive: boolean): Promise<void> {
-    try {
-      await this.#around.api.deleteMessage(this.id, messageId, { keepalive });
-      this.messages.value = this.messages.value.filter((message) => message.id !== messageId);
-    } catch (thrown) {
-      this.problem.value = asApiError(thrown);
-    }
-    this.hideMessage(messageId, false);
-  }
-
   /** An answer that is on its way already may be older than what was just heard of: another one follows it. */
   async #reloadAfresh(): Promise<void> {
     if (this.#reloading) await this.#reloading;
     await this.reload();
   }
 
-  #ask(userMessageId: string, typed: string | undefined): Promise<void> {
-    const messages = sentMessages(this.shown.value);
+  #ask(userMessageId: string, taken?: Taken): Promise<void> {
     const messageId = newId();
-    const now = new Date().toISOString();
-    this.messages.value = [...this.messages.value, {
+    this.pages.append({
       id: messageId,
       role: "assistant",
       content: "",
       status: "streaming",
-      created_at: now,
-    }];
-    return this.#start(messageId, { text: "", reasoning: "" }, { user_message_id: userMessageId, messages }, typed);
+      created_at: new Date().toISOString(),
+    });
+    return this.#start(messageId, { text: "", reasoning: "" }, { user_message_id: userMessageId }, taken);
   }
 
   async #start(
     messageId: string,
     base: { text: string; reasoning: string },
-    request: Partial<ChatRequest> & Pick<ChatRequest, "messages">,
-    typed?: string,
+    asked: Asked,
+    taken?: Taken,
   ): Promise<void> {
     const { api } = this.#around;
     this.problem.value = undefined;
@@ -212,73 +292,101 @@ export class OpenChat {
       messageId,
       startedAtMs: Date.now(),
       ...base,
-      start: (signal) =>
-        api.startChat({ conversation_id: this.id, assistant_message_id: messageId, stream: true, ...request }, signal),
+      start: async (signal) => await api.startChat(await this.#requestFor(messageId, asked), signal),
       attach: (lastEventId, signal) => api.attachReply(messageId, lastEventId, signal),
       onAccepted: () => this.#onAccepted(),
+      isLostWithConnection: this.isTemporary,
     });
-    await this.#follow(run, typed);
+    await this.#follow(run, taken);
+  }
+
+  async #requestFor(messageId: string, asked: Asked): Promise<ChatRequest> {
+    const options = this.options.peek();
+    if (this.isTemporary) {
+      const items = this.pages.items.peek();
+      const at = this.pages.places.peek().get(messageId) ?? items.length;
+      // The message itself holds something only where it is to be continued.
+      return wholeRequest(items.slice(0, at + 1), options);
+    }
+    if (this.#isNew) await this.#create();
+    return storedRequest(this.id, messageId, asked, this.pages.find(asked.user_message_id ?? ""));
+  }
+
+  /** Stores what the new chat sets for itself; one that sets nothing comes into being with its first message. */
+  async #create(): Promise<void> {
+    // Named now, so that the chat stays with this persona when another one becomes the default.
+    const persona_id = this.personaId.peek();
+    const options = optionsOf({ ...this.options.peek(), persona_id });
+    if (Object.keys(options).length > 0) await this.#around.api.createConversation(this.id, options);
   }
 
   #onAccepted(): void {
+    if (this.isTemporary) return;
     this.#isNew = false;
     this.draft.becomeStored();
     void this.draft.save();
   }
 
-  async #follow(run: ReplyRun, typed?: string): Promise<void> {
+  async #follow(run: ReplyRun, taken?: Taken): Promise<void> {
     this.run.value = run;
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#isClosed) return;
-    this.#keepText(run, outcome);
+    // What the page saw stays on the screen until the server's own version of it is here.
+    this.pages.edit(run.messageId, messageAfter(run, outcome));
+    this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
-    await this.#reloadOnce({ isRefused: !run.isAccepted });
+    if (this.isTemporary) return this.#endTemporary(run, outcome, taken);
+    await this.#reloadOnce({ isAfterReply: true, isRefused: !run.isAccepted });
     if (run.isAccepted) return;
-    this.#onRefused(typed);
+    this.#onRefused(taken);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.problem.value = outcome.error;
   }
 
-  /** What the page saw stays on the screen until the server's own version of it is here. */
-  #keepText(run: ReplyRun, outcome: ReplyOutcome): void {
-    const error = outcome.kind === "ended" ? outcome.error : undefined;
-    const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
-    const message = error?.message ?? "";
-    this.#edit(run.messageId, {
-      content: run.text.value,
-      reasoning: run.reasoning.value || undefined,
-      status: outcome.kind === "refused" ? "failed" : status,
-      error: error ? { code: error.code, message, request_id: error.requestId } : undefined,
-    });
+  /** There is no other version of it: what is here is what there is. */
+  #endTemporary(run: ReplyRun, outcome: ReplyOutcome, taken: Taken | undefined): void {
+    if (outcome.kind === "refused") {
+      const turn = this.pages.items.peek().at(-2);
+      this.pages.keep(({ id }) => id !== run.messageId && (taken === undefined || id !== turn?.id));
+      this.#putBack(taken);
+      this.problem.value = outcome.error;
+      return;
+    }
+    const status = { left: "stopped", lost: "interrupted" } as const;
+    if (outcome.kind !== "ended") this.pages.edit(run.messageId, { status: status[outcome.kind] });
+    this.pages.edit(run.messageId, { model: run.model, usage: run.usage, updated_at: new Date().toISOString() });
   }
 
   /** A request that began nothing: what the server did not keep goes back to where it came from. */
-  #onRefused(typed: string | undefined): void {
-    const isTurnLost = this.messages.value.some((message) => message.role === "user" && !this.#isStored(message.id));
-    this.messages.value = this.messages.value.filter((message) => this.#isStored(message.id));
-    if (typed !== undefined && isTurnLost) this.draft.putBack(typed);
+  #onRefused(taken: Taken | undefined): void {
+    this.pages.keep((message) => this.#isStored(message.id));
+    if (taken && !this.#isStored(taken.turnId)) this.#putBack(taken);
     if (this.#isNew) this.#around.onFirstRefused();
+  }
+
+  #putBack(taken: Taken | undefined): void {
+    if (taken === undefined) return;
+    this.draft.putBack(taken.typed);
+    this.pictures.putBack(taken.pictures);
   }
 
   /** The server stamps what it keeps; what the page made itself has no stamp. */
   #isStored(messageId: string): boolean {
-    return this.messages.value.some((message) => message.id === messageId && message.updated_at !== undefined);
-  }
-
-  #edit(messageId: string, changes: Partial<Message>): void {
-    this.messages.value = this.messages.value.map((message) =>
-      message.id === messageId ? { ...message, ...changes } : message
-    );
+    return this.pages.find(messageId)?.updated_at !== undefined;
   }
 
   /** @param isRefused Look for the conversation even if it is thought new: the server may have stored it all the same. */
-  async #reloadOnce(options: { isRefused?: boolean } = {}): Promise<void> {
+  async #reloadOnce(options: { isAfterReply?: boolean; isRefused?: boolean } = {}): Promise<void> {
     if (this.#isNew && !options.isRefused) return;
     try {
-      const conversation = await this.#around.api.getConversation(this.id);
+      // The messages last: they are then at least as new as the revision that is remembered.
+      const head = await this.#around.api.getHead(this.id);
+      const before = this.head.peek()?.revision;
+      const isTail = options.isAfterReply && head.revision - REVISIONS_OF_A_REPLY === before;
+      const found = await this.pages.read({ isTail });
       if (this.#isClosed) return;
       if (options.isRefused) this.#onAccepted();
-      this.#show(conversation);
-      if (!this.run.value) await this.#followRunning(conversation);
+      this.#show(head, found);
+      if (!this.run.value) await this.#followRunning();
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404 && !this.#isNew) this.load.value = { kind: "missing" };
@@ -286,27 +394,22 @@ export class OpenChat {
     }
   }
 
-  #show(conversation: Conversation): void {
+  #show(head: ConversationHead, found: FoundMessages): void {
     batch(() => {
-      this.#revision = conversation.revision;
-      this.title.value = conversation.title;
-      this.draft.receive(conversation.draft ?? "", conversation.draft_version ?? 0);
+      this.head.value = head;
+      this.title.value = head.title;
+      this.options.value = optionsOf(head);
+      this.draft.receive(head.draft ?? "", head.draft_version ?? 0);
       this.load.value = { kind: "ready" };
-      if (this.run.value) return;
-      // Unchanged messages keep their object, so that nothing is rendered again for them.
-      const known = new Map(this.messages.value.map((message) => [message.id, message]));
-      this.messages.value = conversation.messages.map((message) => {
-        const before = known.get(message.id);
-        return before && JSON.stringify(before) === JSON.stringify(message) ? before : message;
-      });
+      if (!this.run.value) this.pages.show(found);
     });
   }
 
-  async #followRunning(conversation: Conversation): Promise<void> {
-    const message = conversation.messages.find((each) => each.status === "streaming");
+  async #followRunning(): Promise<void> {
+    const message = this.pages.items.peek().findLast((each) => each.status === "streaming");
     if (!message) return;
     const { api } = this.#around;
-    const startedAtMs = await this.#startOf(message);
+    const startedAtMs = await startOfReply(api, message);
     if (this.#isClosed || this.run.value) return;
     const run = new ReplyRun({
       messageId: message.id,
@@ -316,17 +419,5 @@ export class OpenChat {
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
     });
     void this.#follow(run);
-  }
-
-  async #startOf(message: Message): Promise<number> {
-    const fallback = Date.parse(message.updated_at ?? "") || Date.now();
-    try {
-      const replies = await this.#around.api.listReplies();
-      const reply = replies.find((each) => each.assistant_message_id === message.id);
-      return reply ? Date.parse(reply.started_at) : fallback;
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      return fallback;
-    }
   }
 }

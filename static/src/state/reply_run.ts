@@ -3,6 +3,8 @@ import { batch, signal } from "@preact/signals";
 import { ApiError } from "../api/client.ts";
 import { parseReplyFrame, placeDelta, type ReplyFrame } from "../api/reply_frames.ts";
 import { readEvents } from "../api/stream_reader.ts";
+import type { Api } from "../api/endpoints.ts";
+import type { Message, Usage } from "../api/types.ts";
 import { pause, pauseBeforeMs } from "./backoff.ts";
 
 /** Thoughts shorter than this are not worth a figure. */
@@ -18,6 +20,13 @@ export type ReplyOutcome =
   | { kind: "lost" }
   | { kind: "left" };
 
+/** How long things took, as this page saw it; undefined where it did not see all of it. */
+export interface ReplyTimes {
+  thoughtMs: number | undefined;
+  /** From the first piece of text or thought to the last. */
+  writingMs: number | undefined;
+}
+
 /** What a run starts from. */
 export interface ReplyRunOptions {
   messageId: string;
@@ -30,6 +39,8 @@ export interface ReplyRunOptions {
   attach: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
   /** Called once when the server has taken the request. */
   onAccepted?: () => void;
+  /** The reply belongs to this one connection: there is nothing to come back to. */
+  isLostWithConnection?: boolean;
 }
 
 /** Follows one reply until its end. Text reaches the signals at most once a frame. */
@@ -42,6 +53,9 @@ export class ReplyRun {
   /** How long the model thought before its first word of text; undefined while unknown. */
   readonly thoughtMs = signal<number | undefined>(undefined);
   readonly isStopping = signal(false);
+  /** What the frames said of themselves so far. */
+  model: string | undefined;
+  usage: Usage | undefined;
   #options: ReplyRunOptions;
   #abort = new AbortController();
   #text: string;
@@ -49,6 +63,8 @@ export class ReplyRun {
   #generation: string | undefined;
   #lastEventId: string | undefined;
   #reasoningSinceMs: number | undefined;
+  #firstAtMs: number | undefined;
+  #lastAtMs: number | undefined;
   #cancelFlush: (() => void) | undefined;
   #wasAccepted = false;
 
@@ -67,6 +83,13 @@ export class ReplyRun {
     return this.#wasAccepted || !this.#options.start;
   }
 
+  /** How long it took so far. */
+  get times(): ReplyTimes {
+    const sawAll = this.#options.start !== undefined && this.#options.text === "";
+    const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
+    return { thoughtMs: this.thoughtMs.peek(), writingMs };
+  }
+
   /** Leaves the reply to itself; on the server it runs on. */
   leave(): void {
     this.#abort.abort();
@@ -79,6 +102,7 @@ export class ReplyRun {
       try {
         const outcome = await this.#followOnce(() => attempt = 0);
         if (outcome) return outcome;
+        if (this.#options.isLostWithConnection) return { kind: "lost" };
       } catch (thrown) {
         if (signal.aborted) break;
         const outcome = this.#outcomeOf(thrown);
@@ -115,6 +139,7 @@ export class ReplyRun {
   }
 
   #outcomeOf(thrown: unknown): ReplyOutcome | undefined {
+    if (this.#wasAccepted && this.#options.isLostWithConnection) return { kind: "lost" };
     if (!(thrown instanceof ApiError) || thrown.isOffline) return undefined;
     if (!this.#wasAccepted && this.#options.start) return { kind: "refused", error: thrown };
     // A server that restarts or a proxy in front of it answers 5xx for a while; anything else will not change.
@@ -135,8 +160,14 @@ export class ReplyRun {
       // Thoughts that came in one piece with the text were read back, not waited for: their time is unknown.
       if (thoughtMs >= SHORTEST_THOUGHT_MS) this.thoughtMs.value = thoughtMs;
     }
+    if (frame.text !== "" || frame.reasoning !== "") {
+      this.#lastAtMs = Date.now();
+      this.#firstAtMs ??= this.#lastAtMs;
+    }
     this.#text = text;
     this.#reasoning = reasoning;
+    this.model = frame.model ?? this.model;
+    this.usage = frame.usage ?? this.usage;
     if (frame.id !== undefined) this.#lastEventId = frame.id;
     return true;
   }
@@ -162,5 +193,30 @@ export class ReplyRun {
       const hasBegun = this.#text !== this.#options.text || this.#reasoning !== this.#options.reasoning;
       if (hasBegun && this.phase.value === "waiting") this.phase.value = "writing";
     });
+  }
+}
+
+/** Gives the fields of a message as a run left it. */
+export function messageAfter(run: ReplyRun, outcome: ReplyOutcome): Partial<Message> {
+  const error = outcome.kind === "ended" ? outcome.error : undefined;
+  const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
+  return {
+    content: run.text.peek(),
+    reasoning: run.reasoning.peek() || undefined,
+    status: outcome.kind === "refused" ? "failed" : status,
+    error: error && { code: error.code, message: error.message, request_id: error.requestId },
+  };
+}
+
+/** Gives when a running reply began; about, where the server does not say. */
+export async function startOfReply(api: Pick<Api, "listReplies">, message: Message): Promise<number> {
+  const fallback = Date.parse(message.updated_at ?? "") || Date.now();
+  try {
+    const replies = await api.listReplies();
+    const reply = replies.find((each) => each.assistant_message_id === message.id);
+    return reply ? Date.parse(reply.started_at) : fallback;
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError)) throw thrown;
+    return fallback;
   }
 }

@@ -1,18 +1,34 @@
 /** Everything the page knows, opened once and handed to the views. */
 import { signal } from "@preact/signals";
-import { createContext } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
+import type { AccessApi } from "../api/access.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { AuthStatus, ChangeEvent } from "../api/types.ts";
+import type { AuthStatus, ChangeEvent, ConversationChanges } from "../api/types.ts";
 import { ChangeFeed } from "./change_feed.ts";
 import { Chats } from "./chats.ts";
+import { Activity } from "./activity.ts";
 import { Connections } from "./connections.ts";
 import { Device, findStorage } from "./device.ts";
 import { newId } from "./ids.ts";
+import { notifyWhenHidden } from "./notifications.ts";
 import { OpenChat } from "./open_chat.ts";
+import { People } from "./people.ts";
+import { Portraits } from "./portraits.ts";
+import { Preferences } from "./preferences.ts";
 import { Router } from "./router.ts";
 import { Toasts } from "./toasts.ts";
+import { Trash } from "./trash.ts";
+import { texts } from "../texts/texts.ts";
+
+/** What stands at the right edge of the page. */
+export interface PanelContent {
+  /** Asking for the same again closes it. */
+  id: string;
+  title: string;
+  view: () => ComponentChildren;
+}
 
 /** The page's state and what changes it. */
 export class Store {
@@ -20,26 +36,54 @@ export class Store {
   readonly router: Router;
   readonly chats: Chats;
   readonly connections: Connections;
+  readonly activity: Activity;
+  readonly trash: Trash;
+  readonly people: People;
+  readonly portraits: Portraits;
+  readonly preferences: Preferences;
   readonly feed: ChangeFeed;
   readonly toasts = new Toasts();
   readonly chat = signal<OpenChat | undefined>(undefined);
+  /** Calls about access, for the screens that need them. */
+  readonly access: AccessApi;
   readonly auth = signal<AuthStatus | undefined>(undefined);
+  /** Moves when passkeys or tokens changed, here or elsewhere. */
+  readonly accessVersion = signal(0);
   readonly isSetupCompleted = signal(true);
   /** Set when the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);
   /** The sidebar as a drawer, on narrow screens. */
   readonly isDrawerOpen = signal(false);
-  #api: Api;
+  /** What stands over everything, on every screen. */
+  readonly overlay = signal<"palette" | "shortcuts" | undefined>(undefined);
+  /** The right panel; it goes when another screen comes. */
+  readonly panel = signal<PanelContent | undefined>(undefined);
+  /** For screens with a state of their own. */
+  readonly api: Api;
+  readonly #document: Document;
+  #listeners = new Set<(event: ChangeEvent | undefined) => void>();
   #storage: Storage | undefined;
 
-  constructor(api: Api, window: Window) {
-    this.#api = api;
+  constructor(api: Api, access: AccessApi, window: Window) {
+    this.api = api;
+    this.access = access;
+    this.#document = window.document;
     this.#storage = findStorage(window);
     this.device = new Device(this.#storage);
     this.router = new Router(window);
     this.chats = new Chats(api);
     this.connections = new Connections(api);
-    this.feed = new ChangeFeed(api, (event) => this.#onChange(event), (wasLive) => this.#catchUp(wasLive));
+    this.activity = new Activity(api, this.chats);
+    this.trash = new Trash(api);
+    this.people = new People(api);
+    this.listen((event) => this.people.onChange(event));
+    this.portraits = new Portraits(api);
+    this.preferences = new Preferences(api, this.device, window.navigator.languages);
+    this.feed = new ChangeFeed(api, {
+      onEvent: (event) => this.#onChange(event),
+      onConnected: (wasLive) => this.#catchUp(wasLive),
+      onRefused: () => this.#readAll(),
+    });
   }
 
   /** Reads what is shown first, then listens for changes. Gives what ends that. */
@@ -48,23 +92,40 @@ export class Store {
     return this.feed.open();
   }
 
+  /** Tells of every change on the server; of `undefined` when some may have been missed. Gives what ends that. */
+  listen(listener: (event: ChangeEvent | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Shows something at the right edge in place of what is there; closes it when it is that already. */
+  openPanel(content: PanelContent): void {
+    this.panel.value = this.panel.peek()?.id === content.id ? undefined : content;
+  }
+
+  /** Closes the right panel. */
+  closePanel(): void {
+    this.panel.value = undefined;
+  }
+
   /** Shows a conversation; the one before is left. */
   showChat(id: string): OpenChat {
     const current = this.chat.peek();
     if (current?.id === id) return current;
     current?.close();
-    const chat = new OpenChat(id, false, this.#surroundings());
+    const chat = new OpenChat(id, "stored", this.#surroundings());
     this.chat.value = chat;
     void chat.open();
     return chat;
   }
 
-  /** Shows an empty chat that exists nowhere else yet. */
-  showNewChat(): OpenChat {
+  /** Shows an empty chat that exists nowhere else yet, and as a temporary one never will. */
+  showNewChat(isTemporary = false): OpenChat {
     const current = this.chat.peek();
-    if (current?.isNew && !current.isRunning.peek()) return current;
+    const isFitting = current?.isNew && !current.isRunning.peek() && current.isTemporary === isTemporary;
+    if (current && isFitting && (isTemporary || current.isEmpty.peek())) return current;
     current?.close();
-    const chat = new OpenChat(newId(), true, this.#surroundings());
+    const chat = new OpenChat(newId(), isTemporary ? "temporary" : "new", this.#surroundings());
     this.chat.value = chat;
     return chat;
   }
@@ -79,12 +140,24 @@ export class Store {
     });
   }
 
-  /** Hides a message at once and deletes it when the offer to undo has passed. */
-  deleteMessage(chat: OpenChat, messageId: string, texts: { done: string; undo: string }): void {
-    chat.hideMessage(messageId, true);
-    this.toasts.offerUndo(texts.done, texts.undo, () => chat.hideMessage(messageId, false), (isLeaving) => {
-      void chat.removeMessage(messageId, isLeaving);
-    });
+  /** Renames, pins or files a chat; a failure is told in passing, since the list shows what holds. */
+  changeChat(id: string, changes: ConversationChanges): void {
+    this.chats.change(id, changes).catch((thrown) => this.report(thrown));
+  }
+
+  /** Removes a message, or it and all behind it, and offers to bring them back. */
+  async deleteMessage(
+    chat: OpenChat,
+    messageId: string,
+    isFollowing: boolean,
+    texts: { done: string; undo: string },
+  ): Promise<void> {
+    this.offerUndo(texts, await chat.actions.remove(messageId, isFollowing));
+  }
+
+  /** Offers to bring back what was removed; nothing where nothing was. */
+  offerUndo(texts: { done: string; undo: string }, restore: (() => Promise<void>) | undefined): void {
+    if (restore) this.toasts.show(texts.done, { action: { label: texts.undo, run: () => void restore() } });
   }
 
   /** Hides a connection at once and deletes it when the offer to undo has passed. */
@@ -99,9 +172,18 @@ export class Store {
   async completeSetup(): Promise<void> {
     this.isSetupCompleted.value = true;
     try {
-      await this.#api.completeSetup();
+      await this.api.completeSetup();
     } catch (thrown) {
       this.report(thrown);
+    }
+  }
+
+  /** Reads how this browser stands with the server. */
+  async refreshAuth(): Promise<void> {
+    try {
+      this.auth.value = await this.access.status();
+    } catch {
+      // What refuses even this, or does not answer, shows by the other requests.
     }
   }
 
@@ -118,13 +200,16 @@ export class Store {
 
   /** Reads everything shown; tells a page that may not be here. */
   #readAll(): void {
-    void this.#readAuth();
-    void this.chats.refresh().then(() => {
+    void this.refreshAuth();
+    void this.chats.refresh(true).then(() => {
       const error = this.chats.error.value;
       this.refusal.value = error?.status === 401 || error?.status === 403 ? error : undefined;
     });
     void this.#readReplies();
     void this.connections.refresh();
+    void this.preferences.refresh();
+    void this.activity.refresh();
+    this.trash.refreshIfOpen();
     void this.#readSetup();
     const chat = this.chat.peek();
     if (chat && !chat.isRunning.value) void chat.reload();
@@ -132,6 +217,7 @@ export class Store {
 
   /** Reads what may have changed while nobody listened; after an outage that is everything. */
   #catchUp(wasLive: boolean): void {
+    for (const listener of this.#listeners) listener(undefined);
     if (!wasLive) return this.#readAll();
     void this.#readReplies();
     void this.chats.refresh().then(() => {
@@ -143,15 +229,25 @@ export class Store {
   }
 
   #onChange(event: ChangeEvent): void {
+    for (const listener of this.#listeners) listener(event);
     const chat = this.chat.peek();
     const isOpen = chat?.id === event.id;
     if (event.kind === "conversation") {
+      // A change without a revision is the end of it.
+      if (event.revision === undefined) this.chats.forget(event.id);
       this.chats.refreshSoon();
       if (isOpen) chat.onChanged(event.revision);
     } else if (event.kind === "draft" && isOpen) void chat.onDraftChanged(event.revision);
-    else if (event.kind === "reply_started" || event.kind === "reply_ended") void this.#readReplies();
-    else if (event.kind === "connection") void this.connections.refresh();
+    else if (event.kind === "reply_started") void this.#readReplies();
+    else if (event.kind === "reply_ended") {
+      void this.#readReplies();
+      this.#tellOfReply(event.id);
+    } else if (event.kind === "connection") void this.connections.refresh();
+    else if (event.kind === "job") this.activity.onChanged();
+    else if (event.kind === "trash") this.trash.refreshIfOpen();
+    else if (event.kind === "settings") void this.preferences.refresh();
     else if (event.kind === "setup") void this.#readSetup();
+    else if (event.kind === "access") this.accessVersion.value++;
   }
 
   async #readReplies(): Promise<void> {
@@ -159,17 +255,21 @@ export class Store {
     this.chat.peek()?.onReplies(replies);
   }
 
-  async #readAuth(): Promise<void> {
-    try {
-      this.auth.value = await this.#api.getAuthStatus();
-    } catch {
-      // Only its hint is used; without it there is nothing to warn about.
-    }
+  #tellOfReply(conversationId: string): void {
+    if (!this.device.isNotifying.peek()) return;
+    const chat = this.chats.items.peek().find((item) => item.id === conversationId);
+    const address = `/c/${encodeURIComponent(conversationId)}`;
+    notifyWhenHidden({
+      title: chat?.title || texts.nav.untitled,
+      text: texts.general.notification,
+      tag: conversationId,
+      onClick: () => this.router.go(address),
+    }, this.#document);
   }
 
   async #readSetup(): Promise<void> {
     try {
-      this.isSetupCompleted.value = (await this.#api.getSetupStatus()).completed;
+      this.isSetupCompleted.value = (await this.api.getSetupStatus()).completed;
     } catch {
       // Unknown counts as completed: a hint too few beats one too many.
     }
@@ -177,9 +277,10 @@ export class Store {
 
   #surroundings() {
     return {
-      api: this.#api,
+      api: this.api,
       storage: this.#storage,
       onFirstSend: (id: string) => this.router.go(`/c/${id}`, { replace: true }),
+      defaultPersonaId: () => this.preferences.settings.value?.default_persona_id,
       onFirstRefused: () => this.router.go("/new", { replace: true }),
     };
   }

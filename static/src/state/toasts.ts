@@ -20,7 +20,12 @@ export class Toasts {
 
   /** Shows a text for a while. */
   show(text: string, options: { isError?: boolean; action?: Toast["action"] } = {}): void {
-    this.#add(text, options.isError ?? false, options.action, () => {});
+    const { action } = options;
+    const run = () => {
+      this.#forget(id);
+      action?.run();
+    };
+    const id = this.#add(text, options.isError ?? false, action && { ...action, run }, () => {});
   }
 
   /**
@@ -36,6 +41,14 @@ export class Toasts {
         undo();
       },
     }, commit);
+  }
+
+  /** Keeps a message while somebody is at it; let go, its time begins anew. */
+  hold(id: number, isHeld: boolean): void {
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    clearTimeout(pending.timer);
+    if (!isHeld) pending.timer = setTimeout(() => this.dismiss(id), SHOW_MS);
   }
 
   /** Ends a message; what it could have undone becomes real. */

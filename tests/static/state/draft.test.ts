@@ -6,7 +6,7 @@ import { Draft } from "../../../static/src/state/draft.ts";
 /** The draft of one conversation on the server, behind the two calls that touch it. */
 function openServer(text = "", version = 0) {
   const server = { text, version, saves: [] as { text: string; known: number | undefined }[] };
-  const api: Pick<Api, "saveDraft" | "getConversation"> = {
+  const api: Pick<Api, "saveDraft" | "getHead"> = {
     saveDraft(_id, draft, known) {
       server.saves.push({ text: draft, known });
       if (known !== undefined && known !== server.version) {
@@ -15,14 +15,14 @@ function openServer(text = "", version = 0) {
       server.text = draft;
       return Promise.resolve(++server.version);
     },
-    getConversation: (id) =>
+    getHead: (id) =>
       Promise.resolve({
         id,
         title: "",
         created_at: "",
         updated_at: "",
         revision: 1,
-        messages: [],
+        message_count: 0,
         draft: server.text,
         draft_version: server.version,
       }),

@@ -35,6 +35,23 @@ function fill(api: FakeApi): void {
   api.startReply("running", "r1").say("On its way");
   api.addConversation("waiting", "A waiting chat", [{ role: "user", content: "Go" }]);
   api.startReply("waiting", "r2");
+  Object.assign(api.addConversation("pinned", "A pinned chat"), { pinned: true });
+  Object.assign(api.addConversation("filed", "A filed chat"), { folder: "Work" });
+  const now = new Date().toISOString();
+  const job = {
+    kind: "download",
+    title: "A model",
+    progress: { done: 1, total: 4, unit: "bytes" },
+    created_at: now,
+    updated_at: now,
+  };
+  api.house.jobs = [{ ...job, id: "j1", state: "running" }, {
+    ...job,
+    id: "j2",
+    state: "failed",
+    error: { code: "x", message: "No room" },
+  }];
+  api.house.trash = [{ id: "t1", kind: "conversation", title: "A lost chat", deleted_at: now }];
   api.isSetupCompleted = false;
   api.hint = "bare_proxy";
   api.found = [{ base_url: "http://127.0.0.1:8080/v1", kind: "openai", software: "llama.cpp", models: ["m"] }];
@@ -59,7 +76,12 @@ const SCREENS: [path: string, readyText: string][] = [
   ["/settings/general", "Text size"],
   ["/settings/connections", "In use"],
   ["/settings/connections/mine", "Edit the connection"],
+  ["/settings/trash", "A lost chat"],
   ["/settings/about", "Version"],
+  ["/search", "Find what was said"],
+  ["/search?q=go", "hits"],
+  ["/search?q=nowhere", "Nothing found"],
+  ["/activity", "No room"],
   ["/no/such/page", "Nothing here"],
 ];
 
@@ -78,6 +100,8 @@ test.each(
     await ui.page.getByText(readyText).first().waitFor();
     const problems = await findAxeProblems(ui.page);
     if (problems.length > 0) found[path] = problems;
+    const width = await ui.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(width, `${path} scrolls sideways`).toBeLessThanOrEqual(0);
   }
   await ui.page.goto(`${ui.api.origin}/settings/connections`);
   await ui.page.getByRole("button", { name: "Find servers" }).click();
@@ -95,6 +119,33 @@ test.each(
   expect(ui.errors).toEqual([]);
   expect(ui.foreign).toEqual([]);
 }, 120_000);
+
+test("on a phone every control is 44 px high and wide, on every screen", async () => {
+  await using ui = await bench.open("/new", { ...PHONE, reducedMotion: "reduce", prepare: fill });
+  const small: Record<string, string[]> = {};
+  for (const [path, readyText] of SCREENS) {
+    await ui.page.goto(ui.api.origin + path);
+    await ui.page.getByText(readyText).first().waitFor();
+    const found = await ui.page.evaluate(() => {
+      const controls = document.querySelectorAll<HTMLElement>("button, a[href], input, select, textarea, summary");
+      return [...controls].filter((control) => {
+        // A link inside of a sentence is as high as its line; a switch is pressed by its whole row.
+        if (control.matches("p a, .prose a, .skip-link, .prose *")) return false;
+        const area = control.closest("label") ?? control;
+        const { width, height: drawn } = area.getBoundingClientRect();
+        // Where what is drawn is smaller, something invisible around it takes the finger.
+        const around = getComputedStyle(area, "::after");
+        const height = around.position === "absolute" ? Math.max(drawn, parseFloat(around.height) || 0) : drawn;
+        return width > 0 && height > 0 && (width < 43.5 || height < 43.5);
+      }).map((control) => {
+        const { width, height } = control.getBoundingClientRect();
+        return `${control.tagName} "${control.getAttribute("aria-label") ?? control.textContent}" ${width}x${height}`;
+      });
+    });
+    if (found.length > 0) small[path] = found;
+  }
+  expect(small).toEqual({});
+});
 
 test("axe would find what is wrong", async () => {
   await using ui = await bench.open("/new");
@@ -147,7 +198,7 @@ test("the drawer of a narrow screen takes the focus, closes on Escape and gives 
 test("theme, size, typeface and colour show at once and are there after a reload", async () => {
   await using ui = await bench.open("/settings/general", { colorScheme: "light" });
   await ui.page.getByLabel("Theme").selectOption("dark");
-  await ui.page.getByLabel("Text size").selectOption("130");
+  await ui.page.getByLabel("Text size").fill("130");
   await ui.page.getByLabel("Typeface for reading").selectOption("serif");
   await ui.page.getByLabel("Accent colour").fill("30");
   const looks = () =>

@@ -27,19 +27,16 @@ test("a first message makes a chat with an address, and its reply is shown as it
   expect(ui.foreign).toEqual([]);
 });
 
-test("a message is sent with the whole history and with ids of its own", async () => {
+test("a message is sent alone with ids of its own: what was said before, the server knows", async () => {
   const history = [{ role: "user", content: "One" }, { role: "assistant", content: "Two" }];
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", history) });
   await sendMessage(ui.page, "Three");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   const [request] = ui.api.seen("POST", "/api/chat");
   expect(request!.headers.get("x-parlor-page")).toBe(ui.api.origin);
-  expect(request!.body).toMatchObject({
-    conversation_id: "c1",
-    stream: true,
-    messages: [...history, { role: "user", content: "Three" }],
-  });
-  const { user_message_id, assistant_message_id } = request!.body as Record<string, string>;
+  expect(request!.body).toMatchObject({ conversation_id: "c1", stream: true, context: "server" });
+  const { user_message_id, assistant_message_id, messages } = request!.body as Record<string, string>;
+  expect(messages).toEqual([{ role: "user", content: "Three" }]);
   expect(new Set([user_message_id, assistant_message_id]).size).toBe(2);
 });
 
@@ -104,7 +101,8 @@ test("a reply that fails says what happened, and Retry asks again for the same m
   expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
     action: "regenerate",
     assistant_message_id: "r1",
-    messages: STORY,
+    context: "server",
+    messages: [],
   });
 });
 
@@ -237,7 +235,8 @@ test("a deleted chat can be had back, and is gone for good once the page is left
   const link = ui.page.getByRole("link", { name: "First chat" });
   const remove = async () => {
     await link.hover();
-    await ui.page.getByRole("button", { name: "Delete “First chat”" }).click();
+    await ui.page.getByRole("button", { name: "Actions for “First chat”" }).click();
+    await ui.page.getByRole("menuitem", { name: "Delete" }).click();
   };
   await remove();
   await link.waitFor({ state: "detached" });

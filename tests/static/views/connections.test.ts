@@ -93,7 +93,7 @@ test("a new connection is tested before it is saved, and its key leaves the page
   await ui.page.getByLabel("API key").fill("sk-very-secret");
   await ui.page.getByRole("button", { name: "Test" }).click();
   await ui.page.getByText("The connection works").waitFor();
-  await ui.page.getByText("2 models offered").waitFor();
+  await ui.page.getByText("2 models offered", { exact: true }).waitFor();
   await ui.page.getByText("Context of 8,192 tokens").waitFor();
   expect(await ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value"))))
     .toEqual(["a", "b"]);
@@ -105,6 +105,87 @@ test("a new connection is tested before it is saved, and its key leaves the page
   await ui.page.getByText("A key is stored. Leave this empty to keep it.").waitFor();
   expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
   expect(await ui.page.content()).not.toContain("sk-very-secret");
+});
+
+test("adding looks for servers by itself and shows them first; one click uses what was found", async () => {
+  await using ui = await bench.open("/settings/connections/new", { prepare: (api) => api.found = [LLAMA] });
+  await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
+  await ui.page.getByRole("button", { name: /^Add and use/ }).click();
+  await ui.page.waitForURL(`${ui.api.origin}/settings/connections`);
+  expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
+});
+
+test("suggestions fill the form, keep a name of one's own, and say which service wants a key", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const { page } = ui;
+  const chips = page.getByRole("group", { name: "Suggestions" });
+  await chips.waitFor();
+  expect(await chips.getByRole("button").allInnerTexts()).toEqual([
+    "Ollama",
+    "LM Studio",
+    "llama.cpp",
+    "KoboldCpp",
+    "vLLM",
+    "OpenRouter",
+    "OpenAI",
+    "Anthropic",
+  ]);
+  await chips.getByRole("button", { name: "Ollama" }).click();
+  expect(await page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:11434/v1");
+  expect(await page.getByLabel("Name").inputValue()).toBe("Ollama");
+  await chips.getByRole("button", { name: "Anthropic" }).click();
+  expect(await page.getByLabel("Kind").inputValue()).toBe("anthropic");
+  expect(await page.getByLabel("Name").inputValue()).toBe("Anthropic");
+  await page.getByText("This service asks for a key.").waitFor();
+  expect(await chips.getByRole("button", { name: "Anthropic" }).getAttribute("aria-pressed")).toBe("true");
+  await page.getByLabel("Name").fill("Mine");
+  await chips.getByRole("button", { name: "OpenAI" }).click();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Mine");
+});
+
+test("U01 a key on its way over plain HTTP to another machine is warned of, and the spaces around it stay behind", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const { page } = ui;
+  const warning = page.getByText("This address has no encryption");
+  await page.getByLabel("Address").fill("http://192.168.1.9:8080/v1");
+  expect(await warning.count()).toBe(0);
+  await page.getByLabel("API key").fill("  sk-pasted ");
+  await warning.waitFor();
+  await page.getByRole("button", { name: "Show what is typed" }).click();
+  expect(await page.getByLabel("API key").getAttribute("type")).toBe("text");
+  await page.getByLabel("Address").fill("http://127.0.0.1:8080/v1");
+  await warning.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.waitForURL(`${ui.api.origin}/settings/connections`);
+  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-pasted" });
+});
+
+test("each connection shows how it stands: untested, ready, refused, away", async () => {
+  await using ui = await bench.open("/settings/connections", { prepare: (api) => api.connections.push(SAVED) });
+  const { page, api } = ui;
+  const card = page.locator(".connection", { hasText: "My server" });
+  await card.getByText("Not tested yet").waitFor();
+  const testAll = page.getByRole("button", { name: "Test all" });
+  await testAll.click();
+  await card.getByText("Ready", { exact: true }).waitFor();
+  expect(api.seen("POST", "/api/connections/test").map(({ body }) => Reflect.get(body as object, "id"))).toEqual([
+    "demo",
+    "mine",
+  ]);
+  api.verdict = {
+    reachable: true,
+    authorized: false,
+    models: [],
+    latency_ms: 1,
+    error: "Wrong key",
+    advice: "Enter it again",
+  };
+  await testAll.click();
+  await card.getByText("Answers, but refuses access").waitFor();
+  await card.getByText("Enter it again").waitFor();
+  api.verdict = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
+  await testAll.click();
+  await card.locator(".state-line", { hasText: "Not reachable" }).waitFor();
 });
 
 test("a test that fails shows verdict and advice, and the input stays", async () => {

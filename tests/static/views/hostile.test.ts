@@ -162,7 +162,10 @@ test("a text shows the same blocks whether it came in pieces or whole", async ()
   await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  const html = (opened: Opened) => opened.page.locator(".prose").innerHTML();
+  const html = async (opened: Opened) => {
+    await opened.page.locator(".code-keyword", { hasText: "const" }).waitFor(); // colours come last
+    return await opened.page.locator(".prose").innerHTML();
+  };
   expect(await html(ui)).toBe(await html(whole));
   expect(await html(ui)).toContain('href="https://late.example"');
 });

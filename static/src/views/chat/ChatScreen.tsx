@@ -5,40 +5,52 @@ import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
+import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { SidebarButton } from "../shell/SidebarButton.tsx";
+import { ChatHead } from "./ChatHead.tsx";
 import { Composer } from "./Composer.tsx";
-import { FirstRun } from "./FirstRun.tsx";
 import { MessageList } from "./MessageList.tsx";
+import { useShortcuts } from "./shortcuts.ts";
 
-/** Shows a stored conversation, or an empty new one when the id is undefined. */
-export function ChatScreen({ conversationId }: { conversationId: string | undefined }) {
+const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.SearchBar), { as: "overlay" });
+
+const FirstRun = lazy(() => import("./FirstRun.tsx").then((file) => file.FirstRun));
+
+/** Shows a stored conversation; without an id an empty new one, or one that will not be stored. */
+export function ChatScreen(
+  { conversationId, isTemporary = false }: { conversationId?: string; isTemporary?: boolean },
+) {
   const store = useStore();
   useEffect(() => {
-    if (conversationId === undefined) store.showNewChat();
+    if (conversationId === undefined) store.showNewChat(isTemporary);
     else {
       store.showChat(conversationId);
       store.device.lastConversationId.value = conversationId;
     }
-  }, [conversationId]);
+  }, [conversationId, isTemporary]);
   const chat = store.chat.value;
-  if (!chat || (conversationId !== undefined && chat.id !== conversationId)) return <main id="main" tabIndex={-1} />;
+  const isWanted = chat &&
+    (conversationId === undefined ? chat.isTemporary === isTemporary : chat.id === conversationId);
+  if (!isWanted) return <main id="main" tabIndex={-1} />;
   return <Chat key={chat.id} chat={chat} />;
 }
 
 function Chat({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const listed = store.chats.items.value.find((item) => item.id === chat.id)?.title;
-  const hasMessages = chat.shown.value.length > 0;
-  const title = chat.title.value || listed || (hasMessages ? texts.chat.untitled : texts.chat.newTitle);
+  const unnamed = chat.isTemporary
+    ? texts.chat.temporary
+    : chat.isEmpty.value
+    ? texts.chat.newTitle
+    : texts.chat.untitled;
+  const title = chat.title.value || listed || unnamed;
   useTitle(`${title} · ${texts.product}`);
+  useShortcuts(chat);
   return (
-    <main id="main" class="chat" tabIndex={-1}>
-      <header class="chat-head">
-        <SidebarButton />
-        <h1 title={title}>{title}</h1>
-      </header>
+    <main id="main" class={chat.isTemporary ? "chat is-temporary" : "chat"} tabIndex={-1}>
+      <ChatHead chat={chat} title={title} />
+      {chat.search.isOpen.value && <SearchBar chat={chat} />}
       <ChatBody chat={chat} />
     </main>
   );
@@ -52,7 +64,15 @@ function ChatBody({ chat }: { chat: OpenChat }) {
     if (load.kind === "missing" && store.device.lastConversationId.peek() === chat.id) {
       store.device.lastConversationId.value = undefined;
     }
-  }, [load]);
+    if (load.kind === "ready") void chat.actions.readBranches();
+  }, [load.kind]);
+  const wanted = store.router.hash.value;
+  useEffect(() => {
+    if (load.kind !== "ready" || wanted === "") return;
+    void chat.show(wanted).then((isThere) => {
+      if (!isThere) store.toasts.show(texts.chat.goneMessage);
+    });
+  }, [wanted, load.kind]);
   if (load.kind === "loading") return <p class="chat-loading" role="status">{texts.loading}</p>;
   if (load.kind === "missing") {
     return (
@@ -75,19 +95,21 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   }
   return (
     <>
-      {chat.shown.value.length === 0 ? <Welcome /> : <MessageList chat={chat} />}
+      {chat.isEmpty.value ? <Welcome chat={chat} /> : <MessageList chat={chat} />}
       <Composer chat={chat} />
     </>
   );
 }
 
-function Welcome() {
+function Welcome({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const isFirstRun = store.connections.hasOnlyDemo.value && !store.isSetupCompleted.value;
   return (
     <div class="welcome">
-      <EmptyState title={texts.chat.emptyTitle} text={texts.chat.emptyText} />
-      {isFirstRun && <FirstRun />}
+      {chat.isTemporary
+        ? <EmptyState title={texts.chat.temporary} text={texts.chat.temporaryText} />
+        : <EmptyState title={texts.chat.emptyTitle} text={texts.chat.emptyText} />}
+      {isFirstRun && !chat.isTemporary && <FirstRun />}
     </div>
   );
 }

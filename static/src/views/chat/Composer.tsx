@@ -1,47 +1,99 @@
-/** Where a message is written: grows with its text, sends on Enter, keeps what was typed. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { Button, IconButton } from "../../components/Button.tsx";
-import { Notice } from "../../components/Notice.tsx";
+/** Where a message is written: grows with its text, sends on Enter, takes pictures and files, keeps what was typed. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
+import { commandsFor, parseCommand, runCommand } from "../../state/commands.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { useAutoHeight } from "./auto_height.ts";
+import { useCommandActions } from "./command_actions.ts";
+import { CommandList, LIST_ID, optionId } from "./CommandList.tsx";
+import { Above, Below, PictureRow } from "./composer_notes.tsx";
+import { takeFiles } from "./incoming_files.ts";
 
 /** The composer with what there is to say about it. */
 export function Composer({ chat }: { chat: OpenChat }) {
+  const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
   // With a finger Enter is the only way to break a line; there the button sends.
   const isTouch = useMedia("(pointer: coarse)");
+  const [isOver, setOver] = useState(false);
   const text = chat.draft.text.value;
   const isRunning = chat.isRunning.value;
+  const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
+  const isWaiting = chat.pictures.isBusy.value;
+  const actions = useCommandActions(chat);
 
-  useLayoutEffect(() => {
-    const element = area.current;
-    if (!element) return;
-    element.style.height = "auto";
-    element.style.height = `${element.scrollHeight}px`;
-  }, [text]);
+  // The list of commands goes by what stands in the composer, until it is sent away.
+  const [dismissed, setDismissed] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const commands = text === dismissed ? [] : commandsFor(text, chat);
+  const at = Math.min(chosen, Math.max(0, commands.length - 1));
+
+  useAutoHeight(area, text);
   useEffect(() => {
     // On touch focus would open the keyboard over what is to be read.
     if (!isTouch && document.activeElement === document.body) area.current?.focus();
   }, []);
 
+  const run = (name: (typeof commands)[number], rest: string) => {
+    chat.draft.type("");
+    runCommand(name, rest, chat, actions);
+  };
   const send = () => {
-    chat.send();
+    const command = parseCommand(text, chat);
+    if (command) run(command.name, command.rest);
+    else chat.send();
     area.current?.focus();
+  };
+  const addFiles = (files: Iterable<File>) => {
+    const place = area.current?.selectionEnd ?? text.length;
+    void takeFiles(files, chat, place, (problem) => store.toasts.show(problem, { isError: true }));
+  };
+  const onListKey = (event: KeyboardEvent): boolean => {
+    if (commands.length === 0) return false;
+    if (event.key === "ArrowDown") setChosen((at + 1) % commands.length);
+    else if (event.key === "ArrowUp") setChosen((at + commands.length - 1) % commands.length);
+    else if (event.key === "Escape") setDismissed(text);
+    else if (event.key === "Tab") chat.draft.type(`/${commands[at]} `);
+    else if (event.key === "Enter" && !event.shiftKey) run(commands[at]!, "");
+    else return false;
+    return true;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     // 229: Safari ends a composition before its Enter arrives, without `isComposing`.
     if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Enter" && !event.shiftKey && !isTouch) {
+    if (onListKey(event)) event.preventDefault();
+    else if (event.key === "Enter" && sends(event, isTouch, store.preferences.settings.value?.send_on_enter ?? true)) {
       event.preventDefault();
       send();
     } else if (event.key === "Escape" && chat.isRunning.peek()) void chat.stop();
+    else if (event.key === "ArrowUp" && text === "" && !event.altKey && chat.actions.startEditOfLastTurn()) {
+      event.preventDefault();
+    }
   };
   return (
-    <div class="composer-area">
+    <div
+      class={isOver ? "composer-area is-over" : "composer-area"}
+      onDragOver={(event) => {
+        if (!event.dataTransfer?.types.includes("Files")) return;
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        setOver(false);
+        const files = event.dataTransfer?.files;
+        if (!files || files.length === 0) return;
+        event.preventDefault();
+        addFiles(files);
+      }}
+    >
       <div class="column">
         <Above chat={chat} />
+        {commands.length > 0 && <CommandList names={commands} at={at} onChoose={(name) => run(name, "")} />}
         <form
           class="composer"
           onSubmit={(event) => {
@@ -49,84 +101,74 @@ export function Composer({ chat }: { chat: OpenChat }) {
             send();
           }}
         >
-          <textarea
-            ref={area}
-            rows={1}
-            value={text}
-            placeholder={texts.composer.placeholder}
-            aria-label={texts.composer.label}
-            enterkeyhint={isTouch ? "enter" : "send"}
-            onInput={(event) => chat.draft.type(event.currentTarget.value)}
-            onKeyDown={onKeyDown}
-          />
-          {isRunning
-            ? (
-              <IconButton
-                key="stop"
-                icon="stop"
-                kind="primary"
-                label={texts.composer.stop}
-                isDisabled={chat.run.value?.isStopping.value}
-                onClick={() => chat.stop()}
-              />
-            )
-            : (
-              <IconButton
-                key="send"
-                icon="send"
-                kind="primary"
-                type="submit"
-                label={texts.composer.send}
-                isDisabled={text.trim() === ""}
-              />
-            )}
+          <PictureRow chat={chat} />
+          <div class="composer-row">
+            <IconButton icon="image" label={texts.composer.addImage} onClick={() => picker.current?.click()} />
+            <input
+              ref={picker}
+              type="file"
+              hidden
+              multiple
+              accept="image/*,text/*,.md,.json,.csv,.log,.ts,.js,.py"
+              onChange={(event) => {
+                addFiles([...event.currentTarget.files ?? []]);
+                event.currentTarget.value = "";
+              }}
+            />
+            <textarea
+              ref={area}
+              rows={1}
+              value={text}
+              placeholder={texts.composer.placeholder}
+              aria-label={texts.composer.label}
+              aria-autocomplete={commands.length > 0 ? "list" : undefined}
+              aria-controls={commands.length > 0 ? LIST_ID : undefined}
+              aria-activedescendant={commands.length > 0 ? optionId(commands[at]!) : undefined}
+              enterkeyhint={isTouch ? "enter" : "send"}
+              onInput={(event) => {
+                setChosen(0);
+                setDismissed("");
+                chat.draft.type(event.currentTarget.value);
+              }}
+              onKeyDown={onKeyDown}
+              onPaste={(event) => {
+                const files = event.clipboardData?.files;
+                // Office programs put a picture of the text beside the text.
+                if (!files || files.length === 0 || event.clipboardData?.types.includes("text/plain")) return;
+                event.preventDefault();
+                addFiles(files);
+              }}
+            />
+            {isRunning
+              ? (
+                <IconButton
+                  key="stop"
+                  icon="stop"
+                  kind="primary"
+                  label={texts.composer.stop}
+                  isDisabled={chat.run.value?.isStopping.value}
+                  onClick={() => chat.stop()}
+                />
+              )
+              : (
+                <IconButton
+                  key="send"
+                  icon="send"
+                  kind="primary"
+                  type="submit"
+                  label={texts.composer.send}
+                  isDisabled={isEmpty || isWaiting}
+                />
+              )}
+          </div>
         </form>
-        <Below isEmpty={chat.shown.value.length === 0} />
+        <Below chat={chat} />
       </div>
     </div>
   );
 }
 
-/** Failures and clashes stand right over the text they are about. */
-function Above({ chat }: { chat: OpenChat }) {
-  const problem = chat.problem.value;
-  return (
-    <>
-      {problem && (
-        <Notice
-          tone="danger"
-          title={texts.chat.notSent}
-          error={problem}
-          actions={<Button onClick={() => chat.problem.value = undefined}>{texts.close}</Button>}
-        />
-      )}
-      {chat.draft.hasClash.value && (
-        <Notice
-          tone="warning"
-          title={texts.composer.clash}
-          actions={
-            <>
-              <Button onClick={() => chat.draft.settle("mine")}>{texts.composer.keepMine}</Button>
-              <Button onClick={() => chat.draft.settle("theirs")}>{texts.composer.takeTheirs}</Button>
-            </>
-          }
-        >
-          {chat.draft.clash.value}
-        </Notice>
-      )}
-    </>
-  );
-}
-
-/** Nobody should take the demonstration for a model. */
-function Below({ isEmpty }: { isEmpty: boolean }) {
-  const { connections, isSetupCompleted } = useStore();
-  // The hint of the first visit says the same.
-  if (connections.active.value?.kind !== "demo" || (isEmpty && !isSetupCompleted.value)) return null;
-  return (
-    <p class="composer-note">
-      {texts.composer.demo}{" "}
-      <a href="/settings/connections" onClick={() => void connections.discover()}>{texts.composer.demoLink}</a>
-    </p>
-  );
+function sends(event: KeyboardEvent, isTouch: boolean, sendOnEnter: boolean): boolean {
+  if (event.ctrlKey || event.metaKey) return true;
+  return !isTouch && event.shiftKey !== sendOnEnter;
 }

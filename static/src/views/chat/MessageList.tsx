@@ -1,47 +1,50 @@
-/** The messages in their order, followed while the reader is at the end. */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+/** The messages in their order: the end is followed while the reader is there, more come in as they scroll. */
+import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { texts } from "../../texts/texts.ts";
 import { Announcer } from "./Announcer.tsx";
+import { useFollowing } from "./following.ts";
 import { MessageView } from "./MessageView.tsx";
+import { useStepsBack } from "./steps_back.ts";
+import { useTarget } from "./target.ts";
 
-/** Messages shown at first, and how many more each step back brings. */
-const STEP = 60;
-
-/** A reader who is at most this far from the end wants to follow. */
-const NEAR_END_PX = 64;
+/** How far before an end of the list more is fetched, so that a reader seldom meets that end. */
+const AHEAD = "1200px 0px";
 
 /** The scrolling list. */
 export function MessageList({ chat }: { chat: OpenChat }) {
-  const [shownCount, setShownCount] = useState(STEP);
-  const follow = useFollowing(chat);
-  const all = chat.shown.value;
-  const messages = all.slice(Math.max(0, all.length - shownCount));
-  const lastId = all.at(-1)?.id;
+  const box = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const follow = useFollowing(chat, box, content);
+  const stepBack = useStepsBack(chat, box, content);
+  useTarget(chat, content, follow.leave, follow.onScroll);
+  const { hasAbove, hasBelow, shown } = chat.window;
+  const lastId = chat.lastMessage.value?.id;
   return (
     <div class="message-area">
       <div
         class="message-scroll"
-        ref={follow.scroll}
+        ref={box}
         onScroll={follow.onScroll}
         tabIndex={0}
         role="region"
         aria-label={texts.chat.log}
       >
-        <div class="column messages" ref={follow.content} role="log" aria-live="off" aria-label={texts.chat.log}>
-          {messages.length < all.length && (
-            <Button kind="quiet" onClick={() => setShownCount(shownCount + STEP)}>{texts.chat.earlier}</Button>
-          )}
-          {messages.map((message) => (
-            <MessageView
-              key={message.id}
-              chat={chat}
-              message={message}
-              isLast={message.id === lastId}
-            />
+        <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
+          {hasAbove.value && <More key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
+          {shown.value.map((message) => (
+            <MessageView key={message.id} chat={chat} message={message} isLast={message.id === lastId} />
           ))}
+          {hasBelow.value && (
+            <More
+              key="below"
+              box={box}
+              label={texts.chat.later}
+              onNear={() => chat.window.moreBelow()}
+            />
+          )}
         </div>
       </div>
       {follow.isAway && (
@@ -56,55 +59,35 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Keeps the end in view while the reader is there, counts what came while not. */
-function useFollowing(chat: OpenChat) {
-  const scroll = useRef<HTMLDivElement>(null);
-  const content = useRef<HTMLDivElement>(null);
-  const isFollowing = useRef(true);
-  const blocksSeen = useRef(0);
-  const [isAway, setAway] = useState(false);
-  const [newCount, setNewCount] = useState(0);
-
-  const toEnd = () => {
-    const box = scroll.current;
-    if (box) box.scrollTop = box.scrollHeight;
-  };
-  const countBlocks = () => content.current?.querySelectorAll(".prose > *").length ?? 0;
-
-  useLayoutEffect(toEnd, []);
+/** An end of the list that has more behind it: fetched when it comes near, or when it is pressed. */
+function More(
+  { box, label, onNear }: { box: { current: HTMLElement | null }; label: string; onNear: () => Promise<void> | void },
+) {
+  const mark = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const observer = new ResizeObserver(() => {
-      if (isFollowing.current) toEnd();
-      else setNewCount(Math.max(0, countBlocks() - blocksSeen.current));
-    });
-    if (content.current) observer.observe(content.current);
-    if (scroll.current) observer.observe(scroll.current);
-    return () => observer.disconnect();
+    let isNear = false;
+    let isBusy = false;
+    const go = async () => {
+      if (isBusy) return;
+      isBusy = true;
+      await onNear();
+      isBusy = false;
+      // What came in may be less than the way to it; the observer tells only of changes.
+      if (isNear) setTimeout(() => isNear && go(), 50);
+    };
+    const observer = new IntersectionObserver(([entry]) => {
+      isNear = entry!.isIntersecting;
+      if (isNear) void go();
+    }, { root: box.current, rootMargin: AHEAD });
+    observer.observe(mark.current!);
+    return () => {
+      isNear = false;
+      observer.disconnect();
+    };
   }, []);
-
-  // What the reader sends is what the reader wants to see.
-  const lastOwn = chat.shown.value.findLast((message) => message.role === "user")?.id;
-  useEffect(() => {
-    isFollowing.current = true;
-    setAway(false);
-    toEnd();
-  }, [lastOwn]);
-
-  const onScroll = () => {
-    const box = scroll.current;
-    if (!box) return;
-    const isNear = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
-    if (isNear === isFollowing.current) return;
-    isFollowing.current = isNear;
-    blocksSeen.current = countBlocks();
-    setNewCount(0);
-    setAway(!isNear);
-  };
-  const jump = () => {
-    isFollowing.current = true;
-    setAway(false);
-    toEnd();
-    scroll.current?.focus({ preventScroll: true });
-  };
-  return { scroll, content, onScroll, isAway, newCount, jump };
+  return (
+    <div class="more-messages" ref={mark}>
+      <Button kind="quiet" onClick={() => void onNear()}>{label}</Button>
+    </div>
+  );
 }

@@ -1,19 +1,20 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { useMedia } from "../../components/hooks.ts";
 import { memo } from "../../components/memo.ts";
-import { CopyButton } from "../../components/CopyButton.tsx";
-import { IconButton } from "../../components/Button.tsx";
+import { lazy } from "../../components/Lazy.tsx";
 import { Markdown } from "../../components/Markdown.tsx";
 import type { Message } from "../../api/types.ts";
-import { textOf } from "../../state/message_text.ts";
+import { imagesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
-import { useStore } from "../../state/store.ts";
-import { figure, moment } from "../../texts/times.ts";
+import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { MessageBar } from "./MessageBar.tsx";
 import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
 import { ReplyProgress } from "./ReplyProgress.tsx";
+import { ReplySpeaker, TurnSpeaker } from "./Speaker.tsx";
 import { Thoughts } from "./Thoughts.tsx";
+import { useSwipe } from "./swipe.ts";
+
+const EditForm = lazy(() => import("./EditForm.tsx").then((file) => file.EditForm));
 
 /** What a message's view takes. */
 export interface MessageProps {
@@ -28,12 +29,25 @@ export const MessageView = memo((props: MessageProps) =>
 );
 
 function TurnView({ chat, message, isLast }: MessageProps) {
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  const text = textOf(message.content);
   return (
-    <article class="message turn" data-message-id={message.id}>
-      <h2 class="visually-hidden">{message.role === "user" ? texts.chat.you : message.role}</h2>
-      <div class="turn-text" title={moment(message.created_at, new Date())}>{textOf(message.content)}</div>
-      <Actions chat={chat} message={message} isLast={isLast} />
-      {isLast && !chat.isRunning.value && <Unanswered onAsk={() => chat.askAgain()} />}
+    <article class={classOf("turn", message)} data-message-id={message.id}>
+      <TurnSpeaker message={message} />
+      {message.hidden && <HiddenNote />}
+      {isEdited
+        ? <EditForm chat={chat} canResend={message.role === "user"} />
+        : (
+          <div class="turn-text" title={moment(message.created_at, new Date())}>
+            <Images message={message} />
+            {text}
+          </div>
+        )}
+      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+      <BranchLinks chat={chat} message={message} />
+      {isLast && message.role === "user" && !isEdited && !chat.isRunning.value && (
+        <Unanswered onAsk={() => chat.askAgain()} />
+      )}
     </article>
   );
 }
@@ -43,63 +57,71 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const run = running?.messageId === message.id ? running : undefined;
   const text = run ? run.text.value : textOf(message.content);
   const reasoning = run ? run.reasoning.value : message.reasoning ?? "";
+  const thoughtMs = run ? run.thoughtMs.value : chat.measured.value.get(message.id)?.thoughtMs;
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
   return (
-    <article class="message reply" data-message-id={message.id} data-status={run ? "streaming" : message.status}>
-      <h2 class="speaker">{texts.chat.assistant}</h2>
+    <article
+      class={classOf("reply", message)}
+      data-message-id={message.id}
+      data-status={run ? "streaming" : message.status}
+      {...(isLast && !run && !isEdited ? swipe : {})}
+    >
+      <ReplySpeaker chat={chat} message={message} />
+      {message.hidden && <HiddenNote />}
       {reasoning !== "" && (
-        <Thoughts text={reasoning} isThinking={run !== undefined && text === ""} durationMs={run?.thoughtMs.value} />
+        <Thoughts text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
       )}
-      <Markdown text={text} isFinal={run === undefined} />
+      <Images message={message} />
+      {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
-      {!run && <Actions chat={chat} message={message} isLast={isLast} />}
+      <BranchLinks chat={chat} message={message} />
+      {!run && !isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
 }
 
-function Actions({ chat, message, isLast }: MessageProps) {
-  const store = useStore();
-  const isIdle = !chat.isRunning.value;
-  const isReply = message.role === "assistant";
-  const isTouch = useMedia("(hover: none)");
-  const [isOpen, setOpen] = useState(false);
-  const group = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (isOpen) group.current?.querySelector("button")?.focus();
-  }, [isOpen]);
-  if (isTouch && !isOpen && !(isReply && isLast)) {
-    return (
-      <div class="message-actions">
-        <IconButton icon="more" label={texts.chat.more} isExpanded={false} onClick={() => setOpen(true)} />
-      </div>
-    );
-  }
+function classOf(kind: "turn" | "reply", message: Message): string {
+  return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
+}
+
+/** Said in words: a paler colour alone would not tell it to everybody. */
+function HiddenNote() {
+  return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
+}
+
+/** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
+function Images({ message }: { message: Message }) {
+  const urls = imagesOf(message.content);
+  if (urls.length === 0) return null;
   return (
-    <div class="message-actions" ref={group} role="group" aria-label={texts.chat.actions}>
-      <CopyButton text={textOf(message.content)} />
-      {isReply && isLast && isIdle && (
-        <IconButton
-          icon="redo"
-          label={texts.chat.regenerate}
-          onClick={() => chat.regenerate(message.id)}
-        />
+    <span class="message-images">
+      {urls.map((url, index) =>
+        /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/.test(url)
+          ? <img key={index} src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+          : (
+            <a key={index} href={url} target="_blank" rel="noopener noreferrer nofollow">
+              {texts.chat.image(index + 1)}
+            </a>
+          )
       )}
-      {isIdle && (
-        <IconButton
-          icon="trash"
-          label={texts.chat.remove}
-          onClick={() => store.deleteMessage(chat, message.id, { done: texts.chat.removed, undo: texts.undo })}
-        />
-      )}
-      <span class="message-facts">{factsOf(message)}</span>
-    </div>
+    </span>
   );
 }
 
-function factsOf(message: Message): string {
-  const tokens = message.usage?.completion_tokens;
-  return [
-    message.role === "assistant" ? message.model : undefined,
-    tokens === undefined ? undefined : texts.chat.tokens(tokens).replace(String(tokens), figure(tokens)),
-    moment(message.created_at, new Date()),
-  ].filter(Boolean).join(" · ");
+/** Where other chats part from this one. */
+function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
+  const forks = chat.actions.branches.value.forks.filter((fork) => fork.message_id === message.id);
+  if (forks.length === 0) return null;
+  return (
+    <ul class="branch-links" aria-label={texts.chat.branches}>
+      {forks.map((fork) => (
+        <li key={fork.conversation_id}>
+          <a href={`/c/${encodeURIComponent(fork.conversation_id)}`}>
+            {texts.chat.branchTo(fork.title || texts.chat.untitled)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
 }

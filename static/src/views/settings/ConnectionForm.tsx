@@ -1,16 +1,20 @@
-/** The fields of a connection with Test, Save, and the key that goes in but never comes back. */
+/** The fields of a connection with Test and Save. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Connection, ConnectionKind, ConnectionVerdict } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { Field } from "../../components/Field.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { Select } from "../../components/Select.tsx";
 import { useStore } from "../../state/store.ts";
+import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
-import { type ConnectionFields, fieldsOf, findProblems, inputOf, isKeyLeftBehind } from "./connection_fields.ts";
+import { type ConnectionFields, fieldsOf, findProblems, inputOf } from "./connection_fields.ts";
+import { CONNECTION_PRESETS, type ConnectionPreset, presetOf, withPreset } from "./connection_presets.ts";
+import { KeyField } from "./KeyField.tsx";
 import { Verdict } from "./Verdict.tsx";
 
-const KINDS: ConnectionKind[] = ["openai", "anthropic"];
+const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
 
 type Busy = "test" | "save" | "use" | undefined;
 
@@ -24,9 +28,11 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const [verdict, setVerdict] = useState<ConnectionVerdict>();
   const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
   const problems = findProblems(fields);
+  const preset = presetOf(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
-    setVerdict(undefined);
+    // What was tried was another server or key; the model and the size do not change whether it answers.
+    if ("baseUrl" in changes || "kind" in changes || "apiKey" in changes) setVerdict(undefined);
   };
 
   /** Runs one request at a time; its failure stands in the form and the fields stay. */
@@ -60,10 +66,6 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       if (connection) await store.connections.clearKey(connection.id);
       store.toasts.show(t.keyCleared);
     });
-  const text = (name: keyof ConnectionFields) => ({
-    value: fields[name],
-    onInput: (event: { currentTarget: HTMLInputElement }) => set({ [name]: event.currentTarget.value }),
-  });
 
   return (
     <form
@@ -75,113 +77,84 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         void save(false);
       }}
     >
-      <Field id="url" label={t.url} hint={t.urlHint} error={isChecked && problems.isUrlBad ? t.urlBad : undefined}>
-        {(describedBy) => (
-          <input
-            id="url"
-            type="url"
-            inputMode="url"
-            required
-            spellcheck={false}
-            aria-describedby={describedBy}
-            aria-invalid={isChecked && problems.isUrlBad}
-            {...text("baseUrl")}
-          />
-        )}
-      </Field>
-      <Field id="kind" label={t.kind}>
-        {() => (
-          <select
-            id="kind"
-            value={fields.kind}
-            onChange={(e) => set({ kind: e.currentTarget.value as ConnectionKind })}
-          >
-            {KINDS.map((kind) => <option key={kind} value={kind}>{texts.connections.kinds[kind]}</option>)}
-          </select>
-        )}
-      </Field>
-      <Field id="name" label={t.name}>
-        {() => <input id="name" type="text" maxLength={200} {...text("name")} />}
-      </Field>
-      <KeyField connection={connection} fields={fields} input={text("apiKey")} onClear={clearKey} />
-      <Field id="model" label={t.model} hint={t.modelHint}>
-        {(describedBy) => (
-          <>
-            <input
-              id="model"
-              type="text"
-              list="model-list"
-              spellcheck={false}
-              aria-describedby={describedBy}
-              {...text("model")}
-            />
-            <datalist id="model-list">{verdict?.models.map((id) => <option key={id} value={id} />)}</datalist>
-          </>
-        )}
-      </Field>
-      <Field
+      {!connection && <Presets current={preset} onChoose={(chosen) => set(withPreset(fields, chosen))} />}
+      <TextField
+        id="url"
+        type="url"
+        inputMode="url"
+        label={t.url}
+        hint={t.urlHint}
+        error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
+        isRequired
+        value={fields.baseUrl}
+        onInput={(baseUrl) => set({ baseUrl })}
+      />
+      <Select
+        id="kind"
+        label={t.kind}
+        value={fields.kind}
+        options={KINDS.map((value) => ({ value, name: texts.connections.kinds[value] }))}
+        onChange={(kind) => set({ kind })}
+      />
+      <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
+      <KeyField
+        connection={connection}
+        fields={fields}
+        needsKey={preset?.needsKey ?? false}
+        onInput={(apiKey) => set({ apiKey })}
+        onClear={() => void clearKey()}
+      />
+      <TextField
+        id="model"
+        label={t.model}
+        hint={verdict && verdict.models.length > 0 ? t.modelOffered(verdict.models.length) : t.modelHint}
+        list={verdict?.models ?? []}
+        isMono
+        value={fields.model}
+        onInput={(model) => set({ model })}
+      />
+      <TextField
         id="context"
+        inputMode="numeric"
         label={t.context}
-        hint={t.contextHint}
+        hint={verdict?.context_size ? t.contextKnown(figure(verdict.context_size)) : t.contextHint}
         error={isChecked && problems.isContextBad ? t.contextBad : undefined}
-      >
-        {(describedBy) => (
-          <input
-            id="context"
-            type="text"
-            inputMode="numeric"
-            aria-describedby={describedBy}
-            aria-invalid={isChecked && problems.isContextBad}
-            {...text("contextSize")}
-          />
-        )}
-      </Field>
+        value={fields.contextSize}
+        onInput={(contextSize) => set({ contextSize })}
+      />
       {verdict && <Verdict verdict={verdict} />}
-      {failure && <Notice tone="danger" title={failure.title} error={failure.error} />}
+      {failure && <ErrorNote title={failure.title} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
         {!connection?.active && (
-          <Button kind="primary" isBusy={busy === "use"} onClick={() => save(true)}>{t.saveAndUse}</Button>
+          <Button kind="primary" isBusy={busy === "use"} onClick={() => void save(true)}>{t.saveAndUse}</Button>
         )}
-        <Button isBusy={busy === "test"} onClick={test}>
+        <Button isBusy={busy === "test"} onClick={() => void test()}>
           {busy === "test" ? texts.connections.testing : texts.connections.test}
         </Button>
-        <LinkButton href="/settings/connections" kind="quiet">{t.cancel}</LinkButton>
+        <LinkButton href="/settings/connections" kind="quiet">{texts.cancel}</LinkButton>
       </div>
     </form>
   );
 }
 
-function KeyField(
-  { connection, fields, input, onClear }: {
-    connection: Connection | undefined;
-    fields: ConnectionFields;
-    input: { value: string; onInput: (event: { currentTarget: HTMLInputElement }) => void };
-    onClear: () => void;
-  },
+/** Suggestions that fill the form; everything stays open to change. */
+function Presets(
+  { current, onChoose }: { current: ConnectionPreset | undefined; onChoose: (preset: ConnectionPreset) => void },
 ) {
-  const t = texts.form;
-  const isLeftBehind = isKeyLeftBehind(fields, connection);
   return (
-    <>
-      <Field id="key" label={t.key} hint={connection?.has_key && !isLeftBehind ? t.keySaved : t.keyHint}>
-        {(describedBy) => (
-          <input
-            id="key"
-            type="password"
-            autocomplete="new-password"
-            spellcheck={false}
-            aria-describedby={describedBy}
-            {...input}
-          />
-        )}
-      </Field>
-      {isLeftBehind && <Notice tone="warning">{t.keyMoved}</Notice>}
-      {connection?.has_key && (
-        <div>
-          <Button onClick={onClear}>{t.keyClear}</Button>
-        </div>
-      )}
-    </>
+    <div role="group" aria-label={texts.form.presets} class="chips">
+      {CONNECTION_PRESETS.map((preset) => (
+        <button
+          key={preset.name}
+          type="button"
+          class="chip"
+          aria-pressed={preset === current}
+          onClick={() => onChoose(preset)}
+        >
+          {preset.name}
+        </button>
+      ))}
+    </div>
   );
 }

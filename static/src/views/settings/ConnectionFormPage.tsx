@@ -1,4 +1,4 @@
-/** Adding or changing one connection. */
+/** Changing one connection. */
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { LinkButton } from "../../components/Button.tsx";
 import { useStore } from "../../state/store.ts";
@@ -6,10 +6,10 @@ import { texts } from "../../texts/texts.ts";
 import { ConnectionForm } from "./ConnectionForm.tsx";
 
 /** The form, once it is known what it is about. */
-export function ConnectionFormPage({ id }: { id: string | undefined }) {
+export function ConnectionFormPage({ id }: { id: string }) {
   const { connections } = useStore();
   const connection = connections.items.value.find((item) => item.id === id);
-  if (id !== undefined && !connection) {
+  if (!connection) {
     if (connections.state.value === "loading") return <p class="muted" role="status">{texts.loading}</p>;
     return (
       <EmptyState title={texts.form.missing}>
@@ -19,7 +19,7 @@ export function ConnectionFormPage({ id }: { id: string | undefined }) {
   }
   return (
     <section>
-      <h2>{connection ? texts.form.editTitle : texts.form.addTitle}</h2>
+      <h2>{texts.form.editTitle}</h2>
       <ConnectionForm connection={connection} />
     </section>
   );

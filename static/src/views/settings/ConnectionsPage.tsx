@@ -1,7 +1,7 @@
 /** All connections: which is in use, how each stands, and the search for more. */
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConnectionCard } from "./ConnectionCard.tsx";
@@ -26,16 +26,14 @@ export function ConnectionsPage() {
         >
           {t.discover}
         </Button>
+        {items.length > 1 && (
+          <Button kind="quiet" onClick={() => items.forEach((item) => void connections.check(item))}>
+            {t.testAll}
+          </Button>
+        )}
       </div>
       <FoundServers level={3} />
-      {error && (
-        <Notice
-          tone="danger"
-          title={t.loadFailed}
-          error={error}
-          actions={<Button onClick={() => connections.refresh()}>{texts.retry}</Button>}
-        />
-      )}
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void connections.refresh()} />}
       {connections.state.value === "loading" && <p class="muted" role="status">{texts.loading}</p>}
       {connections.state.value === "ready" && items.length === 0 && (
         <EmptyState level={3} title={t.none} text={t.noneText} />

@@ -7,7 +7,9 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing before a search; then its course and its result. */
-export function FoundServers({ level, onUsed }: { level: 3 | 4; onUsed?: () => void }) {
+export function FoundServers(
+  { level, isUntitled = false, onUsed }: { level: 3 | 4; isUntitled?: boolean; onUsed?: () => void },
+) {
   const { connections } = useStore();
   const t = texts.connections;
   const discovery = connections.discovery.value;
@@ -21,7 +23,7 @@ export function FoundServers({ level, onUsed }: { level: 3 | 4; onUsed?: () => v
       )}
       {discovery.kind === "done" && discovery.servers.length > 0 && (
         <>
-          <Heading>{t.found}</Heading>
+          {!isUntitled && <Heading>{t.found}</Heading>}
           <ul class="found-list">
             {discovery.servers.map((server) => <FoundRow key={server.base_url} server={server} onUsed={onUsed} />)}
           </ul>

@@ -1,69 +1,127 @@
-/** How the page looks on this device. */
+/** The person's name, the language, the looks, and how chats behave. */
+import { useState } from "preact/hooks";
+import type { OwnerSettings } from "../../api/types.ts";
 import { Field } from "../../components/Field.tsx";
-import { TEXT_SIZES, type Theme } from "../../state/device.ts";
+import { Select } from "../../components/Select.tsx";
+import { Slider } from "../../components/Slider.tsx";
+import { Switch } from "../../components/Switch.tsx";
+import { TEXT_SIZE, type Theme } from "../../state/device.ts";
 import { useStore } from "../../state/store.ts";
-import { texts } from "../../texts/texts.ts";
+import { LANGUAGES, texts } from "../../texts/texts.ts";
+import { NotifySwitch } from "./NotifySwitch.tsx";
 
 /** Every change shows at once. */
 export function GeneralPage() {
-  const { device } = useStore();
+  const store = useStore();
+  const { device, preferences } = store;
   const t = texts.general;
+  const settings = preferences.settings.value;
+  const change = (changes: Partial<OwnerSettings>) => {
+    preferences.change(changes).catch((thrown) => store.report(thrown));
+  };
   const themes = Object.entries(t.themes) as [Theme, string][];
   return (
     <section>
-      <h2>{t.look}</h2>
+      <h2>{texts.settings.general}</h2>
       <p class="muted">{t.note}</p>
       <div class="form">
-        <Field id="theme" label={t.theme}>
-          {() => (
-            <select
-              id="theme"
-              value={device.theme.value}
-              onChange={(e) => device.theme.value = e.currentTarget.value as Theme}
-            >
-              {themes.map(([value, name]) => <option key={value} value={value}>{name}</option>)}
-            </select>
-          )}
-        </Field>
-        <Field id="size" label={t.size}>
-          {() => (
-            <select
-              id="size"
-              value={String(device.textSize.value)}
-              onChange={(e) => device.textSize.value = Number(e.currentTarget.value)}
-            >
-              {TEXT_SIZES.map((size) => <option key={size} value={String(size)}>{t.percent(size)}</option>)}
-            </select>
-          )}
-        </Field>
-        <Field id="reading" label={t.reading}>
-          {() => (
-            <select
-              id="reading"
-              value={device.isSerif.value ? "serif" : "sans"}
-              onChange={(e) => device.isSerif.value = e.currentTarget.value === "serif"}
-            >
-              <option value="sans">{t.sans}</option>
-              <option value="serif">{t.serif}</option>
-            </select>
-          )}
-        </Field>
-        <Field id="hue" label={t.hue}>
-          {() => (
-            <input
-              id="hue"
-              class="hue"
-              type="range"
-              min={0}
-              max={360}
-              step={5}
-              value={device.hue.value}
-              onInput={(e) => device.hue.value = Number(e.currentTarget.value)}
-            />
-          )}
-        </Field>
+        {settings && <NameField name={settings.display_name} onChange={(display_name) => change({ display_name })} />}
+        <Select
+          id="language"
+          label={t.language}
+          hint={t.languageHint}
+          value={device.language.value ?? ""}
+          options={[
+            { value: "", name: t.languageAuto },
+            ...Object.entries(LANGUAGES).map(([value, name]) => ({ value, name, lang: value })),
+          ]}
+          onChange={(language) => change({ language: language || null })}
+        />
+      </div>
+      <h3>{t.look}</h3>
+      <div class="form">
+        <Select
+          id="theme"
+          label={t.theme}
+          value={device.theme.value}
+          options={themes.map(([value, name]) => ({ value, name }))}
+          onChange={(theme) => change({ theme })}
+        />
+        <Slider
+          id="size"
+          label={t.size}
+          value={device.textSize.value}
+          {...TEXT_SIZE}
+          format={t.percent}
+          onInput={(size) => device.textSize.value = size}
+          onChange={(font_size) => change({ font_size })}
+        />
+        <Select
+          id="reading"
+          label={t.reading}
+          value={device.isSerif.value ? "serif" : "sans"}
+          options={[{ value: "sans", name: t.sans }, { value: "serif", name: t.serif }]}
+          onChange={(face) => change({ serif: face === "serif" })}
+        />
+        <Slider
+          id="hue"
+          class="hue"
+          label={t.hue}
+          value={device.hue.value}
+          min={0}
+          max={360}
+          step={5}
+          onInput={(hue) => device.hue.value = hue}
+          onChange={(accent_hue) => change({ accent_hue })}
+        />
         <p class="prose sample">{t.sample}</p>
       </div>
+      <h3>{t.chats}</h3>
+      <div class="form">
+        {settings && (
+          <>
+            <Switch
+              id="send-on-enter"
+              label={t.sendOnEnter}
+              hint={t.sendOnEnterHint}
+              isOn={settings.send_on_enter}
+              onChange={(send_on_enter) => change({ send_on_enter })}
+            />
+            <Switch
+              id="auto-title"
+              label={t.autoTitle}
+              hint={t.autoTitleHint}
+              isOn={settings.auto_title}
+              onChange={(auto_title) => change({ auto_title })}
+            />
+          </>
+        )}
+        <NotifySwitch />
+      </div>
     </section>
+  );
+}
+
+/** Saved when left, not with every letter. */
+function NameField({ name, onChange }: { name: string; onChange: (name: string) => void }) {
+  const [typed, setTyped] = useState<string>();
+  return (
+    <Field id="display-name" label={texts.general.displayName} hint={texts.general.displayNameHint}>
+      {(describedBy, id) => (
+        <input
+          id={id}
+          type="text"
+          maxLength={200}
+          autocomplete="nickname"
+          aria-describedby={describedBy}
+          value={typed ?? name}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onChange={(event) => {
+            onChange(event.currentTarget.value.trim());
+            setTyped(undefined);
+          }}
+        />
+      )}
+    </Field>
   );
 }

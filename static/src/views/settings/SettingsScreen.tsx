@@ -1,55 +1,109 @@
-/** The settings: pages with addresses, not a dialog. */
+/** The settings: pages with addresses, not a dialog, and a search over all of them. */
 import type { ComponentChildren } from "preact";
-import { useTitle } from "../../components/hooks.ts";
+import { useEffect, useState } from "preact/hooks";
 import { EmptyState } from "../../components/EmptyState.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { lazy } from "../../components/Lazy.tsx";
+import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { SidebarButton } from "../shell/SidebarButton.tsx";
+import { PageHead } from "../shell/PageHead.tsx";
 import { AboutPage } from "./AboutPage.tsx";
+import { AddConnectionPage } from "./AddConnectionPage.tsx";
 import { ConnectionFormPage } from "./ConnectionFormPage.tsx";
 import { ConnectionsPage } from "./ConnectionsPage.tsx";
 import { GeneralPage } from "./GeneralPage.tsx";
+import { findSettings, settingsSections } from "./settings_index.ts";
+import { TrashPage } from "./TrashPage.tsx";
 
-const SECTIONS = [
-  { id: "general", title: texts.settings.general },
-  { id: "connections", title: texts.settings.connections },
-  { id: "about", title: texts.settings.about },
-];
+const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
+const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
+const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
+const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
 
 /** One section; `item` is what it is about, such as the connection to edit. */
 export function SettingsScreen({ section, item }: { section: string; item: string | undefined }) {
-  const { device } = useStore();
+  const { device, router } = useStore();
+  const [query, setQuery] = useState("");
   const last = device.lastConversationId.value;
-  const title = SECTIONS.find(({ id }) => id === section)?.title ?? texts.unknown.title;
+  const sections = settingsSections();
+  const title = sections.find(({ id }) => id === section)?.title ?? texts.unknown.title;
+  const [path, hash] = [router.path.value, router.hash.value];
   useTitle(`${title} · ${texts.product}`);
+  useEffect(() => setQuery(""), [path, hash]);
+  useEffect(() => showSetting(hash), [path, hash, query]);
   return (
     <main id="main" class="page" tabIndex={-1}>
-      <header class="chat-head">
-        <SidebarButton />
-        <h1>{texts.settings.title}</h1>
+      <PageHead title={texts.settings.title}>
         <a class="back-link" href={last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`}>
           {texts.settings.back}
         </a>
-      </header>
+      </PageHead>
       <div class="settings">
-        <nav class="settings-nav" aria-label={texts.settings.sections}>
-          {SECTIONS.map(({ id, title }) => (
-            <a key={id} href={`/settings/${id}`} aria-current={id === section ? "page" : undefined}>{title}</a>
-          ))}
-        </nav>
-        <div class="settings-body">{bodyOf(section, item)}</div>
+        <div class="settings-side">
+          <input
+            type="search"
+            class="settings-search"
+            value={query}
+            placeholder={texts.nav.search}
+            aria-label={texts.settings.search}
+            autocomplete="off"
+            onInput={(event) => setQuery(event.currentTarget.value)}
+          />
+          <nav class="settings-nav" aria-label={texts.settings.sections}>
+            {sections.map(({ id, title }) => (
+              <a key={id} href={`/settings/${id}`} aria-current={id === section ? "page" : undefined}>{title}</a>
+            ))}
+          </nav>
+        </div>
+        <div class="settings-body">
+          {query.trim() === "" ? bodyOf(section, item) : <Found query={query} onChoose={() => setQuery("")} />}
+        </div>
       </div>
     </main>
   );
 }
 
+/** Brings the setting of an address into view and gives it the focus. */
+function showSetting(id: string): void {
+  const control = id === "" ? null : document.getElementById(id);
+  control?.scrollIntoView({ block: "center" });
+  control?.focus({ preventScroll: true });
+}
+
+function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
+  const found = findSettings(query);
+  return (
+    <section>
+      <h2>{texts.settings.found}</h2>
+      <p class="visually-hidden" role="status">{texts.settings.foundCount(found.length)}</p>
+      {found.length === 0 ? <p class="muted">{texts.settings.foundNone}</p> : (
+        <div onClick={onChoose}>
+          <List label={texts.settings.found}>
+            {found.map(({ title, place, address }) => (
+              <ListRow key={`${address} ${title}`} title={title} text={place} href={address} />
+            ))}
+          </List>
+        </div>
+      )}
+    </section>
+  );
+}
+
 function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "general") return <GeneralPage />;
+  if (section === "models") return <ModelsPage />;
+  if (section === "privacy") return <PrivacyPage />;
+  if (section === "trash") return <TrashPage />;
+  if (section === "personas") {
+    return item === undefined
+      ? <PersonasPage />
+      : <PersonaFormPage key={item} id={item === "new" ? undefined : item} />;
+  }
   if (section === "about") return <AboutPage />;
   if (section === "connections") {
-    return item === undefined
-      ? <ConnectionsPage />
-      : <ConnectionFormPage key={item} id={item === "new" ? undefined : item} />;
+    if (item === undefined) return <ConnectionsPage />;
+    return item === "new" ? <AddConnectionPage /> : <ConnectionFormPage key={item} id={item} />;
   }
   return <EmptyState title={texts.unknown.title} text={texts.unknown.text} />;
 }

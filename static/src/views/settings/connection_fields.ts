@@ -50,7 +50,9 @@ export function inputOf(fields: ConnectionFields, id: string | undefined): Conne
     context_size: size === "" ? null : Number(size),
   };
   if (id !== undefined) input.id = id;
-  if (fields.apiKey !== "") input.api_key = fields.apiKey;
+  // Keys are pasted, often with the space or the line end around them.
+  const key = fields.apiKey.trim();
+  if (key !== "") input.api_key = key;
   return input;
 }
 
@@ -58,6 +60,17 @@ export function inputOf(fields: ConnectionFields, id: string | undefined): Conne
 export function isKeyLeftBehind(fields: ConnectionFields, connection: Connection | undefined): boolean {
   if (!connection?.has_key || fields.apiKey !== "") return false;
   return originOf(fields.baseUrl) !== originOf(connection.base_url);
+}
+
+/** Tells whether a key would travel readable for others: plain HTTP to a host that is not this machine. */
+export function isKeyExposed(fields: ConnectionFields, connection: Connection | undefined): boolean {
+  const hasKey = fields.apiKey !== "" || (connection?.has_key === true && !isKeyLeftBehind(fields, connection));
+  const origin = originOf(fields.baseUrl);
+  if (!hasKey || origin === undefined) return false;
+  const { protocol, hostname } = new URL(origin);
+  const isLoopback = hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
+    /^127(?:\.\d+){3}$/.test(hostname);
+  return protocol === "http:" && !isLoopback;
 }
 
 function originOf(text: string): string | undefined {

@@ -1,24 +1,64 @@
 /** The frame: sidebar or drawer, banners, the screen, toasts. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { LinkButton } from "../../components/Button.tsx";
+import { lazy } from "../../components/Lazy.tsx";
+import { Modal } from "../../components/Modal.tsx";
+import { Panel } from "../../components/Panel.tsx";
 import { Toasts } from "../../components/Toasts.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
-import { SettingsScreen } from "../settings/SettingsScreen.tsx";
 import { Banners } from "./Banners.tsx";
-import { Refused } from "./Refused.tsx";
+import { useGlobalKeys } from "./global_keys.ts";
 import { Sidebar } from "./Sidebar.tsx";
 import { SidebarButton, WIDE } from "./SidebarButton.tsx";
 
-/** The whole page. */
+const SettingsScreen = lazy(() => import("../settings/SettingsScreen.tsx").then((file) => file.SettingsScreen), {
+  as: "screen",
+});
+const SearchScreen = lazy(() => import("../search/SearchScreen.tsx").then((file) => file.SearchScreen), {
+  as: "screen",
+});
+const ActivityScreen = lazy(() => import("../activity/ActivityScreen.tsx").then((file) => file.ActivityScreen), {
+  as: "screen",
+});
+
+const Palette = lazy(() => import("../palette/Palette.tsx").then((file) => file.Palette), { as: "overlay" });
+const ShortcutsDialog = lazy(() => import("../palette/ShortcutsDialog.tsx").then((file) => file.ShortcutsDialog), {
+  as: "overlay",
+});
+
+const GalleryScreen = lazy(() => import("../characters/GalleryScreen.tsx").then((file) => file.GalleryScreen), {
+  as: "screen",
+});
+const CharacterScreen = lazy(() => import("../characters/CharacterScreen.tsx").then((file) => file.CharacterScreen), {
+  as: "screen",
+});
+
+const CardSiteScreen = lazy(() => import("../characters/CardSiteScreen.tsx").then((file) => file.CardSiteScreen), {
+  as: "screen",
+});
+const EditorScreen = lazy(() => import("../character_editor/EditorScreen.tsx").then((file) => file.EditorScreen), {
+  as: "screen",
+});
+
+/** The whole page, behind what stands before it. */
 export function Shell() {
+  return (
+    <Gate>
+      <Frame />
+    </Gate>
+  );
+}
+
+function Frame() {
   const store = useStore();
   const isWide = useMedia(WIDE);
+  useGlobalKeys();
   const isFolded = store.device.isSidebarFolded.value;
-  if (store.refusal.value) return <Refused error={store.refusal.value} />;
   return (
     <div class="shell">
       <a class="skip-link" href="#main" target="_self" onClick={skipToMain}>{texts.nav.skip}</a>
@@ -33,6 +73,8 @@ export function Shell() {
         <Banners />
         <Screen />
       </div>
+      <RightPanel />
+      <Overlay />
       <Toasts />
     </div>
   );
@@ -53,9 +95,17 @@ function Screen() {
     store.router.go(last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`, { replace: true });
   }, [screen]);
   if (screen.name === "home") return <main id="main" tabIndex={-1} />;
-  if (screen.name === "new_chat") return <ChatScreen conversationId={undefined} />;
+  if (screen.name === "new_chat") return <ChatScreen isTemporary={screen.isTemporary} />;
   if (screen.name === "chat") return <ChatScreen conversationId={screen.conversationId} />;
   if (screen.name === "settings") return <SettingsScreen section={screen.section} item={screen.item} />;
+  if (screen.name === "search") return <SearchScreen />;
+  if (screen.name === "activity") return <ActivityScreen />;
+  if (screen.name === "characters") return <GalleryScreen />;
+  if (screen.name === "card_site") return <CardSiteScreen />;
+  if (screen.name === "character") {
+    const { characterId: id, isEdited } = screen;
+    return isEdited ? <EditorScreen key={id} id={id} /> : <CharacterScreen key={id} id={id} />;
+  }
   return <Unknown />;
 }
 
@@ -75,29 +125,35 @@ function Unknown() {
 /** The sidebar over the page, on narrow screens. */
 function Drawer() {
   const store = useStore();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isOpen = store.isDrawerOpen.value;
   const path = store.router.path.value;
+  const close = () => store.isDrawerOpen.value = false;
   useEffect(() => {
-    store.isDrawerOpen.value = false;
+    close();
   }, [path]);
-  useEffect(() => {
-    if (isOpen && !dialog.current?.open) dialog.current?.showModal();
-    if (!isOpen && dialog.current?.open) dialog.current.close();
-  }, [isOpen]);
-  const onClick = (event: MouseEvent) => {
-    // Only the backdrop is the dialog itself; everything inside is a child.
-    if (event.target === dialog.current) store.isDrawerOpen.value = false;
-  };
+  if (!store.isDrawerOpen.value) return null;
   return (
-    <dialog
-      ref={dialog}
-      class="drawer"
-      aria-label={texts.nav.label}
-      onClose={() => store.isDrawerOpen.value = false}
-      onClick={onClick}
-    >
-      {isOpen && <Sidebar onClose={() => store.isDrawerOpen.value = false} />}
-    </dialog>
+    <Modal class="drawer" label={texts.nav.label} onClose={close}>
+      <Sidebar onClose={close} />
+    </Modal>
   );
+}
+
+/** The palette or the overview of keys, over everything else. */
+function Overlay() {
+  const { overlay } = useStore();
+  const close = () => overlay.value = undefined;
+  if (overlay.value === "palette") return <Palette onClose={close} />;
+  if (overlay.value === "shortcuts") return <ShortcutsDialog onClose={close} />;
+  return null;
+}
+
+/** What a screen has put at the right edge; another screen begins without it. */
+function RightPanel() {
+  const store = useStore();
+  const path = store.router.path.value;
+  useEffect(() => () => store.closePanel(), [path]);
+  const panel = store.panel.value;
+  return panel
+    ? <Panel key={panel.id} title={panel.title} onClose={() => store.closePanel()}>{panel.view()}</Panel>
+    : null;
 }

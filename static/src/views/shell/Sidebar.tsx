@@ -1,87 +1,63 @@
-/** Chats by day, a way to a new one, and at the foot the state of the model and the settings. */
-import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+/** Ways to a new chat and to the search, the chats, and at the foot what runs, the state of the model and the settings. */
+import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { Notice } from "../../components/Notice.tsx";
-import type { ConversationSummary } from "../../api/types.ts";
 import { useStore } from "../../state/store.ts";
-import { groupByDay } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { ChatList } from "./ChatList.tsx";
 
 /** The sidebar's content; `onClose` is there when it is a drawer. */
 export function Sidebar({ onClose }: { onClose?: () => void }) {
-  const { device } = useStore();
+  const { device, overlay } = useStore();
   return (
     <nav class="sidebar-inner" aria-label={texts.nav.label}>
       <div class="sidebar-head">
         <span class="brand">{texts.product}</span>
+        <IconButton icon="palette" label={texts.palette.title} onClick={() => overlay.value = "palette"} />
         {onClose
           ? <IconButton icon="close" label={texts.close} onClick={onClose} />
           : <IconButton icon="sidebar" label={texts.nav.fold} onClick={() => device.isSidebarFolded.value = true} />}
       </div>
       <LinkButton href="/new" icon="plus">{texts.nav.newChat}</LinkButton>
+      <NavRow href="/search" icon="search" screen="search" text={texts.nav.search} />
+      <NavRow href="/characters" icon="user" screen="characters" text={texts.nav.characters} />
       <ChatList />
       <ConnectionState />
-      <a class="nav-row" href="/settings/general">
-        <Icon name="gear" />
-        {texts.nav.settings}
-      </a>
+      <ActivityRow />
+      <NavRow href="/settings" icon="gear" screen="settings" text={texts.nav.settings} />
     </nav>
   );
 }
 
-function ChatList() {
-  const { chats } = useStore();
-  const items = chats.shown.value;
-  const error = chats.error.value;
-  const hasMore = chats.nextCursor.value !== null;
-  if (chats.state.value === "failed" && error) {
-    return (
-      <div class="chat-list">
-        <Notice
-          tone="danger"
-          title={texts.nav.failed}
-          error={error}
-          actions={<Button onClick={() => chats.refresh()}>{texts.retry}</Button>}
-        />
-      </div>
-    );
-  }
+function NavRow(
+  { href, icon, screen, text }: { href: string; icon: "search" | "gear" | "user"; screen: string; text: string },
+) {
+  const isCurrent = useStore().router.screen.value.name === screen;
   return (
-    <div class="chat-list">
-      <h2 class="visually-hidden">{texts.nav.chats}</h2>
-      {chats.state.value === "ready" && items.length === 0 && <p class="chat-list-empty">{texts.nav.none}</p>}
-      {groupByDay(items, new Date()).map((group) => (
-        <section key={group.title}>
-          <h3>{group.title}</h3>
-          <ul>
-            {group.items.map((item) => <ChatRow key={item.id} item={item} />)}
-          </ul>
-        </section>
-      ))}
-      {hasMore && <Button kind="quiet" onClick={() => chats.more()}>{texts.nav.more}</Button>}
-    </div>
+    <a class="nav-row" href={href} aria-current={isCurrent ? "page" : undefined}>
+      <Icon name={icon} />
+      {text}
+    </a>
   );
 }
 
-function ChatRow({ item }: { item: ConversationSummary }) {
-  const store = useStore();
-  const screen = store.router.screen.value;
-  const isCurrent = screen.name === "chat" && screen.conversationId === item.id;
-  const title = item.title || item.snippet || texts.nav.untitled;
+function ActivityRow() {
+  const { activity, router } = useStore();
+  const count = activity.count.value;
   return (
-    <li class="chat-row">
-      <a href={`/c/${encodeURIComponent(item.id)}`} aria-current={isCurrent ? "page" : undefined} title={title}>
-        <span class="chat-title">{title}</span>
-        {store.chats.answering.value.has(item.id) && (
-          <span class="live-dot" role="img" aria-label={texts.nav.answering} title={texts.nav.answering} />
-        )}
-      </a>
-      <IconButton
-        icon="trash"
-        label={texts.nav.remove(title)}
-        onClick={() => store.deleteChat(item.id, { done: texts.nav.removed, undo: texts.undo })}
-      />
-    </li>
+    <a
+      class="nav-row"
+      href="/activity"
+      aria-current={router.screen.value.name === "activity" ? "page" : undefined}
+    >
+      <Icon name="activity" />
+      {texts.nav.activity}
+      {count > 0 && (
+        <>
+          <span class="badge" aria-hidden="true">{count}</span>
+          <span class="visually-hidden">{texts.nav.runningCount(count)}</span>
+        </>
+      )}
+    </a>
   );
 }
 

@@ -1,0 +1,49 @@
+/** Cards as the page makes and reads them. */
+import type { Card } from "../api/character_types.ts";
+
+/** Gives a card that has a name and nothing else. */
+export function emptyCard(name: string): Card {
+  return {
+    spec: "chara_card_v3",
+    spec_version: "3.0",
+    data: {
+      name,
+      description: "",
+      personality: "",
+      scenario: "",
+      first_mes: "",
+      alternate_greetings: [],
+      group_only_greetings: [],
+      mes_example: "",
+      system_prompt: "",
+      post_history_instructions: "",
+      creator: "",
+      creator_notes: "",
+      character_version: "",
+      tags: [],
+      extensions: {},
+    },
+  };
+}
+
+/** One greeting of a card. */
+export interface Greeting {
+  /** Its number, from 0, as the server counts: those without text have one too. */
+  number: number;
+  text: string;
+}
+
+/** Gives the greetings a chat can begin with, the usual one first. */
+export function greetingsOf(card: Card): Greeting[] {
+  const { first_mes, alternate_greetings } = card.data;
+  return [first_mes, ...alternate_greetings]
+    .map((text, number) => ({ number, text }))
+    .filter(({ text }) => text.trim() !== "");
+}
+
+/** Puts names in the places that cards keep free for them. */
+export function withNames(text: string, names: { char: string; user: string }): string {
+  return text
+    .replace(/\{\{char\}\}|<BOT>/gi, () => names.char)
+    .replace(/\{\{user\}\}|<USER>/gi, () => names.user);
+}

@@ -1,0 +1,95 @@
+/** What can be done from the composer by a word behind `/`. */
+import type { OpenChat } from "./open_chat.ts";
+
+/** The names of the commands; what each one is called and means is in the texts. */
+export const COMMAND_NAMES = [
+  "new",
+  "temporary",
+  "title",
+  "model",
+  "regenerate",
+  "continue",
+  "fork",
+  "hide",
+  "delete",
+  "search",
+  "options",
+  "preview",
+] as const;
+
+/** One of them. */
+export type CommandName = (typeof COMMAND_NAMES)[number];
+
+/** What the views do; the chat does the rest by itself. */
+export interface CommandActions {
+  open(what: "new" | "temporary" | "model" | "options" | "preview"): void;
+  fork(messageId: string): void;
+  remove(messageId: string): void;
+  fail(thrown: unknown): void;
+}
+
+type Command = {
+  /** False where it would do nothing. */
+  isPossible(chat: OpenChat): boolean;
+  run(chat: OpenChat, rest: string, actions: CommandActions): void;
+};
+
+const last = (chat: OpenChat) => chat.lastMessage.peek();
+const isIdle = (chat: OpenChat) => !chat.isRunning.peek();
+const hasReply = (chat: OpenChat) => isIdle(chat) && last(chat)?.role === "assistant";
+const hasMessages = (chat: OpenChat) => isIdle(chat) && last(chat) !== undefined;
+const isStored = (chat: OpenChat) => !chat.isNew && !chat.isTemporary;
+const always = () => true;
+
+const COMMANDS: Record<CommandName, Command> = {
+  new: { isPossible: always, run: (_, __, actions) => actions.open("new") },
+  temporary: { isPossible: always, run: (_, __, actions) => actions.open("temporary") },
+  title: {
+    isPossible: isStored,
+    run: (chat, rest, actions) => rest !== "" && void chat.rename(rest).catch(actions.fail),
+  },
+  model: {
+    isPossible: always,
+    run: (chat, rest, actions) => {
+      if (rest === "") actions.open("model");
+      else void chat.change({ model: rest }).catch(actions.fail);
+    },
+  },
+  regenerate: { isPossible: hasReply, run: (chat) => chat.regenerate(last(chat)!.id) },
+  continue: { isPossible: hasReply, run: (chat) => chat.continueReply(last(chat)!.id) },
+  fork: {
+    isPossible: (chat) => isStored(chat) && hasMessages(chat),
+    run: (chat, _, actions) => actions.fork(last(chat)!.id),
+  },
+  hide: { isPossible: hasMessages, run: (chat) => void chat.actions.setHidden(last(chat)!.id, !last(chat)!.hidden) },
+  delete: { isPossible: hasMessages, run: (chat, _, actions) => actions.remove(last(chat)!.id) },
+  search: {
+    isPossible: isStored,
+    run: (chat, rest) => {
+      chat.search.isOpen.value = true;
+      if (rest !== "") chat.search.type(rest);
+    },
+  },
+  options: { isPossible: always, run: (_, __, actions) => actions.open("options") },
+  preview: { isPossible: isStored, run: (_, __, actions) => actions.open("preview") },
+};
+
+/** Gives the commands that begin with what stands behind the `/` of a text that is nothing else yet. */
+export function commandsFor(text: string, chat: OpenChat): CommandName[] {
+  const typed = /^\/([a-z]*)$/i.exec(text)?.[1]?.toLowerCase();
+  if (typed === undefined) return [];
+  return COMMAND_NAMES.filter((name) => name.startsWith(typed) && COMMANDS[name].isPossible(chat));
+}
+
+/** Reads a text as a command; undefined for one that is none, which is a message like any other. */
+export function parseCommand(text: string, chat: OpenChat): { name: CommandName; rest: string } | undefined {
+  const match = /^\/([a-z]+)(?:[ \t]+([^\n]*))?$/i.exec(text.trim());
+  const name = COMMAND_NAMES.find((each) => each === match?.[1]?.toLowerCase());
+  if (name === undefined || !COMMANDS[name].isPossible(chat)) return undefined;
+  return { name, rest: match?.[2]?.trim() ?? "" };
+}
+
+/** Runs a command. */
+export function runCommand(name: CommandName, rest: string, chat: OpenChat, actions: CommandActions): void {
+  COMMANDS[name].run(chat, rest, actions);
+}

@@ -1,0 +1,124 @@
+/** The messages of a conversation as far as they are here: always the last ones, back to some point. */
+import { computed, signal } from "@preact/signals";
+import { ApiError } from "../api/client.ts";
+import type { ConversationApi } from "../api/conversation_endpoints.ts";
+import type { Message } from "../api/types.ts";
+
+/** Messages that are read when a chat is opened, and with every step back. */
+const PAGE = 60;
+
+/** Messages of one request on the way to a message far back; the server gives no more. */
+const BIG_PAGE = 500;
+
+/** What a reading found, to be shown by `show`. */
+export interface FoundMessages {
+  items: Message[];
+  hasOlder: boolean;
+}
+
+/** Reads messages page by page. */
+export class MessagePages {
+  /** Oldest first, without a gap, to the end of the conversation. */
+  readonly items = signal<Message[]>([]);
+  /** True while there are messages before the first one here. */
+  readonly hasOlder = signal(false);
+  readonly isLoading = signal(false);
+  readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));
+  #api: ConversationApi;
+  #conversationId: string;
+  #older: Promise<void> | undefined;
+
+  constructor(api: ConversationApi, conversationId: string) {
+    this.#api = api;
+    this.#conversationId = conversationId;
+  }
+
+  /**
+   * Reads again what is here, without showing it yet.
+   *
+   * @param isTail Only the last messages can have changed.
+   */
+  async read(options: { isTail?: boolean } = {}): Promise<FoundMessages> {
+    const known = this.items.peek();
+    const oldest = known[0]?.id;
+    // A little more than there was: what came behind must not push the oldest ones out.
+    const wanted = options.isTail ? PAGE : Math.max(PAGE, known.length + 20);
+    let items: Message[] = [];
+    let hasOlder = true;
+    while (hasOlder && items.length < wanted) {
+      const limit = Math.min(BIG_PAGE, wanted - items.length);
+      const page = await this.#api.listMessages(this.#conversationId, limit, items[0]?.id);
+      items = [...page.items, ...items];
+      hasOlder = page.next_cursor !== null;
+    }
+    const at = items.findIndex((message) => message.id === oldest);
+    if (at > 0) return { items: items.slice(at), hasOlder: true };
+    const joint = options.isTail ? known.findIndex((message) => message.id === items[0]?.id) : -1;
+    if (joint > 0) return { items: [...known.slice(0, joint), ...items], hasOlder: this.hasOlder.peek() };
+    return { items, hasOlder };
+  }
+
+  /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
+  show({ items, hasOlder }: FoundMessages): void {
+    const known = new Map(this.items.peek().map((message) => [message.id, message]));
+    this.items.value = items.map((message) => {
+      const before = known.get(message.id);
+      return before && (before === message || JSON.stringify(before) === JSON.stringify(message)) ? before : message;
+    });
+    this.hasOlder.value = hasOlder;
+  }
+
+  /** Reads the page before the first message here; calls that come together share one request. @throws {ApiError} */
+  loadOlder(limit = PAGE): Promise<void> {
+    this.#older ??= this.#loadOlder(limit).finally(() => this.#older = undefined);
+    return this.#older;
+  }
+
+  /** Reads back to a message. False when the conversation does not have it. @throws {ApiError} */
+  async loadUntil(messageId: string): Promise<boolean> {
+    while (!this.places.peek().has(messageId) && this.hasOlder.peek()) await this.loadOlder(BIG_PAGE);
+    return this.places.peek().has(messageId);
+  }
+
+  /** Finds a message that is here. */
+  find(messageId: string): Message | undefined {
+    const at = this.places.peek().get(messageId);
+    return at === undefined ? undefined : this.items.peek()[at];
+  }
+
+  /** Adds messages at the end. */
+  append(...messages: Message[]): void {
+    this.items.value = [...this.items.peek(), ...messages];
+  }
+
+  /** Changes fields of one message here; undefined clears. */
+  edit(messageId: string, changes: Partial<Message>): void {
+    this.items.value = this.items.peek().map((message) =>
+      message.id === messageId ? { ...message, ...changes } : message
+    );
+  }
+
+  /** Keeps only what passes. */
+  keep(passes: (message: Message, index: number) => boolean): void {
+    this.items.value = this.items.peek().filter(passes);
+  }
+
+  async #loadOlder(limit: number): Promise<void> {
+    const first = this.items.peek()[0]?.id;
+    if (!this.hasOlder.peek() || first === undefined) return;
+    this.isLoading.value = true;
+    try {
+      const page = await this.#api.listMessages(this.#conversationId, limit, first);
+      // What was read again meanwhile may begin elsewhere.
+      if (this.items.peek()[0]?.id !== first) return;
+      this.items.value = [...page.items, ...this.items.peek()];
+      this.hasOlder.value = page.next_cursor !== null;
+    } catch (thrown) {
+      // The message we would read before is gone: everything is read again.
+      if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
+      this.show(await this.read());
+    } finally {
+      this.isLoading.value = false;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** One view of all that runs on the server: replies and jobs, and what ended lately. */
+import { useState } from "preact/hooks";
+import type { Job, RunningReply } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useNow, useTitle } from "../../components/hooks.ts";
+import { List, ListRow } from "../../components/List.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import { useStore } from "../../state/store.ts";
+import { clock, moment } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+import { titleOf } from "../shell/ChatRow.tsx";
+import { PageHead } from "../shell/PageHead.tsx";
+import { progressWords } from "./progress_words.ts";
+
+/** Everything goes on when this screen is left. */
+export function ActivityScreen() {
+  const { activity, chats } = useStore();
+  const t = texts.activity;
+  useTitle(`${t.title} · ${texts.product}`);
+  const { runningJobs, endedJobs, state, error } = activity;
+  const replies = chats.replies.value;
+  const isIdle = replies.length + runningJobs.value.length === 0;
+  return (
+    <main id="main" class="page" tabIndex={-1}>
+      <PageHead title={t.title} />
+      <div class="page-scroll">
+        <div class="column page-sections">
+          {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void activity.refresh()} />}
+          {isIdle && state.value === "ready" && <EmptyState title={t.noneTitle} text={t.noneText} />}
+          {!isIdle && (
+            <section>
+              <h2>{t.running}</h2>
+              <List label={t.running}>
+                {replies.map((reply) => <ReplyRow key={reply.assistant_message_id} reply={reply} />)}
+                {runningJobs.value.map((job) => <JobRow key={job.id} job={job} />)}
+              </List>
+            </section>
+          )}
+          {endedJobs.value.length > 0 && (
+            <section>
+              <h2>{t.ended}</h2>
+              <List label={t.ended}>{endedJobs.value.map((job) => <JobRow key={job.id} job={job} />)}</List>
+            </section>
+          )}
+        </div>
+      </div>
+    </main>
+  );
+}
+
+/** Runs a request for a row; its failure is told in passing, the row shows what holds. */
+function useEnding(end: () => Promise<void>): { isBusy: boolean; run: () => void } {
+  const store = useStore();
+  const [isBusy, setBusy] = useState(false);
+  const run = () => {
+    setBusy(true);
+    end().catch((thrown) => store.report(thrown)).finally(() => setBusy(false));
+  };
+  return { isBusy, run };
+}
+
+function ReplyRow({ reply }: { reply: RunningReply }) {
+  const { activity, chats } = useStore();
+  const now = useNow(true);
+  const { isBusy, run } = useEnding(() => activity.stopReply(reply.assistant_message_id));
+  const chat = chats.items.value.find((item) => item.id === reply.conversation_id);
+  const title = chat ? titleOf(chat) : texts.nav.untitled;
+  return (
+    <ListRow
+      title={title}
+      text={texts.activity.reply(clock(now - Date.parse(reply.started_at)))}
+      href={`/c/${encodeURIComponent(reply.conversation_id)}#${encodeURIComponent(reply.assistant_message_id)}`}
+      start={<span class="pulse" aria-hidden="true" />}
+      end={
+        <Button icon="stop" isBusy={isBusy} label={texts.activity.stopReply(title)} onClick={run}>
+          {texts.activity.stop}
+        </Button>
+      }
+    />
+  );
+}
+
+function JobRow({ job }: { job: Job }) {
+  const { activity } = useStore();
+  const t = texts.activity;
+  const { isBusy, run } = useEnding(() => activity.cancel(job.id));
+  const canCancel = job.state === "queued" || job.state === "running";
+  const isOver = !canCancel && job.state !== "verifying";
+  const words = [t.states[job.state], moment(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
+  const total = job.progress?.total;
+  return (
+    <ListRow
+      title={job.title}
+      text={
+        <>
+          {words}
+          {job.error && <span class="list-error">{job.error.message}</span>}
+          {!isOver && job.state !== "queued" && (
+            <Progress
+              label={job.title}
+              value={total ? (job.progress?.done ?? 0) / total : null}
+              text={progressWords(job.progress)}
+            />
+          )}
+        </>
+      }
+      end={canCancel && (
+        <Button kind="quiet" isBusy={isBusy} label={t.cancelJob(job.title)} onClick={run}>{texts.cancel}</Button>
+      )}
+    />
+  );
+}

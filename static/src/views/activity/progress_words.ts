@@ -1,0 +1,22 @@
+/** How far a job has come, in figures with their unit. */
+import type { Job } from "../../api/types.ts";
+import { figure } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+
+const STEPS = ["B", "kB", "MB", "GB", "TB"];
+
+/** Gives `12 of 40 MB`, `3 of 8 steps`, `120 files`; nothing while nothing is counted. */
+export function progressWords(progress: Job["progress"]): string | undefined {
+  if (progress === null) return undefined;
+  const { done, total, unit } = progress;
+  if (unit === "bytes") return total === null ? bytes(done) : texts.activity.of(bytes(done), bytes(total));
+  const words = texts.activity.units[unit as keyof typeof texts.activity.units] ?? unit;
+  return `${total === null ? figure(done) : texts.activity.of(figure(done), figure(total))} ${words}`;
+}
+
+/** Gives a size with the unit that leaves one to three digits before the point. */
+export function bytes(size: number): string {
+  const step = size < 1 ? 0 : Math.min(STEPS.length - 1, Math.floor(Math.log10(size) / 3));
+  const value = size / 1000 ** step;
+  return `${figure(step === 0 ? Math.round(value) : Math.round(value * 10) / 10)} ${STEPS[step]}`;
+}

@@ -1,0 +1,29 @@
+/** Decides whether something stands before the page: signing in, pairing, the command line's question. */
+import type { ComponentChildren } from "preact";
+import { lazy } from "../../components/Lazy.tsx";
+import { useStore } from "../../state/store.ts";
+import { Refused } from "../shell/Refused.tsx";
+
+const SignInScreen = lazy(() => import("./SignInScreen.tsx").then(({ SignInScreen }) => SignInScreen));
+const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) => PairScreen));
+const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => CliScreen));
+
+/** Shows its children to whoever is in. */
+export function Gate({ children }: { children: ComponentChildren }) {
+  const { auth, device, refusal, router } = useStore();
+  const screen = router.screen.value.name;
+  if (screen === "cli") return <CliScreen />;
+  if (screen === "pair") return <PairScreen />;
+  const status = auth.value;
+  const error = refusal.value;
+  if (error !== undefined && error.status !== 401) return <Refused error={error} />;
+  if (error !== undefined) {
+    if (status === undefined) return <Refused error={error} />;
+    // Nobody is enrolled, and yet nobody is let in: the server wants its code first.
+    return status.paired || !status.passkeys_supported ? <SignInScreen /> : <PairScreen />;
+  }
+  if (status?.bypass === "grace" && status.passkeys_supported && !device.isPairingDeclined.value) {
+    return <PairScreen onLater={() => device.isPairingDeclined.value = true} />;
+  }
+  return <>{children}</>;
+}

@@ -1,0 +1,70 @@
+/** Where no passkey can be: why, the ways out, and a token meanwhile. */
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { findStorage } from "../../state/device.ts";
+import { keepToken } from "../../state/kept_token.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { useAction } from "./use_action.ts";
+
+/** Says why this address can have no passkey. */
+export function WhyNoPasskeys({ level }: { level: 2 | 3 }) {
+  const t = texts.access;
+  const Heading = level === 2 ? "h2" : "h3";
+  const { hostname } = globalThis.location;
+  const isAddress = /^[\d.]+$|^\[/.test(hostname);
+  return (
+    <div class="no-passkeys">
+      <Heading>{t.unsupported}</Heading>
+      <p>{isAddress ? t.unsupportedAddress : t.unsupportedHttp}</p>
+      <details>
+        <summary>{t.waysOut}</summary>
+        <ul>
+          <li>{t.wayTailnet}</li>
+          <li>{t.wayProxy}</li>
+          <li>{t.wayCert}</li>
+        </ul>
+      </details>
+    </div>
+  );
+}
+
+/** Takes a token, tries it, and keeps it on this device. */
+export function TokenForm() {
+  const store = useStore();
+  const t = texts.access;
+  const [token, setToken] = useState("");
+  const { isBusy, failure, run } = useAction(async () => {
+    const { method } = await store.access.status(token.trim());
+    if (method !== "token") throw new Error(t.tokenWrong);
+    keepToken(findStorage(globalThis.window), token.trim());
+    globalThis.location.replace("/");
+  });
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void run();
+      }}
+    >
+      <TextField
+        label={t.token}
+        hint={t.tokenHint}
+        error={failure}
+        type="password"
+        autocomplete="off"
+        isMono
+        isRequired
+        value={token}
+        onInput={setToken}
+      />
+      {globalThis.location.protocol === "http:" && <Notice tone="warning">{t.tokenWarning}</Notice>}
+      <div class="gate-actions">
+        <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={token.trim() === ""}>{t.useToken}</Button>
+      </div>
+    </form>
+  );
+}

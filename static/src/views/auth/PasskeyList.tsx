@@ -1,0 +1,88 @@
+/** The enrolled passkeys: their names and dates, revoking one, adding another. */
+import { useState } from "preact/hooks";
+import type { Passkey } from "../../api/access.ts";
+import type { AuthStatus } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { List, ListRow } from "../../components/List.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { deviceName, enrol } from "../../state/ceremonies.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { moment } from "../../texts/times.ts";
+import { ConfirmDialog } from "./ConfirmDialog.tsx";
+import { InviteDialog } from "./InviteDialog.tsx";
+import { useList } from "./use_list.tsx";
+import { useAction } from "./use_action.ts";
+
+/** For whoever may see them. */
+export function PasskeyList({ status }: { status: AuthStatus }) {
+  const store = useStore();
+  const t = texts.privacy;
+  const { items, note, refresh } = useList(() => store.access.listPasskeys());
+  const [doomed, setDoomed] = useState<Passkey>();
+  const [isInviting, setInviting] = useState(false);
+  const add = useAction(async () => {
+    await enrol(store.access, { name: deviceName(globalThis.navigator.userAgent) });
+    store.toasts.show(t.added);
+    await Promise.all([store.refreshAuth(), refresh()]);
+  });
+  const canEnrol = status.method !== "token";
+  return (
+    <div class="privacy-part">
+      <h3>{t.passkeys}</h3>
+      <p class="muted">{t.passkeysText}</p>
+      {note}
+      {items?.length === 0 && <p>{t.passkeysNone}</p>}
+      {items !== undefined && items.length > 0 && (
+        <List label={t.passkeys}>
+          {items.map((item) => (
+            <ListRow
+              key={item.id}
+              title={
+                <>
+                  {item.name} {item.current && <span class="badge">{t.thisSession}</span>}
+                </>
+              }
+              text={`${t.facts(item.rp_id, moment(item.created_at, new Date()))} · ${usedWords(item.last_used_at)}`}
+              end={
+                <Button kind="quiet" label={t.revokeOf(item.name)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
+              }
+            />
+          ))}
+        </List>
+      )}
+      {add.failure && <Notice tone="danger">{add.failure}</Notice>}
+      {canEnrol && (
+        <div class="actions-row">
+          {status.passkeys_supported && <Button icon="key" isBusy={add.isBusy} onClick={add.run}>{t.addHere}</Button>}
+          <Button icon="plus" onClick={() => setInviting(true)}>{t.addDevice}</Button>
+        </div>
+      )}
+      {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
+      {doomed && (
+        <ConfirmDialog
+          title={t.revokePasskey(doomed.name)}
+          action={t.revoke}
+          act={() => revoke(doomed)}
+          onClose={() => setDoomed(undefined)}
+        >
+          <p>{t.revokePasskeyText}</p>
+          {doomed.current && <p>{t.revokeOwn}</p>}
+        </ConfirmDialog>
+      )}
+    </div>
+  );
+
+  async function revoke(item: Passkey): Promise<void> {
+    await store.access.revokePasskey(item.id);
+    if (item.current) return globalThis.location.replace("/");
+    store.toasts.show(t.revoked);
+    await refresh();
+  }
+}
+
+/** Says when something was used last. */
+export function usedWords(lastUsedAt: string | null): string {
+  const t = texts.privacy;
+  return lastUsedAt === null ? t.neverUsed : t.lastUsed(moment(lastUsedAt, new Date()));
+}

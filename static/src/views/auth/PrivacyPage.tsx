@@ -1,0 +1,82 @@
+/** Settings: who has access, and how this browser has it. */
+import { useEffect } from "preact/hooks";
+import type { AuthStatus } from "../../api/types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { findStorage } from "../../state/device.ts";
+import { keepToken } from "../../state/kept_token.ts";
+import { type Store, useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { PasskeyList } from "./PasskeyList.tsx";
+import { TokenList } from "./TokenList.tsx";
+
+/** The page. */
+export function PrivacyPage() {
+  const store = useStore();
+  const status = store.auth.value;
+  useEffect(() => void store.refreshAuth(), []);
+  if (status === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+  const isOwner = status.authenticated || status.bypass === "loopback" || status.bypass === "auth_disabled";
+  return (
+    <section class="privacy">
+      <h2>{texts.privacy.title}</h2>
+      <ThisBrowser status={status} />
+      {!status.passkeys_supported && <WhyNoPasskeys level={3} />}
+      {isOwner && <PasskeyList status={status} />}
+      {isOwner && <TokenList canMint={status.method === "session"} />}
+    </section>
+  );
+}
+
+function ThisBrowser({ status }: { status: AuthStatus }) {
+  const store = useStore();
+  const t = texts.privacy;
+  const { method, bypass, paired, passkeys_supported } = status;
+  const words = method === "session"
+    ? t.bySession
+    : method === "token"
+    ? t.byToken
+    : bypass === "loopback"
+    ? t.byLoopback
+    : bypass === "auth_disabled"
+    ? t.byDisabled
+    : t.byGrace;
+  return (
+    <div class="privacy-part">
+      <h3>{t.here}</h3>
+      <p>{words}</p>
+      <div class="actions-row">
+        {method !== null && <Button onClick={() => void signOut(store, method)}>{t.signOut}</Button>}
+        {method === null && paired && passkeys_supported && <SignInButton />}
+        {bypass === "grace" && passkeys_supported && (
+          <LinkButton href="/pair" kind="primary" icon="key">{texts.access.create}</LinkButton>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Where a bypass lets everything through, signing in is still what minting a token takes. */
+function SignInButton() {
+  const store = useStore();
+  const onClick = async () => {
+    const { signIn, wordsFor } = await import("../../state/ceremonies.ts");
+    try {
+      await signIn(store.access);
+      await store.refreshAuth();
+    } catch (thrown) {
+      store.toasts.show(wordsFor(thrown), { isError: true });
+    }
+  };
+  return <Button onClick={() => void onClick()}>{texts.privacy.signIn}</Button>;
+}
+
+async function signOut(store: Store, method: "session" | "token"): Promise<void> {
+  try {
+    if (method === "session") await store.access.logout();
+    else keepToken(findStorage(globalThis.window), undefined);
+    globalThis.location.replace("/");
+  } catch (thrown) {
+    store.report(thrown);
+  }
+}

@@ -1,0 +1,39 @@
+/** What a gated address shows to whoever is not in. */
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { signIn } from "../../state/ceremonies.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { GateFrame } from "./GateFrame.tsx";
+import { TokenForm, WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { useAction } from "./use_action.ts";
+
+/** By passkey; where none can be, by token. */
+export function SignInScreen() {
+  const store = useStore();
+  const t = texts.access;
+  const { isBusy, failure, run } = useAction(async () => {
+    await signIn(store.access);
+    // Everything is read anew: what was shown before somebody was in is worth nothing.
+    globalThis.location.reload();
+  });
+  if (store.auth.value?.passkeys_supported === false) {
+    return (
+      <GateFrame title={t.signIn}>
+        <WhyNoPasskeys level={2} />
+        <TokenForm />
+      </GateFrame>
+    );
+  }
+  return (
+    <GateFrame title={t.signIn}>
+      <p>{t.signInText(globalThis.location.host)}</p>
+      {failure && <Notice tone="danger">{failure}</Notice>}
+      <div class="gate-actions">
+        <Button kind="primary" icon="key" isBusy={isBusy} onClick={run}>{t.usePasskey}</Button>
+        <LinkButton href="/pair" kind="quiet">{t.haveCode}</LinkButton>
+      </div>
+      <p class="hint">{t.haveCodeHint}</p>
+    </GateFrame>
+  );
+}

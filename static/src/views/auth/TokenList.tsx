@@ -1,0 +1,124 @@
+/** Bearer tokens: making one, seeing when it was used, revoking it. */
+import { useState } from "preact/hooks";
+import type { MintedToken, Token } from "../../api/access.ts";
+import { Button } from "../../components/Button.tsx";
+import { CopyButton } from "../../components/CopyButton.tsx";
+import { Dialog } from "../../components/Dialog.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { List, ListRow } from "../../components/List.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { moment } from "../../texts/times.ts";
+import { ConfirmDialog } from "./ConfirmDialog.tsx";
+import { usedWords } from "./PasskeyList.tsx";
+import { useList } from "./use_list.tsx";
+import { QrCode } from "./QrCode.tsx";
+import { useAction } from "./use_action.ts";
+
+/** @param canMint A session is there: no token makes another. */
+export function TokenList({ canMint }: { canMint: boolean }) {
+  const store = useStore();
+  const t = texts.privacy;
+  const { items, note, refresh } = useList(() => store.access.listTokens());
+  const [doomed, setDoomed] = useState<Token>();
+  const [minted, setMinted] = useState<MintedToken>();
+  return (
+    <div class="privacy-part">
+      <h3>{t.tokens}</h3>
+      <p class="muted">{t.tokensText}</p>
+      {note}
+      {items?.length === 0 && <p>{t.tokensNone}</p>}
+      {items !== undefined && items.length > 0 && (
+        <List label={t.tokens}>
+          {items.map((item) => (
+            <ListRow
+              key={item.id}
+              title={item.label}
+              text={`${t.tokenFacts(moment(item.created_at, new Date()))} · ${usedWords(item.last_used_at)}`}
+              end={
+                <Button kind="quiet" label={t.revokeOf(item.label)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
+              }
+            />
+          ))}
+        </List>
+      )}
+      {canMint ? <MintForm onMinted={setMinted} /> : <p class="hint">{t.tokensSession}</p>}
+      {minted && <MintedDialog minted={minted} onClose={close} />}
+      {doomed && (
+        <ConfirmDialog
+          title={t.revokeToken(doomed.label)}
+          action={t.revoke}
+          act={() => revoke(doomed)}
+          onClose={() => setDoomed(undefined)}
+        >
+          <p>{t.revokeTokenText}</p>
+        </ConfirmDialog>
+      )}
+    </div>
+  );
+
+  function close(): void {
+    setMinted(undefined);
+    void refresh();
+  }
+
+  async function revoke({ id }: Token): Promise<void> {
+    await store.access.revokeToken(id);
+    store.toasts.show(t.revoked);
+    await refresh();
+  }
+}
+
+function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
+  const store = useStore();
+  const t = texts.privacy;
+  const [label, setLabel] = useState("");
+  const [isMissing, setMissing] = useState(false);
+  const { isBusy, failure, run } = useAction(async () => {
+    onMinted(await store.access.mintToken(label.trim()));
+    setLabel("");
+  });
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setMissing(label.trim() === "");
+        if (label.trim() !== "") void run();
+      }}
+    >
+      <TextField
+        label={t.label}
+        error={isMissing ? t.labelMissing : failure}
+        maxLength={100}
+        value={label}
+        onInput={setLabel}
+      />
+      <div class="actions-row">
+        <Button type="submit" icon="plus" isBusy={isBusy}>{t.mint}</Button>
+      </div>
+    </form>
+  );
+}
+
+/** The token’s text, this once. */
+function MintedDialog({ minted, onClose }: { minted: MintedToken; onClose: () => void }) {
+  const t = texts.privacy;
+  return (
+    <Dialog
+      title={t.minted(minted.label)}
+      onClose={onClose}
+      actions={<Button kind="primary" onClick={onClose}>{t.mintedDone}</Button>}
+    >
+      <div class="shown-once">
+        <p>{t.mintedText}</p>
+        <p class="secret">
+          <code aria-label={t.minted(minted.label)}>{minted.token}</code>
+          <CopyButton text={minted.token} />
+        </p>
+        <p class="hint">{t.mintedQr}</p>
+        <QrCode text={minted.token} label={t.minted(minted.label)} />
+      </div>
+    </Dialog>
+  );
+}

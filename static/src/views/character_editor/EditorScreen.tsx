@@ -1,0 +1,110 @@
+/** The editor of a card: its parts as tabs, how saving stands, and a clash with somebody else's change. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { IconButton, LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { Notice } from "../../components/Notice.tsx";
+import { Tabs } from "../../components/Tabs.tsx";
+import { CardEditor } from "../../state/card_editor.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { PageHead } from "../shell/PageHead.tsx";
+import { ClashNote } from "./ClashNote.tsx";
+import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./parts.tsx";
+import { LorebookPart } from "./LorebookPart.tsx";
+
+const PARTS = {
+  identity: IdentityPart,
+  voice: VoicePart,
+  scene: ScenePart,
+  lorebook: LorebookPart,
+  advanced: AdvancedPart,
+};
+type Part = keyof typeof PARTS;
+
+/** The screen. */
+export function EditorScreen({ id }: { id: string }) {
+  const store = useStore();
+  const editor = useMemo(() => new CardEditor(store.api, id), [id]);
+  useEffect(() => {
+    void editor.open();
+    const end = store.listen((event) => editor.onChange(event));
+    // The browser asks before it throws away what is not saved; within the page leaving saves.
+    const onLeave = (event: Event) => {
+      if (!editor.isDirty) return;
+      void editor.save();
+      event.preventDefault();
+    };
+    globalThis.addEventListener("beforeunload", onLeave);
+    return () => {
+      end();
+      globalThis.removeEventListener("beforeunload", onLeave);
+      void editor.save();
+    };
+  }, [editor]);
+  const t = texts.editor;
+  const load = editor.load.value;
+  const name = editor.data.value?.name ?? "";
+  const back = `/characters/${encodeURIComponent(id)}`;
+  useTitle(`${t.title(name)} · ${texts.product}`);
+  return (
+    <main id="main" class="page characters-page" tabIndex={-1}>
+      <PageHead title={t.title(name)}>
+        {load.kind === "ready" && <SaveState editor={editor} />}
+        <a class="back-link" href={back}>{t.done}</a>
+      </PageHead>
+      {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
+      {load.kind === "missing" && (
+        <EmptyState title={texts.characters.missingTitle} text={texts.characters.missingText}>
+          <LinkButton href="/characters" kind="primary">{texts.characters.title}</LinkButton>
+        </EmptyState>
+      )}
+      {load.kind === "failed" && (
+        <div class="column padded">
+          <ErrorNote title={texts.characters.oneFailed} error={load.error} onRetry={() => void editor.open()} />
+        </div>
+      )}
+      {load.kind === "ready" && <Editor editor={editor} />}
+    </main>
+  );
+}
+
+function Editor({ editor }: { editor: CardEditor }) {
+  const [part, setPart] = useState<Part>("identity");
+  const t = texts.editor;
+  if (editor.character.value?.external) {
+    return (
+      <div class="column padded">
+        <Notice tone="info">{texts.characters.readOnly}</Notice>
+      </div>
+    );
+  }
+  const Shown = PARTS[part];
+  const error = editor.error.value;
+  const tabs = (Object.keys(PARTS) as Part[]).map((id) => ({ id, title: t.parts[id] }));
+  return (
+    <div class="editor">
+      <div class="column">
+        {editor.clash.value && <ClashNote editor={editor} />}
+        {error && <ErrorNote title={t.saveFailed} error={error} onRetry={() => void editor.save()} />}
+        <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
+          <div class="form editor-part">
+            <Shown key={part} editor={editor} />
+          </div>
+        </Tabs>
+      </div>
+    </div>
+  );
+}
+
+function SaveState({ editor }: { editor: CardEditor }) {
+  const t = texts.editor;
+  return (
+    <>
+      <span class="save-state muted" role="status">{t.states[editor.state.value]}</span>
+      <IconButton icon="restore" label={t.undo} isDisabled={!editor.canUndo.value} onClick={() => editor.undo()} />
+      <IconButton icon="redo" label={t.redo} isDisabled={!editor.canRedo.value} onClick={() => editor.redo()} />
+    </>
+  );
+}

@@ -1,0 +1,129 @@
+/** The controls of the editor, each bound to one field of the card. */
+import { useRef, useState } from "preact/hooks";
+import type { CardData } from "../../api/character_types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { TextField } from "../../components/Field.tsx";
+import type { CardEditor } from "../../state/card_editor.ts";
+import { estimateTokens } from "../../state/token_estimate.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Fields of a card that are one text. */
+export type TextFieldName =
+  | "name"
+  | "nickname"
+  | "description"
+  | "personality"
+  | "scenario"
+  | "first_mes"
+  | "mes_example"
+  | "system_prompt"
+  | "post_history_instructions"
+  | "creator"
+  | "creator_notes"
+  | "character_version";
+
+/** Fields that are several texts. */
+export type ListFieldName = "alternate_greetings" | "group_only_greetings";
+
+/** Says how much of the model's attention a text takes; nothing for none. */
+export function tokensOf(text: string): string | undefined {
+  return text === "" ? undefined : texts.editor.tokens(estimateTokens(text));
+}
+
+/** One text. `isCounted`: the model reads it. */
+export function CardText(
+  { editor, field, rows = 1, isCounted = rows > 1 }: {
+    editor: CardEditor;
+    field: TextFieldName;
+    rows?: number;
+    isCounted?: boolean;
+  },
+) {
+  const data = editor.data.value!;
+  const value = data[field] ?? "";
+  const t = texts.editor;
+  const hint = [
+    Object.hasOwn(t.hints, field) ? t.hints[field as keyof typeof t.hints] : undefined,
+    isCounted ? tokensOf(value) : undefined,
+  ].filter(Boolean).join(" ");
+  const set = (text: string) => {
+    // A card without a nickname has no such field, not an empty one: an empty one would be its name.
+    const changes: Partial<CardData> = { [field]: field === "nickname" && text === "" ? undefined : text };
+    editor.set(changes);
+  };
+  return (
+    <TextField
+      label={t.fields[field]}
+      hint={hint || undefined}
+      rows={rows}
+      value={value}
+      onInput={set}
+      isRequired={field === "name"}
+      error={field === "name" && editor.isNameless.value ? t.nameless : undefined}
+    />
+  );
+}
+
+/** Several texts, each with its own place. */
+export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFieldName }) {
+  const list = editor.data.value![field];
+  const add = useRef<HTMLDivElement>(null);
+  const t = texts.editor;
+  const set = (texts: string[]) => editor.set({ [field]: texts });
+  const remove = (at: number) => {
+    set(list.filter((_, index) => index !== at));
+    add.current?.querySelector("button")?.focus();
+  };
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.fields[field]}</legend>
+      {list.map((text, index) => (
+        <div class="editor-list-item" key={index}>
+          <TextField
+            label={t.nth(t.fields[field], index + 1)}
+            hint={tokensOf(text)}
+            rows={5}
+            value={text}
+            onInput={(typed) => set(list.map((each, at) => at === index ? typed : each))}
+          />
+          <IconButton icon="trash" label={t.removeNth(t.fields[field], index + 1)} onClick={() => remove(index)} />
+        </div>
+      ))}
+      <div ref={add}>
+        <Button icon="plus" label={t.addTo(t.fields[field])} onClick={() => set([...list, ""])}>{t.add}</Button>
+      </div>
+    </fieldset>
+  );
+}
+
+/** Short texts in one control, each on a line or between commas. */
+export function CardWords(
+  { label, hint, words, between, onChange }: {
+    label: string;
+    hint: string;
+    words: readonly string[];
+    between: "lines" | "commas";
+    onChange: (words: string[]) => void;
+  },
+) {
+  const joined = words.join(between === "lines" ? "\n" : ", ");
+  const [typed, setTyped] = useState(joined);
+  // What is typed stays as it is, unfinished separators too; what came from elsewhere takes its place.
+  const isSame = wordsOf(typed, between).join("\0") === words.join("\0");
+  return (
+    <TextField
+      label={label}
+      hint={hint}
+      rows={between === "lines" ? 2 : 1}
+      value={isSame ? typed : joined}
+      onInput={(text) => {
+        setTyped(text);
+        onChange(wordsOf(text, between));
+      }}
+    />
+  );
+}
+
+function wordsOf(text: string, between: "lines" | "commas"): string[] {
+  return text.split(between === "lines" ? "\n" : ",").map((word) => word.trim()).filter((word) => word !== "");
+}

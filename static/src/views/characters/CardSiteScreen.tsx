@@ -1,0 +1,90 @@
+/** The card site, looked through by our own server: search, and import with one click. */
+import { useEffect, useMemo } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { Select } from "../../components/Select.tsx";
+import { Switch } from "../../components/Switch.tsx";
+import { CARD_SITE_SORTS, CardSite } from "../../state/card_site.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { PageHead } from "../shell/PageHead.tsx";
+import { FoundCardRow } from "./FoundCardRow.tsx";
+
+/** The screen. */
+export function CardSiteScreen() {
+  const store = useStore();
+  const site = useMemo(() => new CardSite(store.api), []);
+  useEffect(() => () => site.close(), []);
+  const t = texts.cardSite;
+  useTitle(`${t.title} · ${texts.product}`);
+  const state = site.state.value;
+  const found = site.found.value;
+  const error = site.error.value;
+  return (
+    <main id="main" class="page characters-page" tabIndex={-1}>
+      <PageHead title={t.title}>
+        <a class="back-link" href="/characters">{texts.characters.title}</a>
+      </PageHead>
+      <div class="card-site">
+        <div class="column">
+          <SearchForm site={site} />
+          {error && <ErrorNote title={t.failed} error={error} onRetry={() => void site.find()} />}
+          {state === "ready" && found.length === 0 && <EmptyState title={t.nothing} text={t.nothingText} />}
+          {found.length > 0 && (
+            <ul class="found-cards" aria-label={t.results}>
+              {found.map((card) => <FoundCardRow key={card.id} card={card} />)}
+            </ul>
+          )}
+          {state === "searching" && <p class="muted" role="status">{texts.loading}</p>}
+          {state === "ready" && site.hasMore.value && (
+            <div class="actions-row">
+              <Button onClick={() => void site.more()}>{t.more}</Button>
+            </div>
+          )}
+        </div>
+      </div>
+    </main>
+  );
+}
+
+/** Asks when told to, not at each key: the site counts requests. */
+function SearchForm({ site }: { site: CardSite }) {
+  const t = texts.cardSite;
+  const query = site.query.value;
+  const set = (changes: Partial<typeof query>) => site.query.value = { ...query, ...changes };
+  return (
+    <form
+      class="form card-site-form"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void site.find();
+      }}
+    >
+      <TextField label={t.query} type="search" value={query.q} maxLength={200} onInput={(q) => set({ q })} />
+      <div class="options-pair">
+        <TextField
+          label={t.tags}
+          hint={t.tagsHint}
+          value={query.tags}
+          maxLength={500}
+          onInput={(tags) => set({ tags })}
+        />
+        <Select
+          label={t.sort}
+          value={CARD_SITE_SORTS.find((sort) => sort === query.sort) ?? "relevance"}
+          options={CARD_SITE_SORTS.map((value) => ({ value, name: t.sorts[value] }))}
+          onChange={(sort) => set({ sort })}
+        />
+      </div>
+      <Switch label={t.nsfw} isOn={query.nsfw} onChange={(nsfw) => set({ nsfw })} />
+      <div class="actions-row">
+        <Button type="submit" kind="primary" icon="search" isBusy={site.state.value === "searching"}>{t.search}</Button>
+      </div>
+      <p class="hint">{t.note}</p>
+    </form>
+  );
+}

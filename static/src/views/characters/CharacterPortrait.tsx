@@ -1,0 +1,29 @@
+/** The large picture of a character, and the job that draws one. */
+import type { Character } from "../../api/character_types.ts";
+import { Notice } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import type { CharacterPage } from "../../state/character_page.ts";
+import { texts } from "../../texts/texts.ts";
+import { portraitOf } from "./portrait_of.ts";
+
+/** Width of its place on a wide screen, in pixels. */
+const WIDTH_PX = 320;
+
+/** Portrait and job. */
+export function CharacterPortrait({ page, character }: { page: CharacterPage; character: Character }) {
+  const t = texts.characters;
+  const { state, progress, error } = page.portrait.value;
+  return (
+    <div class="character-side">
+      <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="character-picture" />
+      {(state === "pending" || state === "running") && (
+        <div class="portrait-job" role="status">
+          <span>{t.drawing}</span>
+          <Progress label={t.drawing} value={state === "running" ? progress ?? null : null} />
+        </div>
+      )}
+      {state === "failed" && <Notice tone="danger" title={t.drawFailed}>{error?.message}</Notice>}
+    </div>
+  );
+}

@@ -1,0 +1,158 @@
+/** All characters by their portraits: search, tags, order, and the ways to more of them. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { CharacterItem } from "../../api/character_types.ts";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useMedia, useTitle } from "../../components/hooks.ts";
+import { Menu, PHONE } from "../../components/Menu.tsx";
+import { VirtualGrid } from "../../components/VirtualGrid.tsx";
+import { CardImports } from "../../state/card_imports.ts";
+import { type Gallery, galleryOf } from "../../state/gallery.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { PageHead } from "../shell/PageHead.tsx";
+import { CharacterTile } from "./CharacterTile.tsx";
+import { DropArea } from "./DropArea.tsx";
+import { GalleryTools } from "./GalleryTools.tsx";
+import { ImportNotes } from "./ImportNotes.tsx";
+import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
+import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
+import { tellImported } from "./tell_imported.ts";
+
+/** What the file dialog offers; the server judges by content. */
+const CARD_FILES = ".png,.json,.charx,image/png,application/json";
+
+/** The least width of a card, in pixels: two stand beside each other on a phone. */
+const MIN_TILE_PX = 148;
+/** Below the portrait stands the name. */
+const NAME_PX = 36;
+
+/** The screen. */
+export function GalleryScreen() {
+  const store = useStore();
+  const gallery = galleryOf(store);
+  const imports = useMemo(() => new CardImports(store.api, (cards) => tellImported(store, cards)), []);
+  const dialog = useSignal<"url" | "new" | undefined>(undefined);
+  useTitle(`${texts.characters.title} · ${texts.product}`);
+  useEffect(() => gallery.open(), []);
+  const close = () => dialog.value = undefined;
+  return (
+    <main id="main" class="page characters-page" tabIndex={-1}>
+      <DropArea onFiles={(files) => void imports.add(files)}>
+        <Head
+          imports={imports}
+          onUrl={() => dialog.value = "url"}
+          onNew={() => dialog.value = "new"}
+        />
+        <ImportNotes imports={imports} />
+        <Body gallery={gallery} onNew={() => dialog.value = "new"} />
+      </DropArea>
+      {dialog.value === "url" && <ImportUrlDialog onClose={close} />}
+      {dialog.value === "new" && <NewCharacterDialog onClose={close} />}
+    </main>
+  );
+}
+
+function Head({ imports, onUrl, onNew }: { imports: CardImports; onUrl: () => void; onNew: () => void }) {
+  const store = useStore();
+  const isPhone = useMedia(PHONE);
+  const chooser = useRef<HTMLInputElement>(null);
+  const t = texts.characters;
+  const choose = () => chooser.current?.click();
+  const restore = async () => {
+    try {
+      const character = await store.api.restoreBuiltin();
+      store.toasts.show(t.restored(character.name));
+    } catch (thrown) {
+      store.report(thrown);
+    }
+  };
+  return (
+    <PageHead title={t.title}>
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        multiple
+        accept={CARD_FILES}
+        onChange={(event) => {
+          void imports.add([...event.currentTarget.files ?? []]);
+          event.currentTarget.value = "";
+        }}
+      />
+      {isPhone ? <IconButton icon="plus" label={t.create} onClick={onNew} /> : (
+        <>
+          <LinkButton href="/characters/browse" icon="search" kind="quiet">{t.browse}</LinkButton>
+          <Button onClick={choose}>{t.import}</Button>
+          <Button icon="plus" kind="primary" onClick={onNew}>{t.create}</Button>
+        </>
+      )}
+      <Menu
+        label={t.moreHere}
+        items={[
+          ...(isPhone
+            ? [
+              { label: t.import, icon: "folder" as const, onSelect: choose },
+              { label: t.browse, icon: "search" as const, href: "/characters/browse" },
+            ]
+            : []),
+          { label: t.importUrl, icon: "next", onSelect: onUrl },
+          { label: t.restore, icon: "restore", onSelect: () => void restore() },
+        ]}
+      />
+    </PageHead>
+  );
+}
+
+function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
+  const t = texts.characters;
+  const items = gallery.shown.value;
+  const error = gallery.error.value;
+  if (gallery.state.value === "loading") return <p class="chat-loading" role="status">{texts.loading}</p>;
+  if (gallery.state.value === "ready" && items.length === 0 && gallery.isWhole.value) {
+    return (
+      <EmptyState title={t.emptyTitle} text={t.emptyText}>
+        <Button kind="primary" icon="plus" onClick={onNew}>{t.create}</Button>
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <GalleryTools gallery={gallery} />
+      {error && (
+        <div class="gallery-note">
+          <ErrorNote title={t.loadFailed} error={error} onRetry={() => void gallery.refresh()} />
+        </div>
+      )}
+      {gallery.state.value === "ready" && items.length === 0
+        ? (
+          <EmptyState title={t.nothing} text={t.nothingText}>
+            <Button onClick={() => gallery.narrow({ q: "", tag: "" })}>{t.showAll}</Button>
+          </EmptyState>
+        )
+        : <Grid gallery={gallery} items={items} />}
+    </>
+  );
+}
+
+function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) {
+  const { q, tag, sort } = gallery.query.value;
+  return (
+    <VirtualGrid
+      // Another question begins at its top.
+      key={`${q}\n${tag}\n${sort}`}
+      class="gallery"
+      label={texts.characters.title}
+      items={items}
+      keyOf={(item) => item.id}
+      minWidthPx={MIN_TILE_PX}
+      heightOf={(widthPx) => widthPx * 1.4 + NAME_PX}
+      memory={gallery.place}
+      onEnd={() => void gallery.more()}
+    >
+      {(item, tabIndex) => <CharacterTile item={item} tabIndex={tabIndex} />}
+    </VirtualGrid>
+  );
+}

@@ -1,0 +1,82 @@
+/** How a chat with the character would begin, and the ways into it. */
+import { useEffect, useState } from "preact/hooks";
+import type { Character } from "../../api/character_types.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Markdown } from "../../components/Markdown.tsx";
+import { greetingsOf, withNames } from "../../state/card_fields.ts";
+import type { CharacterPage } from "../../state/character_page.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Start, Resume, Edit, and one of the greetings as it will be read. */
+export function GreetingPreview({ page, character }: { page: CharacterPage; character: Character }) {
+  const store = useStore();
+  const [at, setAt] = useState(0);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const t = texts.characters;
+  const { data } = character.card;
+  const greetings = greetingsOf(character.card);
+  const shown = Math.min(at, Math.max(0, greetings.length - 1));
+  const settings = store.preferences.settings.value;
+  useEffect(() => store.people.wantPersonas(), []);
+  const persona = store.people.persona(settings?.default_persona_id);
+  const names = {
+    char: data.nickname?.trim() || character.name,
+    user: persona?.name || settings?.display_name.trim() || t.you,
+  };
+  const resumable = page.resumable.value;
+  const start = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await page.startChat(greetings[shown]?.number ?? 0);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <div class="actions-row">
+        <Button kind="primary" icon="chat" isBusy={isBusy} onClick={start}>{t.start}</Button>
+        {resumable !== undefined && (
+          <LinkButton href={`/c/${encodeURIComponent(resumable)}`} icon="forward">{t.resume}</LinkButton>
+        )}
+        {!character.external && (
+          <LinkButton href={`/characters/${encodeURIComponent(character.id)}/edit`} icon="pencil">{t.edit}</LinkButton>
+        )}
+      </div>
+      {error && <ErrorNote title={t.startFailed} error={error} />}
+      <section class="greeting" aria-labelledby="greeting-title">
+        <header>
+          <h3 id="greeting-title">{t.greeting}</h3>
+          {greetings.length > 1 && (
+            <span class="variants">
+              <IconButton
+                icon="left"
+                label={t.previousGreeting}
+                isDisabled={shown === 0}
+                onClick={() => setAt(shown - 1)}
+              />
+              <span role="status" aria-label={t.greetingOf(shown + 1, greetings.length)}>
+                {shown + 1}/{greetings.length}
+              </span>
+              <IconButton
+                icon="right"
+                label={t.nextGreeting}
+                isDisabled={shown + 1 >= greetings.length}
+                onClick={() => setAt(shown + 1)}
+              />
+            </span>
+          )}
+        </header>
+        {greetings.length === 0
+          ? <p class="muted">{t.noGreeting}</p>
+          : <Markdown key={shown} text={withNames(greetings[shown]!.text, names)} isFinal />}
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,44 @@
+/** The commands that fit what was typed behind a `/`. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { CommandName } from "../../state/commands.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Id of the list, for the field it belongs to. */
+export const LIST_ID = "composer-commands";
+
+/** Id of one entry. */
+export function optionId(name: CommandName): string {
+  return `${LIST_ID}-${name}`;
+}
+
+/** The focus stays in the composer; its arrow keys move through the list. */
+export function CommandList(
+  { names, at, onChoose }: { names: readonly CommandName[]; at: number; onChoose: (name: CommandName) => void },
+) {
+  const list = useRef<HTMLUListElement>(null);
+  useLayoutEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
+  return (
+    <ul
+      ref={list}
+      class="command-list"
+      id={LIST_ID}
+      role="listbox"
+      aria-label={texts.composer.commands}
+    >
+      {names.map((name, index) => (
+        <li
+          key={name}
+          id={optionId(name)}
+          role="option"
+          aria-selected={index === at}
+          // Before the click, so that the composer keeps the focus.
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => onChoose(name)}
+        >
+          <code>/{name}</code>
+          <span>{texts.slashCommands[name]}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

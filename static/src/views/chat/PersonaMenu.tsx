@@ -1,0 +1,35 @@
+/** Who the owner is from here on; what was said stays with who said it. */
+import { useEffect } from "preact/hooks";
+import { Menu } from "../../components/Menu.tsx";
+import type { OpenChat } from "../../state/open_chat.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Nothing while there are no personas, and in a chat that is not kept. */
+export function PersonaMenu({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const { people } = store;
+  useEffect(() => people.wantPersonas(), []);
+  const personas = people.shownPersonas.value;
+  if (chat.isTemporary || personas.length === 0) return null;
+  const t = texts.personas;
+  const current = chat.personaId.value;
+  const name = people.persona(current)?.name;
+  const choose = (id: string | null) => chat.speakAs(id).catch((thrown) => store.report(thrown));
+  return (
+    <Menu
+      icon="user"
+      label={name === undefined ? t.choose : t.speakingAs(name)}
+      items={[
+        ...personas.map(({ id, name }) => ({
+          label: name,
+          isChecked: id === current,
+          onSelect: () => void choose(id),
+        })),
+        { label: t.none, isChecked: current === undefined, onSelect: () => void choose(null) },
+        "line",
+        { label: t.manage, href: "/settings/personas" },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,82 @@
+/** Downloads that run, wait or failed. */
+import { Button } from "../../components/Button.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import type { ModelDownload } from "../../api/model_types.ts";
+import type { Models } from "../../state/models.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { sizeText, timeText } from "./figures.ts";
+
+/** Nothing where there are none. */
+export function DownloadList({ models }: { models: Models }) {
+  const downloads = models.downloads.value;
+  if (downloads.length === 0) return null;
+  return (
+    <>
+      <h3>{texts.models.downloads}</h3>
+      <ul class="cards">
+        {downloads.map((download) => <DownloadCard key={download.id} models={models} download={download} />)}
+      </ul>
+    </>
+  );
+}
+
+function DownloadCard({ models, download }: { models: Models; download: ModelDownload }) {
+  const store = useStore();
+  const t = texts.models;
+  const { id, repo, format, file, state, error } = download;
+  const name = file ?? repo;
+  const act = (work: Promise<void>) => work.catch((thrown) => store.report(thrown));
+  const hasFailed = state === "failed";
+  return (
+    <li class="card">
+      <div class="card-head">
+        <h4>{name}</h4>
+        <span class="badge">{t.states[state]}</span>
+      </div>
+      {file && <p class="muted facts">{repo}</p>}
+      <Progress label={name} value={shareOf(download)} text={figuresOf(download)} />
+      {hasFailed && error && <Notice tone="danger" title={t.downloadFailed}>{error.message}</Notice>}
+      <div class="actions-row">
+        {hasFailed
+          ? (
+            <>
+              <Button
+                kind="primary"
+                label={`${t.resume}: ${name}`}
+                onClick={() => act(models.download(repo, format, file))}
+              >
+                {t.resume}
+              </Button>
+              <Button
+                kind="quiet"
+                label={`${t.discard}: ${name}`}
+                onClick={() => act(models.remove(file === undefined ? repo : `${repo}/${file}`))}
+              >
+                {t.discard}
+              </Button>
+            </>
+          )
+          : (
+            <Button label={`${texts.models.cancel}: ${name}`} onClick={() => act(models.cancel(id))}>
+              {texts.models.cancel}
+            </Button>
+          )}
+      </div>
+    </li>
+  );
+}
+
+function shareOf({ received_bytes, total_bytes }: ModelDownload): number | null {
+  return total_bytes > 0 ? received_bytes / total_bytes : null;
+}
+
+function figuresOf({ received_bytes, total_bytes, bytes_per_second, state }: ModelDownload): string {
+  const t = texts.models;
+  const parts = [t.amount(sizeText(received_bytes), sizeText(total_bytes))];
+  if (state === "running" && bytes_per_second > 0) {
+    parts.push(t.rate(sizeText(bytes_per_second)), t.left(timeText((total_bytes - received_bytes) / bytes_per_second)));
+  }
+  return parts.join(" · ");
+}

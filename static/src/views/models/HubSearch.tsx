@@ -1,0 +1,154 @@
+/** The search of the hub, and the files of what it found. */
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { List, ListRow } from "../../components/List.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Select } from "../../components/Select.tsx";
+import type { HubFile, HubModel, ModelFormat } from "../../api/model_types.ts";
+import type { Models } from "../../state/models.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { countText, sizeText } from "./figures.ts";
+
+const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
+
+/** Asks the hub when told to, not at each key: it counts requests. */
+export function HubSearch({ models }: { models: Models }) {
+  const store = useStore();
+  const t = texts.models;
+  const found = models.search.value;
+  return (
+    <>
+      <h3>{t.search}</h3>
+      <form
+        class="model-search"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void models.find();
+        }}
+      >
+        <TextField
+          label={t.query}
+          type="search"
+          value={models.query.value}
+          onInput={(text) => models.query.value = text}
+          placeholder={t.queryExample}
+        />
+        <Select<ModelFormat>
+          label={t.format}
+          value={models.format.value}
+          options={FORMATS}
+          onChange={(format) => {
+            models.format.value = format;
+            if (models.search.value.kind !== "idle") void models.find();
+          }}
+        />
+        <Button type="submit" icon="search" kind="primary" isBusy={found.kind === "searching"}>{t.find}</Button>
+      </form>
+      <p class="hint">{t.hubNote}</p>
+      {found.kind === "failed" && (
+        <ErrorNote
+          title={t.searchFailed}
+          error={found.error}
+          onRetry={() => models.find()}
+        />
+      )}
+      {found.kind === "done" && (
+        <>
+          <p class="visually-hidden" role="status">{t.foundCount(found.items.length)}</p>
+          {found.items.length === 0 && <p class="muted">{t.nothingFound}</p>}
+          <ul class="cards">
+            {found.items.map((item) => <FoundCard key={item.repo} models={models} item={item} />)}
+          </ul>
+          {found.nextCursor !== null && (
+            <Button
+              isBusy={found.isLoadingMore}
+              onClick={() => models.findMore().catch((thrown) => store.report(thrown))}
+            >
+              {t.more}
+            </Button>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function FoundCard({ models, item }: { models: Models; item: HubModel }) {
+  const t = texts.models;
+  const { repo, downloads, license, gated } = item;
+  const files = models.files.value.get(repo);
+  return (
+    <li class="card">
+      <div class="card-head">
+        <h4>{repo}</h4>
+        {gated && <span class="badge">{t.gated}</span>}
+      </div>
+      <p class="muted facts">{[t.downloadCount(countText(downloads)), license].filter(Boolean).join(" · ")}</p>
+      {files === undefined && (
+        <div class="actions-row">
+          <Button label={`${t.showFiles}: ${repo}`} onClick={() => models.open(repo)}>{t.showFiles}</Button>
+        </div>
+      )}
+      {files?.kind === "loading" && <p class="muted" role="status">{texts.loading}</p>}
+      {files?.kind === "failed" && (
+        <ErrorNote
+          title={t.filesFailed}
+          error={files.error}
+          onRetry={() => models.open(repo)}
+        />
+      )}
+      {files?.kind === "done" && (
+        <>
+          {gated && <Notice tone="warning">{t.gatedText}</Notice>}
+          <FileList models={models} repo={repo} files={files.listing.files} />
+        </>
+      )}
+    </li>
+  );
+}
+
+function FileList({ models, repo, files }: { models: Models; repo: string; files: HubFile[] }) {
+  const store = useStore();
+  const t = texts.models;
+  const format = models.format.value;
+  const start = async (file?: string) => {
+    try {
+      await models.download(repo, format, file);
+      store.toasts.show(t.started(file ?? repo));
+    } catch (thrown) {
+      store.report(thrown);
+    }
+  };
+  const shown = files.filter(({ role }) => role !== "other" || format === "mlx");
+  if (shown.length === 0) return <p class="muted">{t.noFiles}</p>;
+  if (format === "mlx") {
+    const bytes = shown.reduce((sum, file) => sum + file.size_bytes, 0);
+    return (
+      <div class="actions-row">
+        <Button kind="primary" label={`${t.download}: ${repo}`} onClick={() => start()}>
+          {t.downloadSize(sizeText(bytes))}
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <List label={repo}>
+      {shown.map(({ path, size_bytes, quantization, shards, role }) => (
+        <ListRow
+          key={path}
+          title={path}
+          text={[
+            role === "mmproj" ? t.projector : quantization,
+            sizeText(size_bytes),
+            shards && t.shards(shards.length),
+          ]
+            .filter(Boolean).join(" · ")}
+          end={<Button label={`${t.download}: ${path}`} onClick={() => start(path)}>{t.download}</Button>}
+        />
+      ))}
+    </List>
+  );
+}

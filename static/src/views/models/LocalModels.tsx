@@ -1,0 +1,105 @@
+/** Models on disk, and what can be done with each. */
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { CodeBlock } from "../../components/CodeBlock.tsx";
+import { Dialog } from "../../components/Dialog.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import type { LocalModel } from "../../api/model_types.ts";
+import type { Models } from "../../state/models.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { countText, sizeText } from "./figures.ts";
+import { RunDialog } from "./RunDialog.tsx";
+
+/** The list; each model that can run here has a button for it. */
+export function LocalModels({ models }: { models: Models }) {
+  const t = texts.models;
+  const items = models.local.value;
+  if (items === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+  return (
+    <>
+      <h3>{t.local}</h3>
+      {items.length === 0 && <EmptyState level={3} title={t.none} text={t.noneText} />}
+      <ul class="cards">{items.map((model) => <LocalCard key={model.path} models={models} model={model} />)}</ul>
+    </>
+  );
+}
+
+type Asked = { kind: "run" } | { kind: "delete" } | { kind: "command"; command: string; advice: string } | undefined;
+
+function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
+  const store = useStore();
+  const t = texts.models;
+  const [asked, setAsked] = useState<Asked>(undefined);
+  const runner = models.runner.value;
+  const isHere = runner?.path === model.path && (runner.state === "running" || runner.state === "starting");
+  const canRun = model.format === "gguf" && model.role === "model";
+  const close = () => setAsked(undefined);
+  const act = (work: Promise<void>) => void work.catch((thrown) => store.report(thrown));
+  const run = async () => {
+    if (runner?.program) return setAsked({ kind: "run" });
+    setAsked({ kind: "command", command: await models.commandFor(model.path), advice: runner?.advice ?? "" });
+  };
+  return (
+    <li class="card">
+      <div class="card-head">
+        <h4>{model.path.slice(model.path.lastIndexOf("/") + 1)}</h4>
+        {isHere && <span class="badge">{t.runnerStates[runner.state]}</span>}
+      </div>
+      <p class="muted facts">{factsOf(model)}</p>
+      {!isHere && (
+        <div class="actions-row">
+          {canRun && (
+            <Button kind="primary" label={`${t.run}: ${model.path}`} onClick={() => act(run())}>{t.run}</Button>
+          )}
+          <Button kind="quiet" label={`${t.remove}: ${model.path}`} onClick={() => setAsked({ kind: "delete" })}>
+            {t.remove}
+          </Button>
+        </div>
+      )}
+      {asked?.kind === "run" && <RunDialog models={models} model={model} onClose={close} />}
+      {asked?.kind === "delete" && (
+        <Dialog
+          title={t.deleteTitle}
+          onClose={close}
+          actions={
+            <>
+              <Button onClick={close}>{t.keep}</Button>
+              <Button
+                kind="primary"
+                onClick={() => {
+                  close();
+                  act(models.remove(model.path));
+                }}
+              >
+                {t.remove}
+              </Button>
+            </>
+          }
+        >
+          <p>{t.deleteText(model.path, sizeText(model.size_bytes))}</p>
+        </Dialog>
+      )}
+      {asked?.kind === "command" && (
+        <Dialog title={t.noProgram} onClose={close}>
+          <Notice tone="info">{asked.advice}</Notice>
+          <p>{t.byHand}</p>
+          <CodeBlock text={asked.command} language="sh" isOpen={false} />
+        </Dialog>
+      )}
+    </li>
+  );
+}
+
+function factsOf({ repo, format, role, size_bytes, quantization, parameters, context_size }: LocalModel): string {
+  const t = texts.models;
+  return [
+    repo,
+    role === "mmproj" ? t.projector : format.toUpperCase(),
+    quantization,
+    parameters && t.parameters(countText(parameters)),
+    context_size && t.contextOf(countText(context_size)),
+    sizeText(size_bytes),
+  ].filter(Boolean).join(" · ");
+}

@@ -1,0 +1,93 @@
+/** The command palette: type a few letters, press Enter. */
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Icon } from "../../components/Icon.tsx";
+import { Modal } from "../../components/Modal.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { findEntries, type PaletteEntry } from "./palette_entries.ts";
+
+/** Over the page until something is chosen. */
+export function Palette({ onClose }: { onClose: () => void }) {
+  const store = useStore();
+  const id = useId();
+  const [query, setQuery] = useState("");
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const groups = useMemo(() => findEntries(query, store), [query, store.chats.shown.value]);
+  const entries = groups.flatMap((group) => group.entries);
+  const current = Math.min(at, entries.length - 1);
+  const optionId = (index: number) => `${id}-${index}`;
+  useLayoutEffect(() => {
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [current, query]);
+  const choose = (entry: PaletteEntry | undefined) => {
+    if (!entry) return;
+    onClose();
+    entry.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return;
+    const count = entries.length;
+    if (event.key === "ArrowDown") setAt((current + 1) % count);
+    else if (event.key === "ArrowUp") setAt((current + count - 1) % count);
+    else if (event.key === "PageDown") setAt(Math.min(count - 1, current + 8));
+    else if (event.key === "PageUp") setAt(Math.max(0, current - 8));
+    else if (event.key === "Enter") choose(entries[current]);
+    else return;
+    event.preventDefault();
+  };
+  let index = -1;
+  return (
+    <Modal class="palette" label={texts.palette.title} onClose={onClose}>
+      <div class="palette-inside">
+        <div class="palette-field">
+          <Icon name="search" />
+          <input
+            type="text"
+            role="combobox"
+            autofocus
+            value={query}
+            placeholder={texts.palette.placeholder}
+            aria-label={texts.palette.title}
+            aria-expanded
+            aria-autocomplete="list"
+            aria-controls={id}
+            aria-activedescendant={current < 0 ? undefined : optionId(current)}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => {
+              setQuery(event.currentTarget.value);
+              setAt(0);
+            }}
+            onKeyDown={onKeyDown}
+          />
+        </div>
+        <div ref={list} id={id} class="palette-list" role="listbox" aria-label={texts.palette.title} tabIndex={-1}>
+          {groups.map((group, place) => (
+            <div key={group.title} role="group" aria-labelledby={`${id}-g${place}`}>
+              <p class="palette-group" id={`${id}-g${place}`}>{group.title}</p>
+              {group.entries.map((entry) => {
+                const own = ++index;
+                return (
+                  <div
+                    key={entry.key}
+                    id={optionId(own)}
+                    class="palette-row"
+                    role="option"
+                    aria-selected={own === current}
+                    onPointerMove={() => own !== current && setAt(own)}
+                    onClick={() => choose(entry)}
+                  >
+                    <Icon name={entry.icon} />
+                    <span class="palette-title">{entry.title}</span>
+                    {entry.hint && <span class="palette-hint">{entry.hint}</span>}
+                  </div>
+                );
+              })}
+            </div>
+          ))}
+        </div>
+      </div>
+    </Modal>
+  );
+}

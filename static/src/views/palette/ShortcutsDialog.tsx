@@ -1,0 +1,45 @@
+/** The overview of all keys. */
+import { Dialog } from "../../components/Dialog.tsx";
+import { texts } from "../../texts/texts.ts";
+import { keyWords } from "./palette_entries.ts";
+
+/** Opened by `?` and from the palette. */
+export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
+  const t = texts.shortcuts;
+  const groups: [title: string, rows: [keys: string, what: string][]][] = [
+    [t.everywhere, [
+      [keyWords("palette"), texts.palette.title],
+      [keyWords("newChat"), texts.nav.newChat],
+      [keyWords("overview"), t.title],
+      ["Esc", t.escape],
+    ]],
+    [t.inChat, [
+      ["Enter", t.send],
+      ["Shift Enter", t.line],
+      ["↑", t.editLast],
+      ["/", t.commands],
+      ["Alt ← →", t.variants],
+      ["Alt R", texts.chat.regenerate],
+      ["Alt C", texts.chat.continueReply],
+      [keyWords("palette").replace("K", "F"), t.find],
+    ]],
+    [t.inLists, [["↑ ↓", t.step], ["Home End", t.ends]]],
+  ];
+  return (
+    <Dialog title={t.title} onClose={onClose}>
+      {groups.map(([title, rows]) => (
+        <section key={title} class="shortcuts">
+          <h3>{title}</h3>
+          <dl>
+            {rows.map(([keys, what]) => (
+              <div key={keys}>
+                <dt>{keys.split(" ").map((key) => <kbd key={key}>{key}</kbd>)}</dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+    </Dialog>
+  );
+}

@@ -1,0 +1,120 @@
+/** What the palette offers: chats, commands, settings; and which of it the typed words mean. */
+import type { IconName } from "../../components/Icon.tsx";
+import type { Store } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { settingEntries } from "../settings/settings_index.ts";
+import { titleOf } from "../shell/ChatRow.tsx";
+
+/** One thing to choose. */
+export interface PaletteEntry {
+  key: string;
+  title: string;
+  /** Said behind the title: the page of a setting, the keys of a command. */
+  hint?: string;
+  icon: IconName;
+  run: () => void;
+}
+
+/** Entries of one kind under their title. */
+export interface PaletteGroup {
+  title: string;
+  entries: PaletteEntry[];
+}
+
+/** How many of one kind are shown; who wants more types more. */
+const SHOWN = { recent: 6, chats: 12, others: 8 };
+
+/** Gives what fits the words, best first in each group; without words the chats of late and all commands. */
+export function findEntries(query: string, store: Store): PaletteGroup[] {
+  const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const go = (address: string) => () => store.router.go(address);
+  const chats = store.chats.shown.value.map((item): PaletteEntry => ({
+    key: item.id,
+    title: titleOf(item),
+    hint: item.folder,
+    icon: item.pinned ? "pin" : "chat",
+    run: go(`/c/${encodeURIComponent(item.id)}`),
+  }));
+  if (words.length === 0) {
+    return withoutEmpty([
+      { title: texts.palette.recent, entries: chats.slice(0, SHOWN.recent) },
+      { title: texts.palette.commands, entries: commands(store) },
+    ]);
+  }
+  const settings = settingEntries().map(({ title, place, address }): PaletteEntry => ({
+    key: `${address} ${title}`,
+    title,
+    hint: place,
+    icon: "gear",
+    run: go(address),
+  }));
+  const everywhere: PaletteEntry = {
+    key: "everywhere",
+    title: texts.palette.searchFor(query.trim()),
+    icon: "search",
+    run: go(`/search?${new URLSearchParams({ q: query.trim() })}`),
+  };
+  return withoutEmpty([
+    { title: texts.nav.chats, entries: best(chats, words, SHOWN.chats) },
+    { title: texts.palette.commands, entries: best(commands(store), words, SHOWN.others) },
+    { title: texts.nav.settings, entries: best(settings, words, SHOWN.others) },
+    { title: texts.search.title, entries: [everywhere] },
+  ]);
+}
+
+/** Everything that can be done from anywhere. */
+function commands(store: Store): PaletteEntry[] {
+  const { device, router } = store;
+  const t = texts.palette;
+  const theme = (value: "system" | "light" | "dark") => () => {
+    store.preferences.change({ theme: value }).catch((thrown) => store.report(thrown));
+  };
+  return [
+    { key: "new", title: texts.nav.newChat, hint: keyWords("newChat"), icon: "plus", run: () => router.go("/new") },
+    { key: "search", title: texts.search.label, icon: "search", run: () => router.go("/search") },
+    { key: "activity", title: texts.activity.title, icon: "activity", run: () => router.go("/activity") },
+    { key: "trash", title: texts.trash.title, icon: "trash", run: () => router.go("/settings/trash") },
+    {
+      key: "sidebar",
+      title: device.isSidebarFolded.value ? texts.nav.unfold : texts.nav.fold,
+      icon: "sidebar",
+      run: () => device.isSidebarFolded.value = !device.isSidebarFolded.value,
+    },
+    { key: "light", title: t.light, icon: "gear", run: theme("light") },
+    { key: "dark", title: t.dark, icon: "gear", run: theme("dark") },
+    { key: "system", title: t.system, icon: "gear", run: theme("system") },
+    {
+      key: "keys",
+      title: texts.shortcuts.title,
+      hint: keyWords("overview"),
+      icon: "keyboard",
+      run: () => store.overlay.value = "shortcuts",
+    },
+  ];
+}
+
+/** Gives the entries that hold all words: those that begin with the first word first, then those with a word that does. */
+function best(entries: readonly PaletteEntry[], words: readonly string[], limit: number): PaletteEntry[] {
+  const ranked: { entry: PaletteEntry; rank: number }[] = [];
+  for (const entry of entries) {
+    const title = entry.title.toLocaleLowerCase();
+    const text = `${title} ${entry.hint?.toLocaleLowerCase() ?? ""}`;
+    if (!words.every((word) => text.includes(word))) continue;
+    const first = words[0]!;
+    const rank = title.startsWith(first) ? 0 : title.includes(` ${first}`) ? 1 : title.includes(first) ? 2 : 3;
+    ranked.push({ entry, rank });
+  }
+  // The sort is stable: within a rank chats stay newest first.
+  return ranked.sort((a, b) => a.rank - b.rank).slice(0, limit).map(({ entry }) => entry);
+}
+
+function withoutEmpty(groups: PaletteGroup[]): PaletteGroup[] {
+  return groups.filter((group) => group.entries.length > 0);
+}
+
+/** Keys of what can be done from anywhere, as they are called on this machine. */
+export function keyWords(name: "palette" | "newChat" | "overview"): string {
+  const isApple = /Mac|iPhone|iPad/.test(globalThis.navigator.platform);
+  const main = isApple ? "⌘" : "Ctrl";
+  return { palette: `${main} K`, newChat: isApple ? "⌘ ⇧ O" : "Ctrl Shift O", overview: "?" }[name];
+}

@@ -1,0 +1,151 @@
+/** Making and changing one persona. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Persona } from "../../api/character_types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { newId } from "../../state/ids.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { portraitOfPersona } from "../characters/portrait_of.ts";
+import { tokensOf } from "../character_editor/fields.tsx";
+
+type Read = { persona: Persona; version: string };
+
+/** The form, once it is known what it is about; without an id it makes a new one. */
+export function PersonaFormPage({ id }: { id: string | undefined }) {
+  const { api } = useStore();
+  const [read, setRead] = useState<Read>();
+  const [error, setError] = useState<ApiError>();
+  const load = () => {
+    setError(undefined);
+    if (id !== undefined) api.getPersona(id).then(setRead, (thrown) => setError(asApiError(thrown)));
+  };
+  useEffect(load, [id]);
+  const t = texts.personas;
+  if (error?.status === 404) {
+    return (
+      <EmptyState title={t.missing}>
+        <LinkButton href="/settings/personas">{t.title}</LinkButton>
+      </EmptyState>
+    );
+  }
+  if (error) return <ErrorNote title={t.loadFailed} error={error} onRetry={load} />;
+  if (id !== undefined && !read) return <p class="muted" role="status">{texts.loading}</p>;
+  return (
+    <section>
+      <h2>{read ? t.editTitle : t.addTitle}</h2>
+      <PersonaForm read={read} />
+    </section>
+  );
+}
+
+function PersonaForm({ read }: { read: Read | undefined }) {
+  const store = useStore();
+  const [id] = useState(() => read?.persona.id ?? newId());
+  const [name, setName] = useState(read?.persona.name ?? "");
+  const [description, setDescription] = useState(read?.persona.description ?? "");
+  const [version, setVersion] = useState(read?.version);
+  const [picture, setPicture] = useState<File>();
+  const [theirs, setTheirs] = useState<Persona>();
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const t = texts.personas;
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (name.trim() === "") return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const saved = await store.api.savePersona(id, { name: name.trim(), description }, version);
+      setVersion(saved.version);
+      if (picture) await store.api.setPersonaAvatar(id, picture);
+      await store.people.refreshPersonas();
+      store.toasts.show(t.saved(name.trim()));
+      store.router.go("/settings/personas");
+    } catch (thrown) {
+      await explain(asApiError(thrown));
+      setBusy(false);
+    }
+  };
+  // Somebody else saved meanwhile: what they wrote is shown, and only saving again takes its place.
+  const explain = async (refused: ApiError) => {
+    if (refused.status !== 412) return setError(refused);
+    try {
+      const now = await store.api.getPersona(id);
+      setTheirs(now.persona);
+      setVersion(now.version);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+    }
+  };
+  return (
+    <form class="form" onSubmit={save}>
+      <PictureField persona={read?.persona} name={name} picture={picture} onPicture={setPicture} />
+      <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
+      <TextField
+        label={t.description}
+        hint={[t.descriptionHint, tokensOf(description)].filter(Boolean).join(" ")}
+        rows={8}
+        value={description}
+        onInput={setDescription}
+      />
+      {theirs && (
+        <Notice tone="warning" title={t.clash}>
+          {t.clashText(theirs.name, theirs.description)}
+        </Notice>
+      )}
+      {error && <ErrorNote title={t.saveFailed} error={error} />}
+      <div class="actions-row">
+        <Button type="submit" kind="primary" isBusy={isBusy}>{texts.save}</Button>
+        <LinkButton href="/settings/personas" kind="quiet">{texts.cancel}</LinkButton>
+      </div>
+    </form>
+  );
+}
+
+/** The picture as it is or will be. */
+function PictureField(
+  { persona, name, picture, onPicture }: {
+    persona: Persona | undefined;
+    name: string;
+    picture: File | undefined;
+    onPicture: (picture: File) => void;
+  },
+) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const [shownUrl, setShownUrl] = useState<string>();
+  useEffect(() => {
+    if (!picture) return;
+    const url = URL.createObjectURL(picture);
+    setShownUrl(url);
+    return () => URL.revokeObjectURL(url);
+  }, [picture]);
+  const shown = persona ? portraitOfPersona(persona) : { path: undefined };
+  return (
+    <div class="persona-picture">
+      {shownUrl
+        ? (
+          <span class="portrait persona-large" aria-hidden="true">
+            <img src={shownUrl} alt="" />
+          </span>
+        )
+        : <Portrait {...shown} name={name} widthPx={96} class="persona-large" />}
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        accept="image/png,image/jpeg,image/webp,image/gif"
+        onChange={(event) => {
+          const [file] = event.currentTarget.files ?? [];
+          if (file) onPicture(file);
+        }}
+      />
+      <Button icon="image" onClick={() => chooser.current?.click()}>{texts.personas.picture}</Button>
+    </div>
+  );
+}

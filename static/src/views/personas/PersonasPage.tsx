@@ -1,0 +1,76 @@
+/** The personas, and which of them speaks where a chat names none. */
+import { useEffect } from "preact/hooks";
+import type { Persona } from "../../api/character_types.ts";
+import { LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { List, ListRow } from "../../components/List.tsx";
+import { Menu } from "../../components/Menu.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { portraitOfPersona } from "../characters/portrait_of.ts";
+
+/** The list. */
+export function PersonasPage() {
+  const { people } = useStore();
+  useEffect(() => people.wantPersonas(), []);
+  const t = texts.personas;
+  const personas = people.shownPersonas.value;
+  const state = people.personasState.value;
+  const error = people.personasError.value;
+  return (
+    <section>
+      <h2>{t.title}</h2>
+      <p class="muted">{t.intro}</p>
+      <div class="actions-row">
+        <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
+      </div>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void people.refreshPersonas()} />}
+      {(state === "idle" || state === "loading") && <p class="muted" role="status">{texts.loading}</p>}
+      {state === "ready" && personas.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
+      {personas.length > 0 && (
+        <List label={t.title}>
+          {personas.map((persona) => <PersonaRow key={persona.id} persona={persona} />)}
+        </List>
+      )}
+    </section>
+  );
+}
+
+function PersonaRow({ persona }: { persona: Persona }) {
+  const store = useStore();
+  const { people, preferences } = store;
+  const t = texts.personas;
+  const isDefault = preferences.settings.value?.default_persona_id === persona.id;
+  const setDefault = (id: string | null) =>
+    preferences.change({ default_persona_id: id }).catch((thrown) => store.report(thrown));
+  const remove = () => {
+    people.hide(persona.id, true);
+    store.toasts.offerUndo(t.removed(persona.name), texts.undo, () => people.hide(persona.id, false), (isLeaving) => {
+      people.removePersona(persona.id, isLeaving).catch((thrown) => store.report(thrown));
+    });
+  };
+  return (
+    <ListRow
+      href={`/settings/personas/${encodeURIComponent(persona.id)}`}
+      title={persona.name}
+      text={persona.description || t.noDescription}
+      start={<Portrait {...portraitOfPersona(persona)} widthPx={44} class="persona-portrait" />}
+      end={
+        <>
+          {isDefault && <span class="badge">{t.isDefault}</span>}
+          <Menu
+            label={t.more(persona.name)}
+            items={[
+              isDefault
+                ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
+                : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
+              { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
+            ]}
+          />
+        </>
+      }
+    />
+  );
+}

@@ -1,0 +1,147 @@
+/** Search over all conversations, while its words are typed. */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { SearchHit } from "../../api/types.ts";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { VirtualList } from "../../components/VirtualList.tsx";
+import { markWords } from "../../state/marked_words.ts";
+import { Search } from "../../state/search.ts";
+import { useStore } from "../../state/store.ts";
+import { moment } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+import { PageHead } from "../shell/PageHead.tsx";
+
+/** Height of a hit before it was measured. */
+const GUESSED_PX = 92;
+
+/** The field and its hits; the words stand in the address, so that a way back leads to the same hits. */
+export function SearchScreen() {
+  const store = useStore();
+  const t = texts.search;
+  const search = useMemo(() => new Search(store.api), []);
+  const field = useRef<HTMLInputElement>(null);
+  const main = useRef<HTMLElement>(null);
+  useTitle(`${t.title} · ${texts.product}`);
+  useEffect(() => {
+    search.type(new URLSearchParams(store.router.query.peek()).get("q") ?? "");
+    field.current?.focus();
+    return () => search.close();
+  }, []);
+  const onInput = (text: string) => {
+    search.type(text);
+    store.router.go(text.trim() === "" ? "/search" : `/search?${new URLSearchParams({ q: text })}`, { replace: true });
+  };
+  return (
+    <main id="main" ref={main} class="page" tabIndex={-1}>
+      <PageHead title={t.title} />
+      <div class="column search-field">
+        <input
+          ref={field}
+          type="search"
+          value={search.query.value}
+          placeholder={t.placeholder}
+          aria-label={t.label}
+          enterkeyhint="search"
+          autocomplete="off"
+          spellcheck={false}
+          onInput={(event) => onInput(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "ArrowDown") return;
+            event.preventDefault();
+            main.current?.querySelector<HTMLElement>(".hit")?.focus();
+          }}
+        />
+        <p class="search-count muted" role="status">{countOf(search)}</p>
+      </div>
+      <Hits search={search} />
+    </main>
+  );
+}
+
+function countOf(search: Search): string {
+  const { state, hits } = search;
+  if (state.value === "searching") return texts.search.searching;
+  if (state.value === "idle" || state.value === "failed" || hits.value.length === 0) return "";
+  return state.value === "more" ? texts.search.atLeast(hits.value.length) : texts.search.count(hits.value.length);
+}
+
+function Hits({ search }: { search: Search }) {
+  const t = texts.search;
+  const { state, hits, error } = search;
+  if (state.value === "failed" && error.value) {
+    return (
+      <div class="column">
+        <ErrorNote title={t.failed} error={error.value} onRetry={() => search.retry()} />
+      </div>
+    );
+  }
+  if (state.value === "idle") return <EmptyState title={t.emptyTitle} text={t.emptyText} />;
+  if (hits.value.length === 0) {
+    return state.value === "done" ? <EmptyState title={t.noneTitle} text={t.noneText} /> : null;
+  }
+  const words = search.shownQuery.value;
+  return (
+    <VirtualList
+      class="hits"
+      label={t.hits}
+      items={hits.value}
+      keyOf={(hit) => `${hit.conversation_id}/${hit.message_id ?? ""}`}
+      heightOf={() => GUESSED_PX}
+      isMeasured
+      onEnd={() => void search.more()}
+    >
+      {(hit) => <Hit hit={hit} words={words} />}
+    </VirtualList>
+  );
+}
+
+function Hit({ hit, words }: { hit: SearchHit; words: string }) {
+  const { title, role, snippet } = hit;
+  const chat = `/c/${encodeURIComponent(hit.conversation_id)}`;
+  const speaker = role === "user"
+    ? texts.chat.you
+    : role === "assistant"
+    ? texts.chat.assistant
+    : role ?? texts.search.inTitle;
+  const step = (event: KeyboardEvent) => {
+    const row = (event.currentTarget as HTMLElement).closest("li");
+    const next = event.key === "ArrowDown"
+      ? row?.nextElementSibling
+      : event.key === "ArrowUp"
+      ? row?.previousElementSibling
+      : undefined;
+    if (next === undefined) return;
+    event.preventDefault();
+    next?.querySelector<HTMLElement>(".hit")?.focus();
+  };
+  return (
+    <div class="column">
+      <a
+        class="hit"
+        href={hit.message_id === null ? chat : `${chat}#${encodeURIComponent(hit.message_id)}`}
+        onKeyDown={step}
+      >
+        <span class="hit-head">
+          <span class="hit-title">
+            <Marked text={title || texts.nav.untitled} words={hit.message_id === null ? words : ""} />
+          </span>
+          <span class="muted">{[speaker, moment(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
+        </span>
+        {hit.message_id !== null && (
+          <span class="hit-text">
+            <Marked text={snippet} words={words} />
+          </span>
+        )}
+      </a>
+    </div>
+  );
+}
+
+function Marked({ text, words }: { text: string; words: string }) {
+  return (
+    <>
+      {markWords(text, words).map((piece, index) => piece.isHit ? <mark key={index}>{piece.text}</mark> : piece.text)}
+    </>
+  );
+}

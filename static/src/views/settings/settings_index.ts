@@ -1,0 +1,74 @@
+/**
+ * Every setting by its words and its place: for the search field over the settings and for the command palette. Who adds a
+ * setting adds a line here; `anchor` is the id of its control.
+ */
+import { texts } from "../../texts/texts.ts";
+
+/** A page of the settings. */
+export interface SettingsSection {
+  id: string;
+  title: string;
+}
+
+/** One setting, or a page as a whole. */
+export interface SettingEntry {
+  title: string;
+  /** Title of the page it stands on. */
+  place: string;
+  address: string;
+}
+
+/** The pages, in their order. */
+export function settingsSections(): SettingsSection[] {
+  const t = texts.settings;
+  return [
+    { id: "general", title: t.general },
+    { id: "connections", title: t.connections },
+    { id: "personas", title: texts.personas.title },
+    { id: "models", title: texts.models.title },
+    { id: "privacy", title: texts.privacy.nav },
+    { id: "trash", title: texts.trash.title },
+    { id: "about", title: t.about },
+  ];
+}
+
+/** All settings there are, in the language that is shown. */
+export function settingEntries(): SettingEntry[] {
+  const { general, connections, form } = texts;
+  const inside: Record<string, [anchor: string, title: string][]> = {
+    general: [
+      ["display-name", general.displayName],
+      ["language", general.language],
+      ["theme", general.theme],
+      ["size", general.size],
+      ["reading", general.reading],
+      ["hue", general.hue],
+      ["send-on-enter", general.sendOnEnter],
+      ["auto-title", general.autoTitle],
+      ["notify", general.notify],
+    ],
+    personas: [["", texts.personas.setDefault]],
+    connections: [["", connections.discover], ["", form.key], ["", form.model], ["", form.context]],
+    trash: [["", texts.trash.empty]],
+    about: [["", texts.about.version]],
+  };
+  return settingsSections().flatMap(({ id, title: place }) => [
+    { title: place, place: texts.settings.title, address: `/settings/${id}` },
+    ...(inside[id] ?? []).map(([anchor, title]) => ({
+      title,
+      place,
+      address: `/settings/${id}${anchor === "" ? "" : `#${anchor}`}`,
+    })),
+    ...(id === "connections" ? [{ title: connections.add, place, address: "/settings/connections/new" }] : []),
+  ]);
+}
+
+/** Finds the settings whose title or place hold all words that were typed. */
+export function findSettings(query: string, entries = settingEntries()): SettingEntry[] {
+  const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  return entries.filter(({ title, place }) => {
+    const text = `${title} ${place}`.toLocaleLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}

@@ -1,0 +1,93 @@
+/** Questions about one chat: its name, its folder. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ConversationSummary } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { Dialog } from "../../components/Dialog.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Longest title and name of a folder that are offered; the server takes more. */
+const MAX_LENGTH = 200;
+
+/** Asks what is wanted of the two. */
+export function ChatDialog(
+  { kind, item, onClose }: { kind: "rename" | "folder"; item: ConversationSummary; onClose: () => void },
+) {
+  return kind === "rename"
+    ? <RenameDialog item={item} onClose={onClose} />
+    : <FolderDialog item={item} onClose={onClose} />;
+}
+
+/** Asks for another title. */
+function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
+  const store = useStore();
+  const [title, setTitle] = useState(item.title);
+  const save = () => {
+    if (title.trim() !== item.title) store.changeChat(item.id, { title: title.trim() });
+    onClose();
+  };
+  return (
+    <AskDialog title={texts.nav.renameTitle} onClose={onClose} onSave={save}>
+      <TextField label={texts.nav.titleLabel} value={title} maxLength={MAX_LENGTH} hasFocus onInput={setTitle} />
+    </AskDialog>
+  );
+}
+
+/** Asks for a folder, new or known; none takes the chat out. */
+function FolderDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
+  const store = useStore();
+  const [folder, setFolder] = useState(item.folder ?? "");
+  const save = (name: string) => {
+    if (name !== (item.folder ?? "")) store.changeChat(item.id, { folder: name || null });
+    onClose();
+  };
+  return (
+    <AskDialog
+      title={texts.nav.fileTitle}
+      onClose={onClose}
+      onSave={() => save(folder.trim())}
+      more={item.folder !== undefined && <Button kind="quiet" onClick={() => save("")}>{texts.nav.unfile}</Button>}
+    >
+      <TextField
+        label={texts.nav.folderLabel}
+        hint={texts.nav.folderHint}
+        value={folder}
+        list={store.chats.folders.value}
+        maxLength={MAX_LENGTH}
+        hasFocus
+        onInput={setFolder}
+      />
+    </AskDialog>
+  );
+}
+
+function AskDialog(
+  { title, onClose, onSave, more, children }: {
+    title: string;
+    onClose: () => void;
+    onSave: () => void;
+    more?: ComponentChildren;
+    children: ComponentChildren;
+  },
+) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSave();
+        }}
+      >
+        {children}
+        <div class="actions-row at-end">
+          {more}
+          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="primary" type="submit">{texts.save}</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,91 @@
+/** The chats in the sidebar, however many there are. */
+import { useState } from "preact/hooks";
+import type { ConversationSummary } from "../../api/types.ts";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useMedia } from "../../components/hooks.ts";
+import { Icon } from "../../components/Icon.tsx";
+import { lazy } from "../../components/Lazy.tsx";
+import { VirtualList } from "../../components/VirtualList.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { type ChatListRow, chatRows } from "./chat_rows.ts";
+import { ChatRow } from "./ChatRow.tsx";
+
+const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
+
+/** Heights of rows in px; the second where a finger has to hit them. Said here because a virtual list has to know. */
+const ROW_PX = { fine: { chat: 36, folder: 36, heading: 36 }, coarse: { chat: 44, folder: 44, heading: 38 } };
+
+/** What is asked about a chat. */
+interface Question {
+  kind: "rename" | "folder";
+  item: ConversationSummary;
+}
+
+/** The list, or why there is none. */
+export function ChatList() {
+  const { chats, device, router } = useStore();
+  const [question, setQuestion] = useState<Question>();
+  const heights = ROW_PX[useMedia("(pointer: coarse)") ? "coarse" : "fine"];
+  const error = chats.error.value;
+  const screen = router.screen.value;
+  if (chats.state.value === "failed" && error) {
+    return (
+      <div class="chat-list">
+        <ErrorNote title={texts.nav.failed} error={error} onRetry={() => void chats.refresh()} />
+      </div>
+    );
+  }
+  const items = chats.shown.value;
+  const rows = chatRows(items, {
+    folders: chats.folders.value,
+    folded: device.foldedFolders.value,
+    pinnedTitle: texts.nav.pinned,
+    now: new Date(),
+  });
+  return (
+    <>
+      <h2 class="visually-hidden">{texts.nav.chats}</h2>
+      <VirtualList
+        class="chat-list"
+        label={texts.nav.chats}
+        items={rows}
+        keyOf={(row) => row.key}
+        heightOf={(row) => heights[row.kind]}
+        showKey={screen.name === "chat" ? screen.conversationId : undefined}
+        before={chats.state.value === "ready" && items.length === 0 && <p class="chat-list-empty">{texts.nav.none}</p>}
+      >
+        {(row) => <Row row={row} onAsk={setQuestion} />}
+      </VirtualList>
+      {question && <ChatDialog {...question} onClose={() => setQuestion(undefined)} />}
+    </>
+  );
+}
+
+function Row({ row, onAsk }: { row: ChatListRow; onAsk: (question: Question) => void }) {
+  const { device } = useStore();
+  if (row.kind === "chat") {
+    return (
+      <ChatRow
+        item={row.item}
+        isInFolder={row.isInFolder}
+        onRename={() => onAsk({ kind: "rename", item: row.item })}
+        onFile={() => onAsk({ kind: "folder", item: row.item })}
+      />
+    );
+  }
+  if (row.kind === "heading") return <h3 class="chat-list-heading">{row.title}</h3>;
+  const fold = () => {
+    const others = device.foldedFolders.value.filter((name) => name !== row.name);
+    device.foldedFolders.value = row.isFolded ? others : [...others, row.name];
+  };
+  return (
+    <h3 class="chat-list-folder">
+      <button type="button" class="nav-row" aria-expanded={!row.isFolded} onClick={fold}>
+        <Icon name="folder" />
+        <span class="chat-title">{row.name}</span>
+        <span class="count" aria-label={texts.nav.chatCount(row.count)}>{row.count}</span>
+      </button>
+    </h3>
+  );
+}
