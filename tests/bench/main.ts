@@ -5,11 +5,18 @@
 import type { Bench, Figure, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
 import { documentOf, figureLine } from "./report.ts";
+import { avatarRow } from "./rows/avatar.ts";
+import { cardsRow } from "./rows/cards.ts";
+import { firstAudioRow } from "./rows/first_audio.ts";
+import { chunkLagRow } from "./rows/chunk_lag.ts";
+import { downloadRow } from "./rows/download.ts";
 import { firstTokenRow } from "./rows/first_token.ts";
 import { listsRow } from "./rows/lists.ts";
 import { oneMessageRow } from "./rows/one_message.ts";
+import { pageRow } from "./rows/page.ts";
 import { cpuRow, floodRow } from "./rows/relay_cpu.ts";
 import { saveLoadRow } from "./rows/save_load.ts";
+import { searchRow } from "./rows/search.ts";
 import { sizeRow } from "./rows/size.ts";
 import { memoryRow, startRow } from "./rows/start.ts";
 
@@ -23,6 +30,13 @@ const ROWS: Row[] = [
   saveLoadRow,
   oneMessageRow,
   listsRow,
+  cardsRow,
+  avatarRow,
+  downloadRow,
+  firstAudioRow,
+  searchRow,
+  chunkLagRow,
+  pageRow,
 ];
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
 const DEFAULT_ROUNDS = 5;

@@ -13,6 +13,8 @@ export interface ParlorOptions {
   dataDir: string;
   /** The compiled executable; without it Parlor runs from source. */
   executable?: string;
+  /** Flags beside those for a free port and its folder. */
+  args?: string[];
 }
 
 /** A message as benchmarks need it. */
@@ -47,11 +49,14 @@ export class Parlor {
     return this.program.port;
   }
 
-  /** Lets all replies come from this model server. */
+  /** Lets all replies come from this model server, and makes no further calls to it: titles are measured nowhere. */
   async useUpstream(port: number): Promise<void> {
+    await this.control.json("PATCH", "/api/settings", { auto_title: false });
     const connection = { id: "bench", name: "Bench", kind: "openai", base_url: `http://127.0.0.1:${port}/v1` };
     const { id } = await this.control.json<{ id: string }>("PUT", "/api/connections", connection);
     await this.control.json("POST", `/api/connections/${id}/activate`, {});
+    // A title made in a pause between rounds would ask the model once more.
+    await this.control.json("PATCH", "/api/settings", { auto_title: false });
   }
 
   /** Gives a conversation's messages as they are stored. */
@@ -77,9 +82,9 @@ export class Parlor {
 
 /** Gives the command line that starts Parlor on a free port. */
 export async function parlorCommand(
-  { dataDir, executable }: Omit<ParlorOptions, "programs">,
+  { dataDir, executable, args = [] }: Omit<ParlorOptions, "programs">,
 ): Promise<{ command: string; args: string[] }> {
-  const own = ["--data-dir", dataDir, "--port", "0"];
+  const own = ["--data-dir", dataDir, "--port", "0", ...args];
   if (executable !== undefined) return { command: executable, args: own };
   const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
   const flags = /deno run (.+) main\.ts/.exec(tasks.start)?.[1]?.split(" ");

@@ -13,7 +13,7 @@ import {
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 import { forgetPeak, peakBytes } from "../process_facts.ts";
-import { sampleMessages } from "../sample_chat.ts";
+import { fillLibrary } from "../sample_library.ts";
 import { compare, median } from "../stats.ts";
 
 const CONVERSATIONS = 1_000;
@@ -33,10 +33,7 @@ export const listsRow: Row = {
     const options = { programs: bench.programs, dataDir: await freshFolder(bench) };
     let parlor = await Parlor.open(options);
     bench.progress("lists: making 1,000 conversations");
-    for (let n = 0; n < CONVERSATIONS; n++) {
-      const body = { title: `Conversation ${n}`, messages: sampleMessages(MESSAGES, n + 1) };
-      await parlor.control.bytes("PUT", `/api/conversations/${crypto.randomUUID()}`, JSON.stringify(body));
-    }
+    await fillLibrary(parlor, { conversations: CONVERSATIONS, messages: MESSAGES });
     const alone = await startAlone(bench, parlor);
     // Started anew, so that its memory is that of listing and not of what was done before.
     await parlor.stop();

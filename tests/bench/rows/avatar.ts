@@ -1,0 +1,87 @@
+/** A portrait reduced for a gallery: the first time, and from then on. */
+import { deflateSync } from "node:zlib";
+import { cardChunk, END, header, pngOf, sillyTavernCard } from "../../helpers/cards.ts";
+import { eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
+import { HttpConnection } from "../http_connection.ts";
+import { Parlor } from "../parlor.ts";
+import { compare, median } from "../stats.ts";
+
+const [WIDTH_PX, HEIGHT_PX] = [1024, 1536];
+const REDUCED_PX = 256;
+/** Pictures reduced in one round; their median counts. */
+const TIMES = 9;
+/** Requests for the kept one: more, since what the reductions left behind is cleared away during the first of them. */
+const KEPT_TIMES = 101;
+
+/** One portrait. */
+export const avatarRow: Row = {
+  name: "avatar",
+  about: "a portrait of 1024×1536 in 256 pixels, first and kept",
+  async run(bench) {
+    const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
+    bench.progress("avatar: drawing portraits");
+    const pictures = TIMES * (bench.rounds + 1) + 1;
+    for (let n = 0; n < pictures; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, portrait());
+    await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
+    const parlor = await Parlor.open({ programs: bench.programs, dataDir });
+    const list = await parlor.control.json<{ id: string; external: boolean }[]>("GET", "/api/characters");
+    const paths = list.filter(({ external }) => external).map(({ id }) =>
+      `/api/characters/${id}/avatar?w=${REDUCED_PX}`
+    );
+    const path = paths.pop()!;
+    const reduced = `${await freshFolder(bench)}/reduced.png`;
+    await Deno.writeFile(reduced, await parlor.control.bytes("GET", path));
+    const alone = await startHere(bench, "counterparts/avatar.ts", `${cards}/portrait-0.png`, reduced);
+    using limit = await HttpConnection.open(alone.port);
+
+    const rounds = await eachRound(bench, "avatar", async () => {
+      const first = {
+        own: await medianOf(() => timeOf(parlor.control, paths.pop()!)),
+        limit: await medianOf(() => timeOf(limit, "/decode")),
+      };
+      const kept = {
+        own: await medianOf(() => timeOf(parlor.control, path), KEPT_TIMES),
+        limit: await medianOf(() => timeOf(limit, "/static"), KEPT_TIMES),
+      };
+      return { first, kept };
+    });
+    await Promise.all([parlor.stop(), alone.stop()]);
+    const common = { unit: milliseconds, atMost: 2 };
+    return [
+      ratioFigure(
+        { ...common, what: "avatar 1024×1536 in 256 px, first", counterpart: "Deno.serve, decode alone" },
+        compare(rounds.map((round) => round.first)),
+      ),
+      ratioFigure(
+        { ...common, what: "avatar 1024×1536 in 256 px, kept", counterpart: "Deno.serve, a static file" },
+        compare(rounds.map((round) => round.kept)),
+      ),
+    ];
+  },
+};
+
+/** A card whose picture has soft colours and the grain of a painting, so that it packs as one does. */
+function portrait(): Uint8Array {
+  const rows = new Uint8Array((WIDTH_PX * 3 + 1) * HEIGHT_PX);
+  const grain = crypto.getRandomValues(new Uint8Array(65_536));
+  for (let y = 0; y < HEIGHT_PX; y++) {
+    const begin = y * (WIDTH_PX * 3 + 1);
+    rows[begin] = 1; // each pixel as what differs from the one before it
+    for (let i = 0; i < WIDTH_PX * 3; i++) rows[begin + 1 + i] = (grain[(begin + i) & 0xffff]! & 7) - 3;
+  }
+  const card = { ...sillyTavernCard("Portrait"), spec: "chara_card_v3", spec_version: "3.0" };
+  return pngOf(header(WIDTH_PX, HEIGHT_PX), ["IDAT", deflateSync(rows)], cardChunk("ccv3", card), END);
+}
+
+async function timeOf(connection: HttpConnection, path: string): Promise<number> {
+  const beganAt = performance.now();
+  const { status } = await connection.request("GET", path);
+  if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);
+  return performance.now() - beganAt;
+}
+
+async function medianOf(step: () => Promise<number>, count = TIMES): Promise<number> {
+  const times: number[] = [];
+  for (let n = 0; n < count; n++) times.push(await step());
+  return median(times);
+}

@@ -1,0 +1,98 @@
+/** How late the tokens of running replies come while the server does something else. */
+import { eachRound, type Figure, freshFolder, milliseconds, type Row, startHere } from "../bench.ts";
+import { HttpConnection } from "../http_connection.ts";
+import { Parlor } from "../parlor.ts";
+import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
+import { fillLibrary } from "../sample_library.ts";
+import { median } from "../stats.ts";
+import { type Lags, TOKENS_PER_SECOND } from "../stream_listener.ts";
+
+const STREAMS = 32;
+const SECONDS = 3;
+const AT_MOST_MS = 50;
+const LARGE = "/api/conversations/large";
+const LARGE_MESSAGES = 10_000;
+
+/** Something that a server does beside replies; given again and again as long as the replies run. */
+interface OtherJob {
+  what: string;
+  work(connection: HttpConnection, next: () => number): Promise<unknown>;
+}
+
+const JOBS: OtherJob[] = [
+  { what: "1,000 conversations listed in full", work: (connection) => drain(connection, "/api/conversations") },
+  {
+    what: "1,000 summaries listed",
+    work: (connection) => drain(connection, "/api/conversations?view=summary&limit=500"),
+  },
+  { what: "110,000 messages searched", work: (connection) => drain(connection, "/api/search?q=nowhere") },
+  {
+    what: "10,000 messages saved at once",
+    work: (connection, next) => connection.bytes("PUT", LARGE, largeBody(next)),
+  },
+  { what: "10,000 messages loaded at once", work: (connection) => drain(connection, LARGE) },
+  {
+    what: "one message of 10,000 edited",
+    work: (connection, next) =>
+      connection.bytes(
+        "PATCH",
+        `${LARGE}/messages/l${next() % LARGE_MESSAGES}`,
+        JSON.stringify({ content: sampleText(next) }),
+      ),
+  },
+];
+
+/** Chunk lag. */
+export const chunkLagRow: Row = {
+  name: "chunk-lag",
+  about: "lateness of the tokens of 32 replies beside each other job",
+  async run(bench) {
+    const upstream = await startHere(bench, "upstream_source.ts");
+    const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
+    await parlor.useUpstream(upstream.port);
+    bench.progress("chunk-lag: making 1,000 conversations and one of 10,000 messages");
+    await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
+    const next = numbers(3);
+    await parlor.control.bytes("PUT", LARGE, largeBody(next));
+    const listener = await startHere(bench, "stream_listener.ts", String(parlor.port));
+    const lags = async () => JSON.parse(await listener.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`)) as Lags;
+
+    const figures: Figure[] = [];
+    for (const { what, work } of JOBS) {
+      using connection = await HttpConnection.open(parlor.port);
+      const rounds = await eachRound(bench, `chunk-lag, ${what}`, async () => {
+        const idle = await lags();
+        await parlor.allSettled();
+        let isOver = false;
+        const busy = lags().finally(() => isOver = true);
+        while (!isOver) await work(connection, next);
+        const own = await busy;
+        await parlor.allSettled();
+        return { own, idle };
+      });
+      const own = median(rounds.map((round) => round.own.p99));
+      const idle = median(rounds.map((round) => round.idle.p99));
+      figures.push({
+        what: `chunk lag p99 of ${STREAMS} streams at ${TOKENS_PER_SECOND}/s, ${what}`,
+        own: milliseconds(own),
+        limit: milliseconds(idle),
+        counterpart: "the same, idle",
+        target: `≤ ${AT_MOST_MS} ms`,
+        isReached: own <= AT_MOST_MS,
+      });
+    }
+    await Promise.all([parlor.stop(), upstream.stop(), listener.stop()]);
+    return figures;
+  },
+};
+
+function largeBody(next: () => number): string {
+  const messages = sampleMessages(LARGE_MESSAGES, next()).map((message, n) => ({ ...message, id: `l${n}` }));
+  return JSON.stringify({ title: "Large", messages });
+}
+
+/** Reads an answer and keeps nothing of it. */
+async function drain(connection: HttpConnection, path: string): Promise<void> {
+  const { status } = await connection.request("GET", path);
+  if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);
+}

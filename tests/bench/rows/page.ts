@@ -1,0 +1,183 @@
+/** What a reader sees: how soon the page is there, how soon a long chat, and whether it stays smooth while a reply comes. */
+import type { Browser, Page } from "playwright-core";
+import { buildUi } from "../../../build.ts";
+import { openBrowser } from "../../helpers/browser.ts";
+import {
+  eachRound,
+  type Figure,
+  freshFolder,
+  kibibytes,
+  milliseconds,
+  ratioFigure,
+  type Row,
+  startHere,
+} from "../bench.ts";
+import { beginTyping, endTyping, firstPaint, timeToOpen, type TypingFigures } from "../page_probes.ts";
+import { Parlor } from "../parlor.ts";
+import { sampleMessages } from "../sample_chat.ts";
+import { compare, median, quantile } from "../stats.ts";
+import { modelOf } from "../upstream_chunks.ts";
+
+const ROOT = new URL("../../../", import.meta.url);
+const MESSAGES = 5_000;
+const MAX_LOAD_BYTES = 100_000;
+const MAX_OPEN_MS = 300;
+const MAX_FRAME_MS = 50;
+const MAX_TYPING_MS = 16;
+/** Tokens a second, as a fast local model writes, and for how long. */
+const PER_SECOND = 60;
+const STREAM_S = 4;
+const KEYS = 40;
+const VIEW = { viewport: { width: 1280, height: 800 } };
+
+interface Round {
+  paint: { own: number; limit: number };
+  openMs: number;
+  own: TypingFigures;
+  limit: TypingFigures;
+}
+
+/** The page. */
+export const pageRow: Row = {
+  name: "page",
+  about: "first load, first paint, opening 5,000 messages, frames and typing while a reply streams",
+  async run(bench) {
+    const files = await buildUi({ root: ROOT, isDev: false });
+    const html = await Deno.readTextFile(new URL("static/dist/index.html", ROOT));
+    const loaded = files.filter(({ path }) => /\.(?:js|css)$/.test(path) && html.includes(`"/${path}"`));
+    const bytes = (ending: string) =>
+      loaded.filter(({ path }) => path.endsWith(ending)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+
+    const upstream = await startHere(bench, "upstream_source.ts");
+    const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
+    await parlor.useUpstream(upstream.port);
+    bench.progress("page: saving a conversation of 5,000 messages");
+    const messages = sampleMessages(MESSAGES, 7);
+    await parlor.control.json("PUT", "/api/conversations/long", { title: "Long", messages });
+    const empty = await startHere(bench, "counterparts/empty_page.ts", String(bytes(".js")), String(bytes(".css")));
+    const addresses = { own: `http://127.0.0.1:${parlor.port}`, limit: `http://127.0.0.1:${empty.port}` };
+    const lastText = messages.at(-1)!.content;
+
+    const browser = await openBrowser();
+    let rounds: Round[];
+    try {
+      rounds = await eachRound(bench, "page", () => oneRound(browser, addresses, lastText));
+    } finally {
+      await browser.close();
+    }
+    await Promise.all([parlor.stop(), upstream.stop(), empty.stop()]);
+    return figuresOf(rounds, loaded.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0));
+  },
+};
+
+async function oneRound(browser: Browser, addresses: { own: string; limit: string }, lastText: string): Promise<Round> {
+  const paint = { own: await paintOf(browser, `${addresses.own}/new`), limit: await paintOf(browser, addresses.limit) };
+  const context = await browser.newContext(VIEW);
+  try {
+    const own = await context.newPage();
+    await own.goto(`${addresses.own}/new`);
+    await own.locator('a[href="/c/long"]').waitFor();
+    const openMs = await own.evaluate(timeToOpen, ["/c/long", lastText] as const);
+    const limit = await context.newPage();
+    await limit.goto(addresses.limit);
+
+    await own.bringToFront();
+    const field = own.getByLabel("Message", { exact: true });
+    const model = modelOf({ mode: "paced", perSecond: PER_SECOND, count: PER_SECOND * (STREAM_S + 2), tag: "t" });
+    await field.fill(`/model ${model}`);
+    await field.press("Enter");
+    await own.getByRole("button", { name: `Model: ${model}` }).waitFor();
+    await field.fill("Go");
+    await field.press("Enter");
+    await own.locator(".reply .prose", { hasText: "t.5" }).last().waitFor();
+    const ownFigures = await typeFor(own, STREAM_S);
+    await own.getByRole("button", { name: "Stop" }).click();
+    await own.getByRole("button", { name: "Send" }).waitFor();
+    // The next round finds the chat as this one did.
+    for (const role of ["reply", "turn"]) {
+      const message = own.locator(`.message.${role}`).last();
+      const id = await message.getAttribute("data-message-id");
+      await own.evaluate((id) => fetch(`/api/conversations/long/messages/${id}`, { method: "DELETE" }), id);
+      await own.locator(`[data-message-id="${id}"]`).waitFor({ state: "detached" });
+    }
+
+    await limit.bringToFront();
+    await limit.locator("textarea").focus();
+    return { paint, openMs, own: ownFigures, limit: await typeFor(limit, STREAM_S) };
+  } finally {
+    await context.close();
+  }
+}
+
+/** A fresh context has no cache. */
+async function paintOf(browser: Browser, address: string): Promise<number> {
+  const context = await browser.newContext(VIEW);
+  try {
+    const page = await context.newPage();
+    await page.goto(address);
+    return await page.evaluate(firstPaint);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Types into whatever has the focus, evenly. */
+async function typeFor(page: Page, seconds: number): Promise<TypingFigures> {
+  await page.evaluate(beginTyping);
+  for (let n = 0; n < KEYS; n++) {
+    const pause = new Promise((resolve) => setTimeout(resolve, seconds * 1000 / KEYS));
+    await page.keyboard.press("a");
+    await pause;
+  }
+  return await page.evaluate(endTyping);
+}
+
+function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
+  const counterpart = "an empty page of the same size";
+  const worst = (of: (round: Round) => TypingFigures) => median(rounds.map((round) => Math.max(...of(round).frames)));
+  const key = (of: (round: Round) => TypingFigures, share: number) =>
+    median(rounds.map((round) => quantile(of(round).keys, share)));
+  const openMs = median(rounds.map((round) => round.openMs));
+  const frame = { own: worst((round) => round.own), limit: worst((round) => round.limit) };
+  const typing = { own: key((round) => round.own, 0.5), limit: key((round) => round.limit, 0.5) };
+  return [
+    {
+      what: "first load of the page, script and style, gzip",
+      own: kibibytes(gzipBytes),
+      limit: "–",
+      counterpart: "–",
+      target: "≤ 100 kB",
+      isReached: gzipBytes <= MAX_LOAD_BYTES,
+    },
+    ratioFigure(
+      { what: "first paint", counterpart, unit: milliseconds, atMost: 2 },
+      compare(rounds.map((round) => round.paint)),
+    ),
+    {
+      what: "open a chat of 5,000 messages, click to drawn",
+      own: milliseconds(openMs),
+      limit: "–",
+      counterpart: "–",
+      target: `≤ ${MAX_OPEN_MS} ms`,
+      isReached: openMs <= MAX_OPEN_MS,
+    },
+    {
+      what: `longest frame while ${PER_SECOND} tokens/s stream and somebody types`,
+      own: milliseconds(frame.own),
+      limit: milliseconds(frame.limit),
+      counterpart,
+      ratio: frame.own / frame.limit,
+      target: `≤ ${MAX_FRAME_MS} ms`,
+      isReached: frame.own <= MAX_FRAME_MS,
+    },
+    {
+      what: "a key to the frame that shows it, beside the stream, p50",
+      own: milliseconds(typing.own),
+      limit: milliseconds(typing.limit),
+      counterpart,
+      ratio: typing.own / typing.limit,
+      target: `+ ≤ ${MAX_TYPING_MS} ms`,
+      isReached: typing.own - typing.limit <= MAX_TYPING_MS,
+    },
+  ];
+}
