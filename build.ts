@@ -16,6 +16,8 @@ export interface UiBuildOptions {
   root: URL;
   /** Readable code with its source map inside instead of the smallest one. */
   isDev: boolean;
+  /** Leaves out the compressed copies, which take most of the time; for tests that build often. */
+  isPlain?: boolean;
 }
 
 /** One file of static/dist, as it is or compressed. */
@@ -58,31 +60,59 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const dist = new URL("static/dist/", options.root);
   await Deno.mkdir(new URL("assets/", dist), { recursive: true });
 
-  const scripts = await bundleScripts(new URL("main.tsx", source), options);
+  // Developers also get the page that shows every component; see static/src/dev.
+  const entry = options.isDev ? "dev/main.tsx" : "main.tsx";
+  const scripts = await bundleScripts(new URL(entry, source), options);
   const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
+  const laterStyle = new TextEncoder().encode(await joinStyles(new URL("styles/later.css", source)));
   const icon = await Deno.readFile(new URL("icon.svg", source));
 
   const built: BuiltFile[] = [];
   const kept = new Set<string>();
   const place = async (path: string, content: Uint8Array) => {
     kept.add(path);
-    built.push(await writeWithCopies(dist, path, content, kept));
+    built.push(await writeWithCopies(dist, path, content, kept, options.isPlain ?? false));
   };
   for (const [name, content] of scripts.chunks) await place(`assets/${name}`, content);
   const scriptPath = `assets/${hashedName("app", "js", scripts.entry)}`;
   const stylePath = `assets/${hashedName("app", "css", style)}`;
+  const laterStylePath = `assets/${hashedName("later", "css", laterStyle)}`;
   const iconPath = `assets/${hashedName("icon", "svg", icon)}`;
   await place(scriptPath, scripts.entry);
   await place(stylePath, style);
+  await place(laterStylePath, laterStyle);
   await place(iconPath, icon);
 
+  const preloads = [...staticImportsOf(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
   const page = (await Deno.readTextFile(new URL("index.html", source)))
     .replace("%script%", `/${scriptPath}`)
+    .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
     .replace("%style%", `/${stylePath}`)
+    // Without its slash, since it is no part of the first load.
+    .replace("%later-style%", laterStylePath)
     .replace("%icon%", `/${iconPath}`);
   await place("index.html", new TextEncoder().encode(page));
   await removeOthers(new URL("assets/", dist), kept);
   return built;
+}
+
+/** Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style. */
+export async function firstLoadOf(files: readonly BuiltFile[], root: URL): Promise<BuiltFile[]> {
+  const page = await Deno.readTextFile(new URL("static/dist/index.html", root));
+  return files.filter(({ path }) => /\.(?:js|css)$/.test(path) && page.includes(`"/${path}"`));
+}
+
+/** Gives the names of the chunks that a script imports as it starts, and what those import; dynamic imports come later. */
+function staticImportsOf(script: Uint8Array, chunks: Map<string, Uint8Array>, found = new Set<string>()): Set<string> {
+  const text = new TextDecoder().decode(script);
+  // Written by the bundler: import{a as b}from"./chunk-X.js"; export*from"./chunk-X.js"; import"./chunk-X.js".
+  for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*"\.\/([\w.-]+\.js)"/g)) {
+    const chunk = chunks.get(name!);
+    if (chunk === undefined || found.has(name!)) continue;
+    found.add(name!);
+    staticImportsOf(chunk, chunks, found);
+  }
+  return found;
 }
 
 /** Runs `deno bundle` into a folder of its own and reads what it made; chunks keep the bundler's hashed names. */
@@ -125,7 +155,7 @@ async function bundleScripts(
   }
 }
 
-/** Puts the files that main.css imports in its order into one, without comments and indentation. */
+/** Puts the files that a style sheet imports in its order into one, without comments and indentation. */
 async function joinStyles(main: URL): Promise<string> {
   const list = await Deno.readTextFile(main);
   const parts: string[] = [];
@@ -140,7 +170,13 @@ function hashedName(stem: string, extension: string, content: Uint8Array): strin
   return `${stem}-${hash}.${extension}`;
 }
 
-async function writeWithCopies(dist: URL, path: string, content: Uint8Array, kept: Set<string>): Promise<BuiltFile> {
+async function writeWithCopies(
+  dist: URL,
+  path: string,
+  content: Uint8Array,
+  kept: Set<string>,
+  isPlain: boolean,
+): Promise<BuiltFile> {
   const write = async (name: string, bytes: Uint8Array) => {
     const temporary = new URL(`${name}.tmp`, dist);
     await Deno.writeFile(temporary, bytes);
@@ -148,10 +184,13 @@ async function writeWithCopies(dist: URL, path: string, content: Uint8Array, kep
     kept.add(name);
   };
   const gzip = gzipSync(content, { level: 9 });
-  if (content.length >= MIN_COMPRESSED_BYTES) {
+  if (!isPlain && content.length >= MIN_COMPRESSED_BYTES) {
     await write(`${path}.gz`, gzip);
     const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 };
     await write(`${path}.br`, brotliCompressSync(content, { params: quality }));
+  } else {
+    // Copies that an earlier build left would be served in its place.
+    for (const ending of ["gz", "br"]) await Deno.remove(new URL(`${path}.${ending}`, dist)).catch(() => {});
   }
   await write(path, content);
   return { path, sizeBytes: content.length, gzipBytes: gzip.length };
@@ -220,10 +259,10 @@ async function stageBundle(root: URL, entry: string, folder: string): Promise<vo
   const output = `${folder}/${entry.slice(entry.lastIndexOf("/") + 1, -".ts".length)}.js`;
   const args = ["bundle", "--quiet", "--platform", "deno", "--output", output, entry];
   await runDeno(Deno.execPath(), args, fileURLToPath(root), `bundle "${entry}"`);
-  const text = await Deno.readTextFile(output);
+  const { text, files } = await stagePackageFiles(await Deno.readTextFile(output), folder);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
-    if (path.startsWith("../static/dist/")) return found;
+    if (path.startsWith("../static/dist/") || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
     const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];
     if (name === undefined) throw new Error(`Cannot bundle "${entry}": the executable would not hold "${path}"`);
     workers.add(name);
@@ -231,6 +270,24 @@ async function stageBundle(root: URL, entry: string, folder: string): Promise<vo
   });
   await Deno.writeTextFile(output, staged);
   for (const name of workers) await stageBundle(root, await findService(root, `${name}.ts`), folder);
+}
+
+/**
+ * Puts files of packages, which code finds by `import.meta.resolve("package/file.wasm")`, beside it and names them there:
+ * as `.bin`, since the compiler would take a `.wasm` for a module and look for what it imports.
+ *
+ * @returns The code, and the names of the files in their packages.
+ */
+async function stagePackageFiles(code: string, folder: string): Promise<{ text: string; files: Set<string> }> {
+  const specifiers = new Map<string, string>();
+  const text = code.replace(/import\.meta\.resolve\("([^"]+\/([\w.]+))"\)/g, (_found, specifier, name) => {
+    specifiers.set(name, specifier);
+    return `new URL("./${name}.bin", import.meta.url).href`;
+  });
+  for (const [name, specifier] of specifiers) {
+    await Deno.copyFile(new URL(import.meta.resolve(specifier)), `${folder}/${name}.bin`);
+  }
+  return { text, files: new Set(specifiers.keys()) };
 }
 
 /** Gives the path of the one file of that name: a bundle no longer tells which folder its parts came from. */

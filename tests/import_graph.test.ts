@@ -5,11 +5,18 @@ const ROOT = resolve(import.meta.dirname!, "..");
 const FLOOR = ["storage", "crypto", "net", "jobs", "events"];
 /** Which rooms of services/ may import which beside the floor, itself and the files in services/ itself. */
 const ROOMS: Record<string, string[]> = {
+  attachments: [],
   auth: [],
-  chat: ["llm", "prompts"],
+  characters: ["attachments"],
+  cli: [],
+  chat: ["attachments", "llm", "prompts"],
   llm: [],
+  prompts: ["llm"],
+  personas: ["attachments", "characters"],
+  models: [],
   settings: [],
   setup: [],
+  speech: [],
 };
 
 interface Import {

@@ -6,8 +6,12 @@ import type {
   FoundServer,
   Health,
   Message,
+  OwnerSettings,
 } from "../../static/src/api/types.ts";
 import { uiAssetsRoutes } from "../../routes/ui_assets.ts";
+import { characterRoutes, FakeCharacters } from "./fake_characters.ts";
+import { conversationRoutes } from "./fake_conversations.ts";
+import { FakeHouse, houseRoutes } from "./fake_house.ts";
 import { FakeReply } from "./fake_reply.ts";
 
 /** A refusal that a test orders for a call. */
@@ -21,11 +25,13 @@ export interface Refusal {
 export interface SeenRequest {
   method: string;
   path: string;
+  query: URLSearchParams;
   headers: Headers;
   body: unknown;
 }
 
-type Handler = (request: SeenRequest, match: RegExpExecArray) => Response | Promise<Response>;
+/** Answers one kind of call. */
+export type Handler = (request: SeenRequest, match: RegExpExecArray) => Response | Promise<Response>;
 
 const DIST = new URL("../../static/dist", import.meta.url).pathname;
 
@@ -33,15 +39,23 @@ const DIST = new URL("../../static/dist", import.meta.url).pathname;
 export class FakeApi implements AsyncDisposable {
   readonly conversations = new Map<string, Conversation>();
   readonly replies = new Map<string, FakeReply>();
+  /** All texts of messages that have more than one, by message. */
+  readonly variants = new Map<string, string[]>();
   readonly requests: SeenRequest[] = [];
+  readonly house = new FakeHouse();
+  readonly people = new FakeCharacters();
   connections: Connection[] = [demoConnection()];
   found: FoundServer[] = [];
   verdict: ConnectionVerdict = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
   health: Partial<Health> = {};
+  settings: OwnerSettings = defaultSettings();
   hint: string | undefined;
   isSetupCompleted = true;
   /** Pieces of the next reply; undefined leaves the reply to the test. */
   script: string[] | undefined = ["Hel", "lo"];
+  readonly attachments = new Map<string, Blob>();
+  /** What would be sent, beside the messages of the request. */
+  preview = { tokens: 120, context_size: 8192, context_size_assumed: true, dropped: { count: 3 } };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
   readonly #ui = uiAssetsRoutes(DIST);
@@ -65,7 +79,7 @@ export class FakeApi implements AsyncDisposable {
     );
   }
 
-  /** Makes every call of a method to a path fail until `allow`. */
+  /** Makes every call of a method to a path fail until `allow`; the last part of the path may be `*`. */
   refuse(call: string, refusal: Refusal): void {
     this.#refusals.set(call, refusal);
   }
@@ -140,11 +154,13 @@ export class FakeApi implements AsyncDisposable {
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
     if (!url.pathname.startsWith("/api/")) return await this.#ui.fetch(request);
-    const text = await request.text();
-    const body = text === "" ? undefined : JSON.parse(text);
-    const seen = { method: request.method, path: url.pathname, headers: request.headers, body };
+    const body = await bodyOf(request);
+    const { method, headers } = request;
+    const seen = { method, path: url.pathname, query: url.searchParams, headers, body };
     this.requests.push(seen);
-    const refusal = this.#refusals.get(`${seen.method} ${seen.path}`) ?? this.#refusals.get("*");
+    const group = seen.path.replace(/[^/]+$/, "*");
+    const refusal = this.#refusals.get(`${seen.method} ${seen.path}`) ??
+      this.#refusals.get(`${seen.method} ${group}`) ?? this.#refusals.get("*");
     if (refusal) return failure(refusal);
     for (const [method, pattern, handler] of this.#routes) {
       const match = method === seen.method ? pattern.exec(seen.path) : null;
@@ -154,27 +170,33 @@ export class FakeApi implements AsyncDisposable {
   }
 
   #makeRoutes(): [string, RegExp, Handler][] {
-    const gone = () => failure({ status: 404, code: "not_found", message: "There is no such conversation" });
+    const gone = () => failure({ status: 404, code: "not_found", message: "There is no such reply" });
     return [
-      ["GET", /^\/api\/conversations$/, () => this.#list()],
-      ["GET", /^\/api\/conversations\/([^/]+)$/, (_, [, id]) => {
-        const conversation = this.conversations.get(id!);
-        return conversation ? json(conversation) : gone();
-      }],
-      ["DELETE", /^\/api\/conversations\/([^/]+)$/, (_, [, id]) => {
-        this.conversations.delete(id!);
-        this.publish("conversation", id!);
-        return none();
-      }],
+      ["GET", /^\/api\/conversations$/, ({ query }) => this.#list(query)],
+      ...conversationRoutes(this),
+      ...houseRoutes(this),
+      ...characterRoutes(this),
       ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],
-      ["DELETE", /^\/api\/conversations\/([^/]+)\/messages\/([^/]+)$/, (_, [, id, mid]) => {
-        const conversation = this.conversations.get(id!);
-        if (!conversation) return gone();
-        conversation.messages = conversation.messages.filter((message) => message.id !== mid);
-        this.publish("conversation", id!, ++conversation.revision);
-        return none();
+      ["PUT", /^\/api\/attachments\/([^/]+)$/, ({ path, body }, [, name]) => {
+        this.attachments.set(name!, body as Blob);
+        return json({ name, url: path }, 201);
       }],
+      ["GET", /^\/api\/attachments\/([^/]+)$/, (_, [, name]) => new Response(this.attachments.get(name!))],
       ["POST", /^\/api\/chat$/, (request) => this.#chat(request)],
+      ["POST", /^\/api\/chat\/preview$/, ({ body }) => {
+        const { messages } = body as { messages: { role: string; content: string }[] };
+        return json({
+          model: "m",
+          connection: { id: "demo", name: "Demo" },
+          params: {},
+          messages: [{ role: "system", content: "You are kind." }, ...messages],
+          parts: ["system_prompt", ...messages.map(() => "history")].map((part) => ({ part, tokens: 10 })),
+          counted_by: "estimate",
+          answer_tokens: 1024,
+          fits: true,
+          ...this.preview,
+        });
+      }],
       [
         "GET",
         /^\/api\/chat\/replies$/,
@@ -212,8 +234,18 @@ export class FakeApi implements AsyncDisposable {
       [
         "GET",
         /^\/api\/auth\/status$/,
-        () => json({ paired: false, authenticated: false, bypass: "loopback", hint: this.hint }),
+        () =>
+          json({
+            ...{ rp_id: "127.0.0.1", origin: this.origin, paired: false, authenticated: false, method: null },
+            ...{ bypass: "loopback", passkeys_supported: false, pairing: "open", hint: this.hint },
+          }),
       ],
+      ["GET", /^\/api\/settings$/, () => json(this.settings)],
+      ["PATCH", /^\/api\/settings$/, (request) => {
+        this.settings = { ...this.settings, ...request.body as Partial<OwnerSettings> };
+        this.publish("settings", "owner_settings");
+        return json(this.settings);
+      }],
       ["GET", /^\/api\/setup\/status$/, () => json({ completed: this.isSetupCompleted })],
       ["POST", /^\/api\/setup\/complete$/, () => {
         this.isSetupCompleted = true;
@@ -222,11 +254,13 @@ export class FakeApi implements AsyncDisposable {
     ];
   }
 
-  #list(): Response {
-    const items = [...this.conversations.values()]
+  #list(query: URLSearchParams): Response {
+    const all = [...this.conversations.values()]
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at))
       .map(({ messages, ...head }) => ({ ...head, message_count: messages.length }));
-    return json({ items, next_cursor: null });
+    const from = Number(query.get("cursor") ?? 0);
+    const next = from + Number(query.get("limit") ?? 100);
+    return json({ items: all.slice(from, next), next_cursor: next < all.length ? String(next) : null });
   }
 
   #saveDraft(request: SeenRequest, id: string): Response {
@@ -250,6 +284,7 @@ export class FakeApi implements AsyncDisposable {
       action?: string;
       messages: { role: string; content: string }[];
     };
+    if (body.conversation_id === undefined) return this.#answerTemporary();
     const running = this.replies.get(body.assistant_message_id);
     if (running?.isRunning) return running.stream(undefined);
     const turn = body.messages.at(-1);
@@ -260,12 +295,27 @@ export class FakeApi implements AsyncDisposable {
       conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content }));
     }
     const message = conversation.messages.find((each) => each.id === body.assistant_message_id);
-    if (body.action === "regenerate" && message) message.content = "";
+    if (body.action === "regenerate" && message) {
+      const texts = this.variants.get(message.id) ?? [];
+      this.variants.set(message.id, [...texts, String(message.content)]);
+      const count = (message.variant_count ?? 1) + 1;
+      Object.assign(message, { content: "", variant_count: count, active_variant: count - 1 });
+    }
     const reply = this.startReply(conversation.id, body.assistant_message_id);
     if (this.script) {
       for (const piece of this.script) reply.say(piece);
       reply.end("complete");
     }
+    return reply.stream(reply.startId);
+  }
+
+  /** A reply of no conversation: nobody but this answer ever hears of it. */
+  #answerTemporary(): Response {
+    const message = stored({ role: "assistant" });
+    const reply = new FakeReply("", message, () => {});
+    this.replies.set(message.id, reply);
+    for (const piece of this.script ?? []) reply.say(piece);
+    if (this.script) reply.end("complete");
     return reply.stream(reply.startId);
   }
 
@@ -312,6 +362,33 @@ export class FakeApi implements AsyncDisposable {
 /** The connection of a fresh data directory. */
 export function demoConnection(): Connection {
   return { id: "demo", name: "Demo", kind: "demo", base_url: "", has_key: false, active: true };
+}
+
+/** The settings while nobody has changed any. */
+export function defaultSettings(): OwnerSettings {
+  return {
+    display_name: "",
+    default_persona_id: null,
+    language: null,
+    theme: "system",
+    accent_hue: null,
+    font_size: 100,
+    serif: false,
+    send_on_enter: true,
+    auto_title: true,
+    auto_speak: false,
+    narration_voice: null,
+    speech_voice: null,
+  };
+}
+
+/** JSON, a form or a picture, by its type. */
+async function bodyOf(request: Request): Promise<unknown> {
+  const type = request.headers.get("content-type") ?? "";
+  if (type.startsWith("multipart/form-data")) return await request.formData();
+  if (type.startsWith("image/")) return await request.blob();
+  const text = await request.text();
+  return text === "" ? undefined : JSON.parse(text);
 }
 
 function stored(message: Partial<Message>): Message {

@@ -89,6 +89,8 @@ export class FakeLlm {
   models: string[];
   apiKey: string | undefined;
   switches: FakeSwitches;
+  /** Tokens the model can hold, where the imitated server tells and its usual number does not serve. */
+  contextSize: number | undefined;
   /** While true every path answers as a server that still loads its model. */
   isLoading = false;
   /** While true a busy server refuses. */

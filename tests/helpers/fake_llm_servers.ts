@@ -37,6 +37,11 @@ function prompt(request: RecordedRequest): string {
   return String(messages?.at(-1)?.content ?? "");
 }
 
+/** The doubles' tokeniser: every word, and every mark, is a token. */
+export function fakeTokens(text: string): number[] {
+  return (text.match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? []).map((word) => word.length);
+}
+
 const pathOf = (request: RecordedRequest) => request.path.split("?")[0]!;
 
 const generic: FakePersonality = {
@@ -80,10 +85,15 @@ const llamaCpp: FakePersonality = {
     answer.json(401, { error: { message: "Invalid API Key", type: "authentication_error", code: 401 } }, LLAMA_HEADERS),
   unknown: (_, answer) =>
     answer.json(404, { error: { message: "File Not Found", type: "not_found_error", code: 404 } }, LLAMA_HEADERS),
-  extra: async (request, answer) => {
+  extra: async (request, answer, llm) => {
     const body = {
       "/health": { status: "ok" },
-      "/props": { default_generation_settings: { n_ctx: 2048 }, total_slots: 4, build_info: "b11434" },
+      "/props": {
+        default_generation_settings: { n_ctx: llm.contextSize ?? 2048 },
+        total_slots: 4,
+        build_info: "b11434",
+      },
+      "/tokenize": { tokens: fakeTokens(String(request.json?.content ?? "")) },
     }[pathOf(request)];
     if (body) await answer.json(200, body, LLAMA_HEADERS);
     return body !== undefined;
@@ -245,6 +255,10 @@ const koboldCpp: FakePersonality = {
     const body = {
       "/api/extra/version": { result: "KoboldCpp", version: "1.76", protected: false, txt2img: false, vision: false },
       "/api/extra/true_max_context_length": { value: 6144 },
+      "/api/extra/tokencount": {
+        value: fakeTokens(String(request.json?.prompt ?? "")).length,
+        ids: fakeTokens(String(request.json?.prompt ?? "")),
+      },
     }[pathOf(request)];
     if (body) await answer.json(200, body, KOBOLD_HEADERS);
     return body !== undefined;

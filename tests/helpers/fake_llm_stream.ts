@@ -63,10 +63,13 @@ export interface FakeSwitches {
   no_stream_options: "on" | "off";
   /** Name of `object` on the usage chunk. */
   usage_object: string;
+  /** Tokens that the usage says the prompt had. */
+  prompt_tokens: number;
 }
 
 /** A plain, well-behaved server. */
 export const PLAIN_SWITCHES: FakeSwitches = {
+  prompt_tokens: 11,
   chunk: 0,
   eol: "lf",
   space: "on",
@@ -183,7 +186,9 @@ export class FakeStream {
   /** Everything from the finish reason to the end mark. */
   ending(wantsUsage: boolean): string {
     const { finish, usage, reason, timings } = this.switches;
-    const counts = usage === "fake" ? { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 } : FAKE_USAGE;
+    const counts = usage === "fake"
+      ? { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 }
+      : usageOf(this.switches);
     const hasOwn = usage === "own" || usage === "own_nonempty" || usage === "fake" || (usage === "asked" && wantsUsage);
     const measured = timings === "on" ? { timings: FAKE_TIMINGS } : {};
     let frames = "";
@@ -228,6 +233,10 @@ export class FakeStream {
   }
 }
 
+function usageOf({ prompt_tokens }: FakeSwitches) {
+  return { ...FAKE_USAGE, prompt_tokens, total_tokens: prompt_tokens + FAKE_USAGE.completion_tokens };
+}
+
 /** The answer of a call that was not streamed. */
 export function fakeCompletion(model: string, text: string, reasoning: string, switches: FakeSwitches): unknown {
   const message: Record<string, unknown> = { role: "assistant", content: text };
@@ -238,6 +247,6 @@ export function fakeCompletion(model: string, text: string, reasoning: string, s
     created: 1_700_000_000,
     model,
     choices: [{ index: 0, message, finish_reason: switches.reason }],
-    usage: FAKE_USAGE,
+    usage: usageOf(switches),
   };
 }

@@ -43,7 +43,12 @@ export async function filesWithText(folder: string, text: string): Promise<strin
   const utf16 = Array.from(text, (char) => `${char}\0`).join("");
   const found: string[] = [];
   for (const path of await filesBelow(folder)) {
-    const content = new TextDecoder("latin1").decode(await Deno.readFile(path));
+    const bytes = await Deno.readFile(path).catch((error) => {
+      // A temporary file of a write that goes on beside us: what it held lies under its final name.
+      if (error instanceof Deno.errors.NotFound && path.endsWith(".tmp")) return new Uint8Array();
+      throw error;
+    });
+    const content = new TextDecoder("latin1").decode(bytes);
     if (content.includes(text) || content.includes(utf16)) found.push(path);
   }
   return found;

@@ -22,7 +22,14 @@ export interface TestAppOptions {
   /** Changes what the listener says about a request: another peer address, the tailnet's listener. */
   connection?: { peerAddress?: string; listener?: "main" | "tailnet" };
   now?: () => number;
+  /** How long nobody must have been answered before a title is made; without it none is, since that is a call more. */
+  titleIdleMs?: number;
+  /** Takes what the server would show on its terminal. */
+  announce?: (text: string) => void;
 }
+
+/** An address where nothing answers. */
+const NOWHERE = "http://127.0.0.1:9";
 
 type Body = BodyInit | Record<string, unknown> | unknown[] | null;
 
@@ -44,8 +51,8 @@ export interface TestApp extends AsyncDisposable {
   put(path: string, body?: Body, init?: RequestInit): Promise<Response>;
   patch(path: string, body?: Body, init?: RequestInit): Promise<Response>;
   delete(path: string, init?: RequestInit): Promise<Response>;
-  /** Closes everything and opens it again on the same data directory, under another port. */
-  restart(): Promise<void>;
+  /** Closes everything and opens it again on the same data directory, under another port. @param between Runs while it is closed. */
+  restart(between?: () => Promise<void>): Promise<void>;
 }
 
 /** Opens a server. Dispose of it by `await using`. */
@@ -85,8 +92,9 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     put: (path, body, init) => request("PUT", path, body, init),
     patch: (path, body, init) => request("PATCH", path, body, init),
     delete: (path, init) => request("DELETE", path, undefined, init),
-    async restart() {
+    async restart(between) {
       await close(running);
+      await between?.();
       running = await open(options, dataDir, logLines);
     },
     async [Symbol.asyncDispose]() {
@@ -110,7 +118,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     write: (line) => void logLines.push(line),
     now: Date.now,
   });
-  const services = await openServices(config, { log, now: options.now });
+  const { now, announce, titleIdleMs = Infinity } = options;
+  const services = await openServices(config, { log, now, announce, titleIdleMs });
   try {
     const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder });
     const listener = openListener({
@@ -131,7 +140,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
 /** The defaults of a fresh installation, in a folder of the test's own, with a test's changes. */
 export function testConfig(dataDir: string, changes: Partial<Config> = {}): Config {
   const config = loadConfig({
-    args: ["--data-dir", dataDir],
+    // No test reaches a public site by accident; those that mean a hub or a card site bring their own.
+    args: ["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE],
     environment: {},
     os: Deno.build.os,
     readTextFile: () => undefined,

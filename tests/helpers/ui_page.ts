@@ -28,8 +28,8 @@ export interface Opened extends WatchedPage, AsyncDisposable {
 }
 
 /** Builds the page as it is now and starts a browser. */
-export async function openUiBench(): Promise<UiBench> {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
+  await buildUi({ root: new URL("../../", import.meta.url), isDev, isPlain: true });
   const browser: Browser = await openBrowser();
   return {
     async open(path, { api: shared, prepare, ...options } = {}) {

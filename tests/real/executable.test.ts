@@ -3,6 +3,11 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
+import { sniffImage } from "../../services/attachments/image_type.ts";
+import { openFakeHub } from "../helpers/fake_hub.ts";
+import { ggufFile } from "../helpers/gguf_file.ts";
+import { fixtureImage, makeGif } from "../helpers/image_files.ts";
+import { makeRgbaPng } from "../helpers/png_files.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply } from "./helpers/reply_stream.ts";
 
@@ -31,6 +36,14 @@ async function messagesOf(server: ChildServer, id: string): Promise<StoredMessag
   return (await server.json<{ messages: StoredMessage[] }>("GET", `/api/conversations/${id}`)).messages;
 }
 
+function fixtureImages() {
+  return {
+    jpeg: fixtureImage("quarters.jpg"),
+    webp: fixtureImage("quarters_lossy.webp"),
+    png: makeRgbaPng(48, 32, (x, y) => [x, y, 9, 255]),
+  };
+}
+
 /** Has a conversation with the demo connection and sees it stored. Gives the reply's text. */
 async function expectDemoChat(server: ChildServer, id: string): Promise<string> {
   const seen = await readReply(await server.request("POST", "/api/chat", demoBody(id)));
@@ -43,14 +56,30 @@ async function expectDemoChat(server: ChildServer, id: string): Promise<string> 
   return seen.text;
 }
 
+/** Downloads a model of a few blocks from a hub's double, and sees it whole on the disk. */
+async function expectDownload(dataDir: string, start: (args: string[]) => Promise<ChildServer>): Promise<void> {
+  const model = ggufFile({ sizeBytes: 2_500_000 });
+  await using hub = openFakeHub({ "owner/name": { files: { "small-Q8_0.gguf": model } } });
+  await using server = await start(["--hub-url", hub.url, "--guard-allow", "127.0.0.2/31"]);
+  const asked = { repo: "owner/name", format: "gguf", file: "small-Q8_0.gguf" };
+  await server.json("POST", "/api/models/download", asked);
+  await expect.poll(async () => (await server.json<{ state: string }[]>("GET", "/api/models/downloads"))[0], {
+    timeout: 30_000,
+  }).toMatchObject({ state: "done", received_bytes: model.length });
+  expect(await server.json("GET", "/api/models/local")).toMatchObject([
+    { path: "owner/name/small-Q8_0.gguf", format: "gguf", architecture: "llama", quantization: "Q8_0" },
+  ]);
+  expect(await Deno.readFile(`${dataDir}/models/owner/name/small-Q8_0.gguf`)).toEqual(model);
+}
+
 describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 60_000 }, () => {
   const executable = `${ROOT}dist/parlor`;
   /** An empty folder to start in, which also is all the program knows of a temporary folder. */
   let elsewhere: string;
   let dataDir: string;
 
-  const start = (folder = dataDir) =>
-    startChildServer({ executable, dataDir: folder, cwd: elsewhere, env: { TMPDIR: elsewhere } });
+  const start = (args: string[] = []) =>
+    startChildServer({ executable, dataDir, args, cwd: elsewhere, env: { TMPDIR: elsewhere } });
 
   beforeAll(async () => {
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -116,6 +145,28 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(await second.kill("SIGINT")).toMatchObject({ code: 0, signal: null });
   });
 
+  test("it reads pictures of every kind by the codecs it carries", async () => {
+    await using server = await start();
+    await server.json("PUT", "/api/personas/p1", { name: "Ann" });
+    const given = { ...fixtureImages(), gif: makeGif({ width: 48, height: 32 }, { width: 48, height: 32 }) };
+    for (const [kind, bytes] of Object.entries(given)) {
+      const stored = await fetch(`${server.url}/api/personas/p1/avatar`, {
+        method: "PUT",
+        body: bytes,
+        headers: { "Content-Type": `image/${kind}` },
+      });
+      expect(stored.status, await stored.text()).toBe(200);
+      const shown = await server.request("GET", "/api/personas/p1/avatar");
+      expect(sniffImage(new Uint8Array(await shown.arrayBuffer()))).toEqual({
+        type: "image/png",
+        widthPx: 48,
+        heightPx: 32,
+      });
+    }
+  });
+
+  test("it downloads a model in the Worker it carries, and reads its head", () => expectDownload(dataDir, start));
+
   test("a second process is refused the same data", async () => {
     await using _server = await start();
     await expect(start()).rejects.toThrow(/ended with code 1/);
@@ -159,7 +210,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
 });
 
 describe.skipIf(INSTALLED === undefined)("from source on the older Deno", { timeout: BUILD_MS }, () => {
-  test("a demo chat is streamed, stored, and there again after a stop by signal", async () => {
+  test("a demo chat is streamed, stored, and there again after a stop by signal; a model is downloaded", async () => {
     const folder = await Deno.makeTempDir({ prefix: "parlor-older-" });
     try {
       // A tree of its own: this Deno would lay out node_modules anew under the feet of the other one.
@@ -182,6 +233,7 @@ describe.skipIf(INSTALLED === undefined)("from source on the older Deno", { time
       await using second = await startChildServer(options);
       expect((await messagesOf(second, "older"))[1]).toMatchObject({ content: text, status: "complete" });
       expect(await second.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
+      await expectDownload(options.dataDir, (args) => startChildServer({ ...options, args }));
     } finally {
       await Deno.remove(folder, { recursive: true });
     }

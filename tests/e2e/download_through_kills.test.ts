@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { openFakeHub, sha256 } from "../helpers/fake_hub.ts";
+import { ggufFile } from "../helpers/gguf_file.ts";
+import { tempFolder } from "../helpers/storage_folder.ts";
+
+/** A usual run samples what `LONG_TESTS=1` does with 1 GiB. */
+const SIZE = (Deno.env.get("LONG_TESTS") === "1" ? 1024 : 96) * 1024 * 1024;
+const CUTS = 10;
+/** Bytes between one trouble and the next: ten cuts, two deaths, and a rest. */
+const STEP = Math.floor(SIZE / 14);
+const ASK = { repo: "owner/name", format: "gguf", file: "big.gguf" };
+const PATIENT = { timeout: 60_000, interval: 20 };
+
+interface Download {
+  state: string;
+  received_bytes: number;
+  error?: { message: string };
+}
+
+/** Bytes that differ everywhere: what lands at a wrong place shows. */
+function largeModel(): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(SIZE);
+  for (let at = 0; at < SIZE; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  bytes.set(ggufFile());
+  return bytes;
+}
+
+async function hashOnDisk(path: string): Promise<string | undefined> {
+  const file = await Deno.open(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  const hash = createHash("sha256");
+  for await (const bytes of file.readable) hash.update(bytes);
+  return hash.digest("hex");
+}
+
+test(
+  "a large file survives ten cuts of the line and kill -9 before, amid and behind its bytes; nothing wrong is ever listed",
+  async () => {
+    const model = largeModel();
+    await using hub = openFakeHub({ "owner/name": { files: { "big.gguf": model } } });
+    await using folder = await tempFolder();
+    const expected = sha256(model);
+    const start = () =>
+      startChildServer({
+        dataDir: folder.path,
+        args: ["--hub-url", hub.url, "--guard-allow", "127.0.0.2/31"],
+      });
+    const download = async (server: ChildServer) => (await server.json<Download[]>("GET", "/api/models/downloads"))[0]!;
+    const untilReceived = (server: ChildServer, bytes: number) =>
+      expect.poll(async () => (await download(server)).received_bytes, PATIENT).toBe(bytes);
+    /** Kills, and sees that what lies under the final name, if anything does, is right. */
+    const kill = async (server: ChildServer) => {
+      await server.kill("SIGKILL");
+      expect([undefined, expected]).toContain(await hashOnDisk(`${folder.path}/models/owner/name/big.gguf`));
+    };
+    const held = () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      return { until: promise, release: resolve };
+    };
+
+    // Before the first byte: the connection stands and nothing comes.
+    const silence = held();
+    hub.faults.hold = { afterBytes: 0, until: silence.until };
+    {
+      await using server = await start();
+      await server.json("POST", "/api/models/download", ASK);
+      await hub.untilTransfers(1);
+      await kill(server);
+    }
+    silence.release();
+
+    // Amid the bytes, after half of the cuts.
+    const middle = held();
+    hub.faults.hold = { afterBytes: STEP, until: middle.until };
+    hub.faults.cutAfter = Array.from({ length: CUTS / 2 }, () => STEP);
+    {
+      await using server = await start();
+      await untilReceived(server, STEP * (CUTS / 2 + 1));
+      expect(await server.json("GET", "/api/models/local")).toEqual([]);
+      await kill(server);
+    }
+    middle.release();
+
+    // As the last byte comes, when the file is checked and gets its name.
+    const end = held();
+    const kept = STEP * (CUTS / 2 + 1);
+    hub.faults.hold = { afterBytes: SIZE - kept - STEP * (CUTS / 2) - 1, until: end.until };
+    hub.faults.cutAfter = Array.from({ length: CUTS / 2 }, () => STEP);
+    const before = hub.transfers().length;
+    {
+      await using server = await start();
+      await untilReceived(server, SIZE - 1);
+      expect(hub.transfers()[before]!.headers.get("range")).toBe(`bytes=${kept}-`);
+      expect(await server.json("GET", "/api/models/local")).toEqual([]);
+      end.release();
+      await kill(server);
+    }
+
+    hub.faults.hold = undefined;
+    await using server = await start();
+    await expect.poll(async () => (await download(server)).state, PATIENT).toBe("done");
+    expect(await server.json("GET", "/api/models/local")).toMatchObject([{
+      path: "owner/name/big.gguf",
+      size_bytes: SIZE,
+    }]);
+    expect(await hashOnDisk(`${folder.path}/models/owner/name/big.gguf`)).toBe(expected);
+  },
+  600_000,
+);
+
+test("a large file with one wrong bit fails, and neither it nor its parts stay", async () => {
+  const model = largeModel().subarray(0, 32 * 1024 * 1024);
+  await using hub = openFakeHub({ "owner/name": { files: { "big.gguf": model } } });
+  hub.faults.isCorrupt = true;
+  await using folder = await tempFolder();
+  await using server = await startChildServer({
+    dataDir: folder.path,
+    args: ["--hub-url", hub.url, "--guard-allow", "127.0.0.2/31"],
+  });
+  await server.json("POST", "/api/models/download", ASK);
+  const seen: unknown[] = [];
+  await expect.poll(async () => {
+    seen.push(...await server.json<unknown[]>("GET", "/api/models/local"));
+    return (await server.json<Download[]>("GET", "/api/models/downloads"))[0];
+  }, PATIENT).toMatchObject({ state: "failed", error: { message: expect.stringMatching(/hash/) } });
+  expect(seen).toEqual([]);
+  expect(await hashOnDisk(`${folder.path}/models/owner/name/big.gguf`)).toBeUndefined();
+}, 120_000);

@@ -1,0 +1,349 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../helpers/browser.ts";
+import { startCli } from "../helpers/cli_child.ts";
+import { type Device, HOSTS, openDevice, openPasskeyBrowser } from "../helpers/passkey_browser.ts";
+import { credentialRecord } from "../helpers/enrolled.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { makeCertificate } from "../helpers/tls_certificate.ts";
+import { PHONE } from "../helpers/ui_page.ts";
+
+let browser: Browser;
+let tls: { cert: string; key: string };
+beforeAll(async () => {
+  browser = await openPasskeyBrowser();
+  tls = await makeCertificate();
+});
+afterAll(() => browser.close());
+
+/** A server that is reached from elsewhere: over HTTPS, by the names of HOSTS. */
+function openServer(config: NonNullable<Parameters<typeof openTestApp>[0]>["config"] = {}): Promise<TestApp> {
+  return openTestApp({ tls, config: { allowedHosts: HOSTS, ...config } });
+}
+
+const at = (app: TestApp, host: string, path = "/") => `https://${host}:${app.port}${path}`;
+
+async function expectClean(...devices: Device[]): Promise<void> {
+  for (const { foreign, errors, context } of devices) {
+    expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
+    await context.close();
+  }
+}
+
+async function pair({ page }: Device): Promise<void> {
+  await page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
+  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await isIn(page);
+}
+
+async function isIn(page: Device["page"]): Promise<void> {
+  await page.getByLabel("Message", { exact: true }).waitFor();
+}
+
+async function signIn({ page }: Device): Promise<void> {
+  await page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await isIn(page);
+}
+
+/** Asks for something gated with a token, from a page of the same address. */
+function statusWith({ page }: Device, token: string): Promise<number> {
+  return page.evaluate(async (token) => {
+    const answer = await fetch("/api/settings", { headers: { authorization: `Bearer ${token}` } });
+    return answer.status;
+  }, token);
+}
+
+/** Makes a token in the settings and gives its text. */
+async function mint({ page }: Device, label: string): Promise<string> {
+  await page.getByLabel("What is it for?").fill(label);
+  await page.getByRole("button", { name: "Make a token" }).click();
+  const token = await page.getByRole("dialog").locator("code").innerText();
+  await page.getByRole("dialog").getByRole("img", { name: `Token “${label}”` }).waitFor();
+  await page.getByRole("button", { name: "Done" }).click();
+  return token;
+}
+
+/** Revokes what has this name, after the question. */
+async function revoke({ page }: Device, name: string): Promise<void> {
+  await page.getByRole("button", { name: `Revoke: ${name}` }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+}
+
+test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, revoked: 401", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await pair(owner);
+  expect(await owner.countPasskeys()).toBe(1);
+  const cookie = (await owner.context.cookies()).find(({ name }) => name.endsWith("app_sess"));
+  expect(cookie).toMatchObject({ name: "__Host-app_sess", secure: true, httpOnly: true, sameSite: "Lax" });
+
+  const stranger = await openDevice(browser, at(app, "chat.example"));
+  await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await stranger.page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await stranger.page.getByText("The browser did not finish").waitFor();
+
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  await owner.page.getByText("Signed in with a passkey.").waitFor();
+  await owner.page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(owner);
+
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  const token = await mint(owner, "curl");
+  expect(await statusWith(stranger, token)).toBe(200);
+  await revoke(owner, "curl");
+  await owner.page.getByText("No token yet").waitFor();
+  expect(await statusWith(stranger, token)).toBe(401);
+  await expectClean(owner, stranger);
+});
+
+test("on localhost over HTTP the same works, with the cookie of plain HTTP", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  const owner = await openDevice(browser, app.url);
+  await pair(owner);
+  expect((await owner.context.cookies()).map(({ name }) => name)).toContain("app_sess");
+  await owner.page.goto(`${app.url}/settings/privacy`);
+  await owner.page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(owner);
+  await expectClean(owner);
+});
+
+test("whoever declines the passkey is asked no more, and finds it in the settings", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await owner.page.getByRole("button", { name: "Not now" }).click();
+  await isIn(owner.page);
+  await owner.page.reload();
+  await isIn(owner.page);
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  await owner.page.getByText("whoever reaches it can use it").waitFor();
+  await owner.page.getByRole("link", { name: "Create a passkey" }).click();
+  await pair(owner);
+  await expectClean(owner);
+});
+
+test("a second device enters by an invite; revoked, it is out at once", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await pair(owner);
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  await owner.page.getByRole("button", { name: "Add another device" }).click();
+  await owner.page.getByRole("img", { name: "QR code with the address and the code" }).waitFor();
+  const code = await owner.page.getByRole("dialog").locator("code").innerText();
+  await owner.page.keyboard.press("Escape");
+
+  const phone = await openDevice(browser, at(app, "chat.example"), PHONE);
+  await phone.page.getByRole("link", { name: "I have a code" }).click();
+  await phone.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await phone.page.getByText("Enter the code first").waitFor();
+  await phone.page.getByLabel("Code").fill("0000-0000");
+  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await phone.page.getByText("The code is wrong").waitFor();
+  // What the QR code leads to: the code is filled in, and out of the address bar.
+  await phone.page.goto("about:blank");
+  await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
+  await phone.page.getByLabel("Name of this device").fill("Phone");
+  expect(await phone.page.getByLabel("Code").inputValue()).toBe(code);
+  expect(new URL(phone.page.url()).hash).toBe("");
+  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await isIn(phone.page);
+
+  // The list on the other device has heard of it.
+  await owner.page.getByText("Phone", { exact: true }).waitFor();
+  await revoke(owner, "Phone");
+  await phone.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await phone.page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await phone.page.getByText("Cannot sign in").waitFor();
+  await expectClean(owner, phone);
+});
+
+test("on names of one tailnet one passkey serves all; on another name it does not exist", async () => {
+  await using app = await openServer();
+  const laptop = await openDevice(browser, at(app, "desk.fox-owl.ts.net"));
+  await pair(laptop);
+  await laptop.page.goto(at(app, "phone.fox-owl.ts.net"));
+  await signIn(laptop);
+  await laptop.page.goto(at(app, "phone.fox-owl.ts.net", "/settings/privacy"));
+  await laptop.page.getByText("For fox-owl.ts.net").waitFor();
+  await laptop.page.goto(at(app, "chat.example"));
+  await laptop.page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
+  await laptop.context.close();
+});
+
+test("a passkey that was turned away at leaves the page as it was, with the reason", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await owner.setUserVerified(false);
+  await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+  await owner.page.getByText("The browser did not finish").waitFor();
+  await owner.setUserVerified(true);
+  await pair(owner);
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  await owner.page.getByRole("button", { name: "Add a passkey on this device" }).click();
+  await owner.page.getByText("This device has a passkey here already").waitFor();
+  await revoke(
+    owner,
+    await owner.page.locator(".list-title").first().innerText().then((name) => name.split(" In use")[0]!),
+  );
+  await owner.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await expectClean(owner);
+});
+
+test('under pairing = "code" the first screen asks for the code on the terminal', async () => {
+  const shown: string[] = [];
+  await using app = await openTestApp({
+    tls,
+    config: { allowedHosts: HOSTS, pairing: "code" },
+    announce: (text) => shown.push(text),
+  });
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await owner.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+  await owner.page.getByLabel("Code").fill(shown[0]!.slice(-9).toLowerCase());
+  await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+  await isIn(owner.page);
+  await expectClean(owner);
+});
+
+test("where no passkey can be, the page says why and takes a token, which the device keeps", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  const owner = await openDevice(browser, app.url);
+  await pair(owner);
+  await owner.page.goto(`${app.url}/settings/privacy`);
+  const token = await mint(owner, "Tablet");
+  await enrolAlso(app, "127.0.0.1");
+  const address = `http://127.0.0.1:${app.port}`;
+  const tablet = await openDevice(browser, address);
+  await tablet.page.getByText("never for an IP address").waitFor();
+  await tablet.page.getByText("can read the token").waitFor();
+  await tablet.page.getByLabel("Token").fill("wrong");
+  await tablet.page.getByRole("button", { name: "Sign in with a token" }).click();
+  await tablet.page.getByText("The server does not know this token").waitFor();
+  await tablet.page.getByLabel("Token").fill(token);
+  await tablet.page.getByRole("button", { name: "Sign in with a token" }).click();
+  await isIn(tablet.page);
+  await tablet.page.goto(`${address}/settings/privacy`);
+  await tablet.page.getByText("Signed in with a token.").waitFor();
+  await tablet.page.getByText("Making a token takes a session").waitFor();
+  await tablet.page.getByRole("button", { name: "Sign out" }).click();
+  await tablet.page.getByText("never for an IP address").waitFor();
+  await expectClean(owner, tablet);
+});
+
+/** Gates another RPID, as if it had a passkey. */
+async function enrolAlso(app: TestApp, rpId: string): Promise<void> {
+  await app.services.auth.credentials.add(credentialRecord("elsewhere", rpId), true);
+}
+
+test("the command line: signed in and allowed in the browser, by a code, and denied", async () => {
+  const home = await Deno.makeTempDir({ prefix: "parlor-home-" });
+  try {
+    await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+    const owner = await openDevice(browser, "about:blank");
+    const login = async () => {
+      const command = startCli(["auth", "login", "--base-url", app.url, "--no-browser"], home);
+      const [, url] = await command.told(/^ {2}(http:\S+)$/m);
+      await owner.page.goto("about:blank");
+      await owner.page.goto(url!);
+      return command;
+    };
+    const allowed = await login();
+    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByText("parlor auth login yourself").waitFor();
+    await owner.page.getByRole("button", { name: "Allow" }).click();
+    await owner.page.getByRole("heading", { name: "Back to the terminal" }).waitFor();
+    expect((await allowed.ended).code).toBe(0);
+
+    const byCode = await login();
+    await owner.page.getByRole("button", { name: "It runs on another machine" }).click();
+    await byCode.type(await owner.page.locator(".secret code").innerText());
+    expect((await byCode.ended).stdout).toContain("Signed in to");
+
+    const denied = await login();
+    await owner.page.getByRole("button", { name: "Deny" }).click();
+    await owner.page.getByRole("heading", { name: "Not signed in" }).waitFor();
+    expect((await denied.ended).stderr).toContain("denied in the browser");
+    await owner.page.goto(`${app.url}/cli#port=1`);
+    await owner.page.getByText("This address is not whole").waitFor();
+    await owner.context.close();
+  } finally {
+    await Deno.remove(home, { recursive: true });
+  }
+});
+
+test.each(
+  [
+    ["light", "wide", {}],
+    ["dark", "wide", {}],
+    ["light", "narrow", PHONE],
+    ["dark", "narrow", PHONE],
+  ] as const,
+)("axe finds nothing on the screens of access, %s and %s", async (colorScheme, width, options) => {
+  await using app = await openServer();
+  const looks = { ...options, colorScheme, reducedMotion: "reduce" } as const;
+  const owner = await openDevice(browser, at(app, "chat.example"), looks);
+  const found: Record<string, unknown> = {};
+  const look = async (name: string, { page } = owner) => {
+    const folder = Deno.env.get("SCREENSHOTS");
+    if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png` });
+    const problems = await findAxeProblems(page);
+    if (problems.length > 0) found[name] = problems;
+  };
+  await owner.page.getByRole("heading", { name: "Protect this Parlor" }).waitFor();
+  await look("pair");
+  await pair(owner);
+  await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
+  await owner.page.getByText("No token yet").waitFor();
+  await owner.page.getByLabel("What is it for?").fill("Backup script");
+  await owner.page.getByRole("button", { name: "Make a token" }).click();
+  await owner.page.getByRole("dialog").getByRole("img").waitFor();
+  await look("minted");
+  await owner.page.getByRole("button", { name: "Done" }).click();
+  await owner.page.getByRole("button", { name: "Revoke: Backup script" }).waitFor();
+  await look("privacy");
+  await owner.page.getByRole("button", { name: "Revoke: Backup script" }).click();
+  await owner.page.getByRole("dialog").waitFor();
+  await look("revoke");
+  await owner.page.keyboard.press("Escape");
+  await owner.page.getByRole("button", { name: "Add another device" }).click();
+  await owner.page.getByRole("dialog").getByRole("img").waitFor();
+  await look("invite");
+  await owner.page.goto(
+    at(app, "chat.example", `/cli#port=9&state=${"s".repeat(22)}&challenge=${"c".repeat(43)}&name=desk`),
+  );
+  await owner.page.getByRole("button", { name: "Allow" }).waitFor();
+  await look("cli");
+  await owner.page.getByRole("button", { name: "It runs on another machine" }).click();
+  await owner.page.locator(".secret code").waitFor();
+  await look("cli-code");
+
+  const stranger = await openDevice(browser, at(app, "chat.example"), looks);
+  await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await stranger.page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await stranger.page.getByText("The browser did not finish").waitFor();
+  await look("sign-in", stranger);
+  await stranger.page.getByRole("link", { name: "I have a code" }).click();
+  await stranger.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+  await look("code", stranger);
+
+  await using plain = await openTestApp({ config: { loopbackAuthBypass: false } });
+  await enrolAlso(plain, "127.0.0.1");
+  const tablet = await openDevice(browser, `http://127.0.0.1:${plain.port}`, looks);
+  await tablet.page.getByText("Ways to a passkey").click();
+  await look("token", tablet);
+  expect(found).toEqual({});
+  await expectClean(owner, stranger, tablet);
+}, 120_000);
+
+test("everything on the way in can be done with the keyboard", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await owner.page.getByRole("heading", { name: "Protect this Parlor" }).waitFor();
+  await owner.page.keyboard.press("Tab");
+  expect(await owner.page.getByLabel("Name of this device").evaluate((field) => field === document.activeElement)).toBe(
+    true,
+  );
+  await owner.page.keyboard.press("Enter");
+  await isIn(owner.page);
+  await expectClean(owner);
+});

@@ -1,0 +1,68 @@
+/** What the fake API answers about all conversations together, the trash and what runs. */
+import type { Job, SearchHit, TrashItem } from "../../static/src/api/types.ts";
+import type { FakeApi, Handler } from "./fake_api.ts";
+
+/** Trash and jobs of a fake API. */
+export class FakeHouse {
+  trash: TrashItem[] = [];
+  jobs: Job[] = [];
+  /** What brings things back from the trash, by the id they have there. */
+  readonly restores = new Map<string, () => void>();
+  /** How many hits a page of the search over everything holds. */
+  hitsPerPage = 20;
+}
+
+/** Inside of one conversation pages are of two hits, so that a test meets their ends. */
+const HITS_PER_PAGE_INSIDE = 2;
+
+/** The routes, for the list of the fake API. */
+export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
+  const { house } = api;
+  const none = () => new Response(null, { status: 204 });
+  return [
+    ["GET", /^\/api\/search$/, ({ query }) => {
+      const inside = query.get("conversation_id");
+      const hits = findHits(api, query.get("q") ?? "", inside);
+      const from = Number(query.get("cursor") ?? 0);
+      const next = from + (inside === null ? house.hitsPerPage : HITS_PER_PAGE_INSIDE);
+      return Response.json({ items: hits.slice(from, next), next_cursor: next < hits.length ? String(next) : null });
+    }],
+    ["GET", /^\/api\/trash$/, () => Response.json(house.trash)],
+    ["POST", /^\/api\/trash\/([^/]+)\/restore$/, (_, [, id]) => {
+      house.trash = house.trash.filter((item) => item.id !== id);
+      house.restores.get(id!)?.();
+      house.restores.delete(id!);
+      api.publish("trash", "trash");
+      return none();
+    }],
+    ["DELETE", /^\/api\/trash$/, () => {
+      house.trash = [];
+      return none();
+    }],
+    ["GET", /^\/api\/jobs$/, () => Response.json(house.jobs)],
+    ["POST", /^\/api\/jobs\/([^/]+)\/cancel$/, (_, [, id]) => {
+      house.jobs = house.jobs.map((job) => job.id === id ? { ...job, state: "cancelled" as const } : job);
+      api.publish("job", id!);
+      return Response.json(house.jobs.find((job) => job.id === id));
+    }],
+  ];
+}
+
+/** The newest first, as the server gives them; titles only where all conversations are searched. */
+function findHits(api: FakeApi, query: string, inside: string | null): SearchHit[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const holdsAll = (text: string) => words.every((word) => text.toLowerCase().includes(word));
+  const hits: SearchHit[] = [];
+  for (const { id, title, messages, updated_at } of api.conversations.values()) {
+    if (inside !== null && id !== inside) continue;
+    const shared = { conversation_id: id, title };
+    if (inside === null && holdsAll(title)) {
+      hits.push({ ...shared, message_id: null, role: null, snippet: title, created_at: updated_at });
+    }
+    for (const { id: message_id, role, content, created_at = updated_at } of messages.toReversed()) {
+      const snippet = String(content);
+      if (holdsAll(snippet)) hits.push({ ...shared, message_id, role, snippet, created_at });
+    }
+  }
+  return hits;
+}

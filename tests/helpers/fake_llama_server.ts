@@ -1,0 +1,71 @@
+/**
+ * Stands in for llama.cpp's server (protocols/llm.md, ENVIRONMENT "Starting, models, keys"): a program of its own that loads,
+ * answers `/health` without and everything else with its key, and goes wrong as it is told to.
+ */
+
+/** What the program does. */
+export type LlamaMode =
+  | "good"
+  /** Never gets beyond loading. */
+  | "stuck"
+  /** Ends at once, with words on standard error. */
+  | "broken"
+  /** Ends by itself at the first question after it was ready. */
+  | "fragile"
+  /** Takes no notice of SIGTERM. */
+  | "stubborn"
+  /** Says that it is writing a reply. */
+  | "busy"
+  /** Is ready, and then answers `/health` no more. */
+  | "hung";
+
+/** Writes the program into a folder. @returns Its path. */
+export async function fakeLlamaServer(folder: string, mode: LlamaMode): Promise<string> {
+  const path = `${folder}/llama-server`;
+  const command = `exec "${Deno.execPath()}" run --quiet -A "${import.meta.filename}" ${mode} "$@"`;
+  await Deno.writeTextFile(path, `#!/bin/sh\n${command}\n`, { mode: 0o755 });
+  return path;
+}
+
+if (import.meta.main) serve(Deno.args[0] as LlamaMode);
+
+function serve(mode: LlamaMode): void {
+  const option = (name: string) => Deno.args[Deno.args.indexOf(name) + 1] ?? "";
+  console.error(`main: loading model from ${option("--model")}, context ${option("--ctx-size")}`);
+  if (mode === "broken") {
+    console.error("error: tensor 'blk.0' has wrong shape");
+    Deno.exit(1);
+  }
+  const key = Deno.env.get("LLAMA_API_KEY");
+  Deno.addSignalListener("SIGTERM", () => mode === "stubborn" ? console.error("no") : Deno.exit(0));
+  let looks = 0;
+  Deno.serve({ hostname: "127.0.0.1", port: Number(option("--port")), onListen: () => {} }, (request) => {
+    const { pathname } = new URL(request.url);
+    const isReady = mode !== "stuck" && ++looks > 1;
+    if (pathname === "/health") {
+      if (mode === "hung" && looks > 2) return new Promise<Response>(() => {});
+      if (mode === "fragile" && looks > 2) Deno.exit(3);
+      return Response.json({ status: isReady ? "ok" : "loading" }, { status: isReady ? 200 : 503 });
+    }
+    if (request.headers.get("authorization") !== `Bearer ${key}`) {
+      return Response.json({ error: { message: "Invalid API Key", type: "authentication_error" } }, { status: 401 });
+    }
+    if (pathname === "/slots") return Response.json([{ id: 0, is_processing: mode === "busy" }]);
+    if (pathname === "/v1/chat/completions") return reply(option("--alias"));
+    return Response.json({ object: "list", data: [{ id: option("--alias") }] });
+  });
+}
+
+/** The same words for everybody, as a stream. */
+function reply(model: string): Response {
+  const chunk = (delta: Record<string, string | null>, finish_reason: string | null) =>
+    `data: ${
+      JSON.stringify({
+        ...{ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model },
+        choices: [{ index: 0, delta, finish_reason }],
+      })
+    }\n\n`;
+  const deltas = ["Good evening", " from this", " machine"].map((content) => chunk({ content }, null));
+  const body = [chunk({ role: "assistant", content: null }, null), ...deltas, chunk({}, "stop"), "data: [DONE]\n\n"];
+  return new Response(body.join(""), { headers: { "content-type": "text/event-stream" } });
+}

@@ -1,0 +1,52 @@
+/** A real Chromium with a virtual authenticator, on host names of our own that all lead to this machine. */
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { buildUi } from "../../build.ts";
+import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
+
+/** Names that the browser finds here. */
+export const HOSTS = ["desk.fox-owl.ts.net", "phone.fox-owl.ts.net", "chat.example"];
+
+/** Builds the page as it is now and starts a browser that takes our own certificates. */
+export async function openPasskeyBrowser(): Promise<Browser> {
+  await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+  const rules = HOSTS.map((host) => `MAP ${host} 127.0.0.1`).join(",");
+  return await openBrowser([`--host-resolver-rules=${rules}`]);
+}
+
+/** A device: its own cookies, its own passkeys. */
+export interface Device extends WatchedPage {
+  /** Makes the next touches fail, as when the person turns away, or work again. */
+  setUserVerified(isVerified: boolean): Promise<void>;
+  countPasskeys(): Promise<number>;
+}
+
+/** Opens a device on an address. @see chromedevtools.github.io/devtools-protocol, WebAuthn */
+export async function openDevice(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<Device> {
+  const watched = await openPage(browser, new URL(address).origin, { ignoreHTTPSErrors: true, ...options });
+  const session = await watched.context.newCDPSession(watched.page);
+  await session.send("WebAuthn.enable");
+  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await watched.page.goto(address);
+  return {
+    ...watched,
+    async setUserVerified(isUserVerified) {
+      await session.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
+    },
+    async countPasskeys() {
+      return (await session.send("WebAuthn.getCredentials", { authenticatorId })).credentials.length;
+    },
+  };
+}

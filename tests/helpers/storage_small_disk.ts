@@ -1,0 +1,26 @@
+/** A disk that is soon full, for tests that ask what happens then. */
+
+/** Mounts a file system of 2 MiB until the end of the scope; gives nothing where the machine does not let us. */
+export async function smallFileSystem(path: string): Promise<AsyncDisposable | undefined> {
+  if (Deno.build.os !== "linux" || Deno.uid() !== 0) return undefined;
+  await Deno.mkdir(path);
+  const options = { args: ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", path] };
+  if (!(await new Deno.Command("mount", options).output()).success) return undefined;
+  return {
+    async [Symbol.asyncDispose]() {
+      await new Deno.Command("umount", { args: [path] }).output();
+    },
+  };
+}
+
+/** Fills a file system to the last byte; removing the file clears it. */
+export async function fill(path: string): Promise<void> {
+  using file = await Deno.open(path, { write: true, createNew: true });
+  for (const size of [65_536, 1]) {
+    try {
+      while (true) await file.write(new Uint8Array(size));
+    } catch {
+      // Full for writes of that size.
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** A model under models/, run by the real llama.cpp server that Parlor starts itself: a reply, Stop, sudden death. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { isGone } from "../helpers/processes.ts";
+import { realPart } from "./helpers/real_part.ts";
+import { readReply } from "./helpers/reply_stream.ts";
+
+const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
+const MODEL = "gemma-3-270m-q4_k_m.gguf";
+const SLOW_MS = 300_000;
+
+interface Status {
+  state: string;
+  program: string | null;
+  path?: string;
+  context_size?: number;
+  memory_bytes?: number;
+  error?: string;
+  log: string[];
+}
+
+interface Connection {
+  id: string;
+  base_url: string;
+  active: boolean;
+  has_key: boolean;
+  context_size?: number;
+}
+
+describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor's own", { timeout: SLOW_MS }, () => {
+  let dataDir: string;
+  let args: string[];
+  let parlor: ChildServer;
+
+  const status = () => parlor.json<Status>("GET", "/api/models/local/runner");
+  const untilState = (state: string) =>
+    expect.poll(async () => (await status()).state, { timeout: SLOW_MS, interval: 200 }).toBe(state);
+  const ask = (id: string) =>
+    parlor.request("POST", "/api/chat", {
+      ...{ conversation_id: id, user_message_id: `${id}-u`, assistant_message_id: `${id}-a` },
+      messages: [{ role: "user", content: "Tell me a story about a lighthouse" }],
+      ...{ max_tokens: 20, ignore_eos: true },
+    });
+  const localConnection = async () =>
+    (await parlor.json<Connection[]>("GET", "/api/connections")).find(({ id }) => id === "local")!;
+  const serverPid = async () => {
+    const port = new URL((await localConnection()).base_url).port;
+    const { stdout } = await new Deno.Command("pgrep", { args: ["-f", "--", `--port ${port} --ctx-size`] }).output();
+    const [pid = ""] = new TextDecoder().decode(stdout).split("\n");
+    if (!/^[1-9]\d*$/.test(pid)) throw new Error(`No process listens for the model on port ${port}`);
+    return Number(pid);
+  };
+
+  beforeAll(async () => {
+    dataDir = await Deno.makeTempDir({ prefix: "parlor-real-" });
+    await Deno.mkdir(`${dataDir}/models`, { mode: 0o700 });
+    await Deno.copyFile(`${INSTALLED}/model/${MODEL}`, `${dataDir}/models/${MODEL}`);
+    const [program] = await Array.fromAsync(Deno.readDir(`${INSTALLED}/bin`));
+    args = ["--llama-server-path", `${INSTALLED}/bin/${program!.name}`];
+    parlor = await startChildServer({ dataDir, args });
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await parlor?.kill("SIGTERM");
+    if (dataDir !== undefined) await Deno.remove(dataDir, { recursive: true });
+  }, SLOW_MS);
+
+  test("the file's head tells what the model is", async () => {
+    expect(await parlor.json("GET", "/api/models/local")).toEqual([expect.objectContaining({
+      ...{ path: MODEL, format: "gguf", role: "model", architecture: "gemma3", quantization: "Q4_K_M" },
+      ...{ context_size: 32768, layers: 18 },
+      parameters: expect.closeTo(268e6, -7),
+    })]);
+  });
+
+  test("run, a real reply through the connection, stop", async () => {
+    const body = { path: MODEL, context_size: 1024, activate: true };
+    expect(await parlor.json("POST", "/api/models/local/run", body)).toMatchObject({ state: "starting", path: MODEL });
+    await untilState("running");
+    expect(await localConnection()).toMatchObject({ active: true, has_key: true, context_size: 1024 });
+    expect((await status()).log.join("\n")).toMatch(/llama|model/);
+    const seen = await readReply(await ask("c1"));
+    expect(seen.isDone).toBe(true);
+    expect(seen.text.length).toBeGreaterThan(20);
+    const { base_url } = await localConnection();
+    expect((await fetch(`${base_url}/models`)).status, "without its key it tells nothing").toBe(401);
+
+    const pid = await serverPid();
+    expect(await parlor.json("POST", "/api/models/local/stop", {})).toMatchObject({ state: "stopped" });
+    expect(await isGone(pid)).toBe(true);
+    const refused = await ask("c2");
+    expect([refused.status, (await refused.json()).error.message]).toEqual([503, expect.stringMatching(/start it/)]);
+  });
+
+  test("a server that dies is started again and answers at its new address", async () => {
+    await parlor.json("POST", "/api/models/local/run", { path: MODEL, context_size: 512 });
+    await untilState("running");
+    Deno.kill(await serverPid(), "SIGKILL");
+    await expect.poll(async () => (await parlor.json<{ restarts: number }>("GET", "/api/models/local/runner")).restarts)
+      .toBe(1);
+    await untilState("running");
+    expect((await readReply(await ask("c3"))).isDone).toBe(true);
+  });
+
+  test("a sudden death of Parlor leaves no model server behind, and a chat after the next start brings it back", async () => {
+    const pid = await serverPid();
+    expect(await isGone(pid)).toBe(false);
+    await parlor.kill("SIGKILL");
+    await expect.poll(() => isGone(pid), { timeout: 20_000 }).toBe(true);
+    parlor = await startChildServer({ dataDir, args });
+    expect((await status()).state).toBe("stopped");
+    expect((await readReply(await ask("c4"))).isDone).toBe(true);
+    expect((await status()).state).toBe("running");
+  });
+
+  test("the end of Parlor is the end of the model server", async () => {
+    const pid = await serverPid();
+    await parlor.kill("SIGTERM");
+    expect(await isGone(pid)).toBe(true);
+  });
+});
