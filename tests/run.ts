@@ -5,25 +5,50 @@
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
 
+/** Rooms whose tests drive browsers and whole servers; they run beside the others, which leave the built page alone. */
+const WITH_BROWSER = ["tests/static", "tests/e2e"];
+
+/** What vitest counted. */
+interface Counts {
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+}
+
 const [first, ...others] = Deno.args;
 const isReal = first === "real";
-const filters = isReal ? ["tests/real", ...others] : Deno.args;
 
 await installBrowser();
 if (!await succeeds(Deno.execPath(), ["task", "--quiet", "ui"])) Deno.exit(1);
-const report = await Deno.makeTempFile({ suffix: ".json" });
-const isGreen = await succeeds(Deno.execPath(), [
-  ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts"],
-  ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
-  ...(isReal ? [] : ["--exclude", "tests/real/**"]),
-  ...filters,
-]);
-const counts = JSON.parse(await Deno.readTextFile(report));
-await Deno.remove(report);
-console.log(`${counts.numPassedTests} passed, ${counts.numFailedTests} failed, ${counts.numPendingTests} skipped`);
+const runs = isReal
+  ? [await runTests(["tests/real", ...others])]
+  : Deno.args.length > 0
+  ? [await runTests(["--exclude", "tests/real/**", ...Deno.args])]
+  : await Promise.all([
+    runTests(WITH_BROWSER),
+    runTests(["tests/real", ...WITH_BROWSER].flatMap((room) => ["--exclude", `${room}/**`])),
+  ]);
+const sum = (key: keyof Counts) => runs.reduce((total, { counts }) => total + counts[key], 0);
+const [passed, failed, skipped] = [sum("numPassedTests"), sum("numFailedTests"), sum("numPendingTests")];
+console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
 // Whoever asks for the tests with real parts has the parts: one that was skipped is one that did not run.
-const isWhole = counts.numPassedTests > 0 && (!isReal || counts.numPendingTests === 0);
-Deno.exit(isGreen && isWhole ? 0 : 1);
+const isWhole = runs.every(({ counts }) => counts.numPassedTests > 0) && (!isReal || skipped === 0);
+Deno.exit(runs.every(({ isGreen }) => isGreen) && isWhole ? 0 : 1);
+
+/** Runs vitest with further arguments; its output comes as it is made. */
+async function runTests(args: string[]): Promise<{ isGreen: boolean; counts: Counts }> {
+  const report = await Deno.makeTempFile({ suffix: ".json" });
+  try {
+    const isGreen = await succeeds(Deno.execPath(), [
+      ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts"],
+      ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+      ...args,
+    ]);
+    return { isGreen, counts: JSON.parse(await Deno.readTextFile(report)) };
+  } finally {
+    await Deno.remove(report);
+  }
+}
 
 /** Tests of the page drive a real browser; Debian's package is had where the system lets us install it. */
 async function installBrowser(): Promise<void> {

@@ -44,6 +44,8 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  // Shorter than a test may take, so that what was waited for in vain is named.
+  context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   const foreign: string[] = [];
   const errors: string[] = [];
