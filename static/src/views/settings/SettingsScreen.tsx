@@ -1,6 +1,6 @@
 /** The settings: pages with addresses, not a dialog, and a search over all of them. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
@@ -32,6 +32,11 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   useTitle(`${title} · ${texts.product}`);
   useEffect(() => setQuery(""), [path, hash]);
   useEffect(() => showSetting(hash), [path, hash, query]);
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the sections stand in one line that scrolls.
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [section]);
   return (
     <main id="main" class="page" tabIndex={-1}>
       <PageHead title={texts.settings.title}>
@@ -50,7 +55,7 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
             autocomplete="off"
             onInput={(event) => setQuery(event.currentTarget.value)}
           />
-          <nav class="settings-nav" aria-label={texts.settings.sections}>
+          <nav ref={nav} class="settings-nav" aria-label={texts.settings.sections}>
             {sections.map(({ id, title }) => (
               <a key={id} href={`/settings/${id}`} aria-current={id === section ? "page" : undefined}>{title}</a>
             ))}
