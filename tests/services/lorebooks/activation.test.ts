@@ -1,0 +1,437 @@
+import { afterAll, expect, test } from "vitest";
+import { activate, type Activation, type ActivationInput } from "../../../services/lorebooks/activation.ts";
+import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
+import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
+
+const matcher = new WorkerKeyMatcher();
+afterAll(() => matcher.close());
+
+type Fields = Partial<LorebookEntry> & { more?: Record<string, unknown> };
+
+/** An entry as a card carries it; `more` is what SillyTavern puts into its extensions. */
+function entry(content: string, keys: string[], { more = {}, ...fields }: Fields = {}): LorebookEntry {
+  return { keys, content, enabled: true, insertion_order: 100, use_regex: true, extensions: more, ...fields };
+}
+
+function book(entries: LorebookEntry[], fields: Partial<Lorebook> = {}, scope: LorebookScope = "global", id = "b1") {
+  return { id, name: `Book ${id}`, scope, book: { extensions: {}, ...fields, entries } };
+}
+
+type Changes = Omit<Partial<ActivationInput>, "messages"> & { says?: string | string[] };
+
+function scan(entries: LorebookEntry[], { says = "The dragon sleeps.", ...changes }: Changes = {}) {
+  const texts = typeof says === "string" ? [says] : says;
+  return activate({
+    books: [book(entries)],
+    messages: texts.map((text, n) => ({ role: n % 2 === 0 ? "user" : "assistant", text })),
+    countTokens: (text) => text.length,
+    random: () => 0,
+    matcher,
+    ...changes,
+  });
+}
+
+const contents = ({ entries }: Activation) => entries.map(({ content }) => content);
+
+test("an entry fires by one of its keys, and the result says by which", async () => {
+  const { entries } = await scan([entry("Fire", ["wyrm", "Dragon"]), entry("Water", ["kraken"])]);
+  expect(entries).toEqual([{
+    ...{ bookId: "b1", bookName: "Book b1", entryId: "#0", entryName: "wyrm", content: "Fire" },
+    ...{ position: "before_char", order: 100, tokens: 4, reason: { kind: "key", key: "Dragon" } },
+  }]);
+});
+
+test.each<[string, string, Fields, string, boolean]>([
+  ["letter case does not count", "DRAGON", {}, "a dragon", true],
+  ["unless the entry says so", "DRAGON", { case_sensitive: true }, "a dragon", false],
+  ["and says so of the same case", "DRAGON", { case_sensitive: true }, "a DRAGON", true],
+  ["SillyTavern's own place for it", "DRAGON", { more: { case_sensitive: true } }, "a dragon", false],
+  ["part of a word counts", "drag", {}, "a dragon", true],
+  ["unless whole words are asked for", "drag", { more: { match_whole_words: true } }, "a dragon", false],
+  ["a whole word between marks", "dragon", { more: { match_whole_words: true } }, "(dragon)", true],
+  ["an accented letter is one of a word", "caf", { more: { match_whole_words: true } }, "the café", false],
+  ["a letter of two units is one of a word", "ab", { more: { match_whole_words: true } }, "ab𝔠", false],
+  ["scripts without spaces have no whole words", "竜", { more: { match_whole_words: true } }, "青い竜が眠る", true],
+  [
+    "several words are looked for as they stand",
+    "red dragon",
+    { more: { match_whole_words: true } },
+    "red dragons",
+    true,
+  ],
+  ["marks that mean something in patterns are plain text", "C++", {}, "I write C++ now", true],
+  ["so are brackets", "(cat)", {}, "a (cat) here", true],
+  ["composed and decomposed letters are the same", "caf\u00e9", {}, "the cafe\u0301", true],
+  ["a pattern", "/dra(g|k)on/", {}, "a drakon", true],
+  ["a pattern's own flags", "/DRAGON/i", {}, "a dragon", true],
+  ["without them case counts", "/DRAGON/", {}, "a dragon", false],
+  ["looking behind", "/(?<=blue )dragon/", {}, "a blue dragon", true],
+  ["a broken pattern finds nothing", "/dra(gon/", {}, "a dragon dra(gon", false],
+  ["a path is no pattern", "/usr/bin/env", {}, "run /usr/bin/env", true],
+  ["no pattern where the entry says no", "/dragon/", { use_regex: false }, "a dragon", false],
+  ["its text then", "/dragon/", { use_regex: false }, "a /dragon/", true],
+  ["a disabled entry never", "dragon", { enabled: false, constant: true }, "a dragon", false],
+])("keys: %s", async (_, key, fields, text, isFound) => {
+  expect(contents(await scan([entry("x", [key], fields)], { says: text }))).toEqual(isFound ? ["x"] : []);
+});
+
+test.each<[number, string[], string, boolean]>([
+  [0, ["gold", "fire"], "dragon gold", true],
+  [0, ["gold", "fire"], "dragon", false],
+  [1, ["gold", "fire"], "dragon gold", true],
+  [1, ["gold", "fire"], "dragon gold fire", false],
+  [2, ["gold", "fire"], "dragon", true],
+  [2, ["gold", "fire"], "dragon gold", false],
+  [3, ["gold", "fire"], "dragon gold", false],
+  [3, ["gold", "fire"], "dragon gold fire", true],
+])("secondary keys with logic %i: %j in %j", async (selectiveLogic, secondary_keys, says, isFound) => {
+  const one = entry("x", ["dragon"], { selective: true, secondary_keys, more: { selectiveLogic } });
+  const found = await scan([one], { says });
+  expect(contents(found)).toEqual(isFound ? ["x"] : []);
+  if (!isFound) expect(found.dropped).toMatchObject([{ reason: "secondary_keys", key: "dragon" }]);
+});
+
+test("secondary keys are set aside where the entry is not selective", async () => {
+  expect(contents(await scan([entry("x", ["dragon"], { selective: false, secondary_keys: ["gold"] })]))).toEqual(["x"]);
+});
+
+test("a constant entry fires without a key, and stays within the budget", async () => {
+  const found = await scan(
+    [entry("always", [], { constant: true }), entry("too long for it", [], { constant: true })],
+    {
+      says: "nothing",
+      budgetTokens: 10,
+    },
+  );
+  expect(contents(found)).toEqual(["always"]);
+  expect(found.entries[0]!.reason).toEqual({ kind: "constant" });
+  expect(found.dropped).toMatchObject([{ reason: "budget" }]);
+});
+
+test("messages are scanned from the newest: two, as many as the book says, as many as the entry says", async () => {
+  const says = ["dragon", "b", "c"];
+  const one = entry("x", ["dragon"]);
+  expect(contents(await scan([one], { says }))).toEqual([]);
+  expect(contents(await scan([one], { says, books: [book([one], { scan_depth: 3 })] }))).toEqual(["x"]);
+  const own = entry("x", ["dragon"], { more: { scan_depth: 3 } });
+  expect(contents(await scan([own], { says }))).toEqual(["x"]);
+  const none = entry("x", ["dragon"], { more: { scan_depth: 0 } });
+  expect(contents(await scan([none], { says: "dragon" }))).toEqual([]);
+});
+
+test("no key stretches from one message into the next, and names are scanned", async () => {
+  expect(contents(await scan([entry("x", ["dragon sleeps"])], { says: ["sleeps", "dragon"] }))).toEqual([]);
+  const messages = [{ role: "user", text: "hello", name: "Smaug" }];
+  const found = await activate({
+    ...{ books: [book([entry("x", ["smaug"])])], messages, matcher, random: () => 0 },
+    countTokens: () => 1,
+  });
+  expect(contents(found)).toEqual(["x"]);
+});
+
+test("other texts are scanned for the entries that ask for them", async () => {
+  const scanTexts = [{ source: "persona" as const, text: "a knight" }, { source: "always" as const, text: "the note" }];
+  const found = await scan([
+    entry("asks", ["knight"], { more: { match_persona_description: true } }),
+    entry("does not", ["knight"]),
+    entry("note", ["the note"]),
+  ], { scanTexts });
+  expect(contents(found)).toEqual(["asks", "note"]);
+});
+
+test.each<[number | undefined, string | undefined, string]>([
+  [undefined, undefined, "before_char"],
+  [undefined, "after_char", "after_char"],
+  [0, "after_char", "before_char"],
+  [1, undefined, "after_char"],
+  [2, "after_char", "note_top"],
+  [3, "after_char", "note_bottom"],
+  [4, "after_char", "at_depth"],
+  [5, "after_char", "before_examples"],
+  [6, "after_char", "after_examples"],
+])("position %s and %s is %s", async (position, plain, expected) => {
+  const fields = { position: plain, more: { position, depth: 7, role: 2 } };
+  const [found] = (await scan([entry("x", ["dragon"], fields)])).entries;
+  expect(found!.position).toBe(expected);
+  expect(found!.depth).toBe(expected === "at_depth" ? 7 : undefined);
+  expect(found!.role).toBe(expected === "at_depth" ? "assistant" : undefined);
+});
+
+test("entries stand by their order, the lower first", async () => {
+  const found = await scan([
+    entry("third", ["dragon"], { insertion_order: 30 }),
+    entry("first", ["dragon"], { insertion_order: -5 }),
+    entry("second", ["dragon"], { insertion_order: 5 }),
+  ]);
+  expect(contents(found)).toEqual(["first", "second", "third"]);
+});
+
+test("a spent budget drops the lowest priority first, and nothing less important slips past", async () => {
+  const entries = [
+    entry("a".repeat(5), ["dragon"], { priority: 1, insertion_order: 900 }),
+    entry("b".repeat(6), ["dragon"], { priority: 3 }),
+    entry("c".repeat(8), ["dragon"], { priority: 2 }),
+    entry("d", ["dragon"], { priority: 0 }),
+  ];
+  const found = await scan(entries, { budgetTokens: 12 });
+  expect(contents(found)).toEqual(["bbbbbb"]);
+  expect(found.dropped.map(({ reason }) => reason)).toEqual(["budget", "budget", "budget"]);
+  expect(found.tokens).toBe(6);
+});
+
+test("without priorities the lowest order goes first; an entry can stand outside of the budget", async () => {
+  const found = await scan([
+    entry("low", ["dragon"], { insertion_order: 1 }),
+    entry("high", ["dragon"], { insertion_order: 2 }),
+    entry("outside", ["dragon"], { insertion_order: 0, more: { ignore_budget: true } }),
+  ], { budgetTokens: 4 });
+  expect(contents(found)).toEqual(["outside", "high"]);
+});
+
+test("a book's own budget holds for that book alone, and a chat's book goes before the owner's", async () => {
+  const small = book([entry("1111", ["dragon"]), entry("2222", ["dragon"])], { token_budget: 4 }, "global", "small");
+  const chat = book([entry("chat", ["dragon"], { insertion_order: 1 })], {}, "chat", "chat");
+  expect(contents(await scan([], { books: [small, chat] }))).toEqual(["chat", "1111"]);
+  expect(contents(await scan([], { books: [small, chat], budgetTokens: 4 }))).toEqual(["chat"]);
+});
+
+test("the same content goes in once", async () => {
+  const found = await scan([entry("same", ["dragon"]), entry("same", ["sleeps"]), entry("", ["dragon"])]);
+  expect(contents(found)).toEqual(["same"]);
+  expect(found.dropped).toMatchObject([{ reason: "duplicate", key: "sleeps" }]);
+});
+
+test("chance is asked once an entry, and only where it is less than certain", async () => {
+  const asked: string[] = [];
+  const random = (name: string) => {
+    asked.push(name);
+    return 0.5;
+  };
+  const found = await scan([
+    entry("40", ["dragon"], { id: 1, more: { probability: 40, useProbability: true } }),
+    entry("60", ["dragon"], { id: 2, more: { probability: 60, useProbability: true } }),
+    entry("unused", ["dragon"], { id: 3, more: { probability: 0, useProbability: false } }),
+    entry("0", ["dragon"], { id: 4, more: { probability: 0 } }),
+  ], { random });
+  expect(contents(found)).toEqual(["60", "unused"]);
+  expect(asked.sort()).toEqual(["b1/1", "b1/2", "b1/4"]);
+  expect(found.dropped.map(({ reason }) => reason)).toEqual(["probability", "probability"]);
+});
+
+test("what fires is scanned in its turn, as far as entries and books allow", async () => {
+  const chain = [
+    entry("the hoard", ["dragon"]),
+    entry("gold coins", ["hoard"]),
+    entry("the mint", ["gold"], { more: { exclude_recursion: true } }),
+  ];
+  const found = await scan(chain);
+  expect(contents(found)).toEqual(["the hoard", "gold coins"]);
+  expect(found.entries[1]!.reason).toEqual({ kind: "recursion", key: "hoard" });
+  expect(contents(await scan(chain, { books: [book(chain, { recursive_scanning: false })] }))).toEqual(["the hoard"]);
+  const quiet = [entry("the hoard", ["dragon"], { more: { prevent_recursion: true } }), chain[1]!];
+  expect(contents(await scan(quiet))).toEqual(["the hoard"]);
+});
+
+test("recursion ends at its bound, and a circle by itself", async () => {
+  const links = Array.from({ length: 30 }, (_, n) => entry(`link${n + 1}.`, [n === 0 ? "dragon" : `link${n}.`]));
+  expect(contents(await scan(links))).toHaveLength(11);
+  expect(contents(await scan(links, { maxRecursion: 2 }))).toHaveLength(3);
+  const circle = [entry("dragon egg", ["dragon"]), entry("dragon hen", ["egg"])];
+  expect(contents(await scan(circle))).toEqual(["dragon egg", "dragon hen"]);
+});
+
+test("an entry that waits for recursion fires only then; secondary keys may come with it", async () => {
+  const waits = entry("late", ["dragon"], { more: { delay_until_recursion: true } });
+  expect(contents(await scan([waits]))).toEqual(["late"]);
+  expect((await scan([waits])).entries[0]!.reason).toEqual({ kind: "key", key: "dragon" });
+  expect(contents(await scan([waits], { maxRecursion: 0 }))).toEqual([]);
+  const both = [
+    entry("and gold", ["sleeps"]),
+    entry("x", ["dragon"], { selective: true, secondary_keys: ["gold"] }),
+  ];
+  expect(contents(await scan(both))).toEqual(["and gold", "x"]);
+});
+
+test("hidden keys are seen by recursion and nowhere else", async () => {
+  const found = await scan([
+    entry("open {{hidden_key: secret door}}", ["dragon"]),
+    entry("inside", ["secret door"]),
+  ], { expand: (text) => text.replace(/\{\{[^}]*\}\}/g, "") });
+  expect(contents(found)).toEqual(["open ", "inside"]);
+});
+
+test("a sticky entry stays for so many messages, then rests, then may fire anew", async () => {
+  const one = entry("x", ["dragon"], { more: { sticky: 4, cooldown: 2 } });
+  let state = {};
+  const at = async (turn: number, says: string) => {
+    const found = await scan([one], { says, turn, state });
+    state = JSON.parse(JSON.stringify(found.state));
+    return found;
+  };
+  expect((await at(1, "dragon")).entries[0]!.reason.kind).toBe("key");
+  expect((await at(3, "nothing")).entries[0]!.reason.kind).toBe("sticky");
+  const resting = await at(5, "dragon");
+  expect(resting.entries).toEqual([]);
+  expect(resting.dropped).toMatchObject([{ reason: "cooldown", key: "dragon" }]);
+  expect((await at(7, "nothing")).entries).toEqual([]);
+  expect((await at(9, "dragon")).entries[0]!.reason.kind).toBe("key");
+  expect((await at(12, "nothing")).entries[0]!.reason.kind).toBe("sticky");
+});
+
+test("an answer made anew, or messages that went, undo what fired there", async () => {
+  const one = entry("x", ["dragon"], { more: { cooldown: 10 } });
+  const { state } = await scan([one], { turn: 5 });
+  expect(state).toEqual({ "b1/#0": 5 });
+  expect(contents(await scan([one], { turn: 5, state }))).toEqual(["x"]);
+  expect(contents(await scan([one], { turn: 3, state }))).toEqual(["x"]);
+  expect(contents(await scan([one], { turn: 7, state }))).toEqual([]);
+});
+
+test("a delayed entry waits for so many messages", async () => {
+  const one = entry("x", ["dragon"], { more: { delay: 4 } });
+  expect((await scan([one], { turn: 3 })).dropped).toMatchObject([{ reason: "delay", key: "dragon" }]);
+  expect(contents(await scan([one], { turn: 4 }))).toEqual(["x"]);
+});
+
+test("of a group one fires: by weight, by override, by score, and one that is in keeps the others out", async () => {
+  const weighed = [
+    entry("a", ["dragon"], { more: { group: "g", group_weight: 25 } }),
+    entry("b", ["dragon"], { more: { group: "g, h", group_weight: 75 } }),
+  ];
+  expect(contents(await scan(weighed, { random: () => 0.2 }))).toEqual(["a"]);
+  const second = await scan(weighed, { random: () => 0.3 });
+  expect(contents(second)).toEqual(["b"]);
+  expect(second.dropped).toMatchObject([{ reason: "group", key: "dragon" }]);
+  const overriding = [...weighed, entry("c", ["dragon"], { more: { group: "g", group_override: true } })];
+  expect(contents(await scan(overriding))).toEqual(["c"]);
+  const scored = [
+    entry("one key", ["dragon"], { more: { group: "g", use_group_scoring: true } }),
+    entry("two keys", ["dragon", "sleeps"], { more: { group: "g", use_group_scoring: true } }),
+  ];
+  expect(contents(await scan(scored))).toEqual(["two keys"]);
+  const later = [
+    entry("first gold", ["dragon"], { more: { group: "g" } }),
+    entry("x", ["gold"], { more: { group: "g" } }),
+  ];
+  expect(contents(await scan(later))).toEqual(["first gold"]);
+});
+
+test("entries can be for some kinds of generation and for some characters", async () => {
+  const filter = (names: string[], isExclude: boolean) => ({
+    more: { "parlor/sillytavern": { characterFilter: { names, isExclude, tags: [] } } },
+  });
+  const entries = [
+    entry("swipes", ["dragon"], { more: { triggers: ["swipe"] } }),
+    entry("hers", ["dragon"], filter(["Ayla"], false)),
+    entry("not hers", ["dragon"], filter(["Ayla"], true)),
+  ];
+  expect(contents(await scan(entries, { characterNames: ["Ayla"] }))).toEqual(["hers"]);
+  expect(contents(await scan(entries, { characterNames: ["Bo"], generation: "swipe" }))).toEqual([
+    "swipes",
+    "not hers",
+  ]);
+});
+
+test("macros are replaced in keys and contents", async () => {
+  const found = await scan([entry("{{char}} wakes", ["{{char}}"])], {
+    says: "Smaug sleeps",
+    expand: (text) => text.replaceAll("{{char}}", "Smaug"),
+  });
+  expect(contents(found)).toEqual(["Smaug wakes"]);
+});
+
+test("a pattern without end costs its time limit, blocks nobody, and is not tried again", async () => {
+  await using quick = disposable(new WorkerKeyMatcher({ patternMs: 300 }));
+  const entries = [
+    entry("endless", ["/(a+)+$/", "/(?:x+x+)+y/"]),
+    entry("other", ["/dra.on/"]),
+    entry("plain", ["dragon"]),
+  ];
+  let ticks = 0;
+  const ticking = setInterval(() => ticks++, 10);
+  const says = `dragon ${"a".repeat(40)}! ${"x".repeat(60)}`;
+  const found = await scan(entries, { says, matcher: quick });
+  clearInterval(ticking);
+  expect(contents(found)).toEqual(["other", "plain"]);
+  expect(found.dropped).toMatchObject([{ reason: "too_slow", key: "/(a+)+$/" }]);
+  expect(ticks).toBeGreaterThan(5);
+  const again = await scan(entries, { says: "dragon aaa", matcher: quick });
+  expect(again.dropped).toMatchObject([{ reason: "too_slow" }]);
+});
+
+test("a broken pattern is named, and one too long is broken", async () => {
+  const found = await scan([entry("x", ["/dra(gon/"]), entry("y", [`/${"a".repeat(3000)}/`])]);
+  expect(found.dropped.map(({ reason }) => reason)).toEqual(["invalid_pattern", "invalid_pattern"]);
+});
+
+test("many keys over long texts are looked for off the serving thread", async () => {
+  const long = `${"lorem ipsum ".repeat(10_000)} dragon`;
+  const entries = Array.from({ length: 400 }, (_, n) => entry(`e${n}`, [n === 399 ? "dragon" : `missing${n}`]));
+  expect(contents(await scan(entries, { says: long }))).toEqual(["e399"]);
+});
+
+test("decorators say where an entry goes, and never reach the model", async () => {
+  const found = await scan([
+    entry("@@depth 2\n@@role user\nDeep", ["dragon"]),
+    entry("@@reverse_depth 1\nHigh up", ["dragon"]),
+    entry("@@position after_desc\n@@ignore_on_max_context\nAfter", ["dragon"]),
+    entry("@@disable_ui_prompt system_prompt\n@@unknown 1\nAlone", ["dragon"]),
+    entry("@@depth 3", ["dragon"]),
+  ], { turn: 10 });
+  expect(found.entries.map(({ content, position, depth, role }) => [content, position, depth, role])).toEqual([
+    ["Deep", "at_depth", 2, "user"],
+    ["High up", "at_depth", 9, "system"],
+    ["After", "after_char", undefined, undefined],
+    ["Alone", "before_char", undefined, undefined],
+  ]);
+  expect(found.entries[2]!.isFirstToGo).toBe(true);
+  expect(found.disabledPrompts).toEqual(["system_prompt"]);
+});
+
+test("decorators say when an entry fires", async () => {
+  const says = ["dragon", "hm", "dragon"];
+  const fires = async (line: string, changes: Changes = {}) =>
+    contents(await scan([entry(`${line}\nx`, ["dragon"])], { says, ...changes })).length === 1;
+  expect(await fires("@@activate_only_after 1")).toBe(true);
+  expect(await fires("@@activate_only_after 2")).toBe(false);
+  expect(await fires("@@activate_only_after 2", { assistantTurns: 2 })).toBe(true);
+  expect(await fires("@@activate_only_every 2", { assistantTurns: 4 })).toBe(true);
+  expect(await fires("@@activate_only_every 2", { assistantTurns: 5 })).toBe(false);
+  expect(await fires("@@is_greeting 1", { greetingIndex: 1 })).toBe(true);
+  expect(await fires("@@is_greeting 1", { greetingIndex: 0 })).toBe(false);
+  expect(await fires("@@is_greeting 1")).toBe(true);
+  expect(await fires("@@additional_keys hm, ha")).toBe(true);
+  expect(await fires("@@additional_keys ha")).toBe(false);
+  expect(await fires("@@exclude_keys ha")).toBe(true);
+  expect(await fires("@@exclude_keys hm")).toBe(false);
+  expect(await fires("@@scan_depth 0")).toBe(false);
+  expect(await fires("@@activate", { says: "nothing" })).toBe(true);
+  expect(await fires("@@dont_activate")).toBe(false);
+  expect(await fires("@@dont_activate\n@@activate")).toBe(true);
+});
+
+test("a decorator keeps an entry in for good, or lets it fire once", async () => {
+  const keeps = [entry("@@keep_activate_after_match\nx", ["dragon"])];
+  const { state } = await scan(keeps, { turn: 1 });
+  expect(contents(await scan(keeps, { turn: 999, says: "nothing", state }))).toEqual(["x"]);
+  const once = [entry("@@dont_activate_after_match\nx", ["dragon"])];
+  const after = (await scan(once, { turn: 1 })).state;
+  expect(contents(await scan(once, { turn: 999, state: after }))).toEqual([]);
+});
+
+test("names of the language harm nothing: keys, ids and states called __proto__", async () => {
+  const one = entry("x", ["__proto__"], { id: "__proto__", more: { sticky: 2 } });
+  const state = JSON.parse('{"__proto__": 5, "b1/__proto__": 1}');
+  const found = await scan([one], { says: "__proto__", state, turn: 9 });
+  expect(contents(found)).toEqual(["x"]);
+  expect(Object.getPrototypeOf(found.state)).toBe(Object.prototype);
+});
+
+function disposable(closing: WorkerKeyMatcher): WorkerKeyMatcher & AsyncDisposable {
+  return Object.assign(closing, {
+    [Symbol.asyncDispose]: () => {
+      closing.close();
+      return Promise.resolve();
+    },
+  });
+}
