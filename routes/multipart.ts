@@ -6,6 +6,8 @@ import { parseForm, type Part } from "./form_parts.ts";
 /** A parsed body: the file and the text parts, each there at most once. */
 export interface UploadedForm {
   file: Uint8Array<ArrayBuffer>;
+  /** What the client calls its file, without the ending; for people only. */
+  stem: string;
   /** `undefined` for a part that was not sent. */
   text(name: string): string | undefined;
 }
@@ -31,6 +33,7 @@ export async function readUpload(c: AppContext, fileName: string): Promise<Uploa
   if (file?.fileName === undefined) throw refused(fileName, "this part has to be there, as a file");
   return {
     file: file.data,
+    stem: file.fileName.replace(/^.*[\\/]/s, "").replace(/\.[^.]*$/, ""),
     text(name) {
       const part = one(name);
       if (part?.fileName !== undefined) throw refused(name, "this part has to be text");

@@ -17,6 +17,7 @@ import { LiveReplies } from "./chat/live_replies.ts";
 import { Messages } from "./chat/messages.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
 import { recoverReplies } from "./chat/recovery.ts";
+import { sourceOf } from "./chat/history.ts";
 import { describe, type Reply } from "./chat/reply.ts";
 import { Revisions } from "./chat/revisions.ts";
 import { RevisionStore } from "./chat/revision_store.ts";
@@ -26,7 +27,7 @@ import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
 import { Turns } from "./turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import { CardSite } from "./characters/card_site.ts";
-import { firstGreetings } from "./characters/greetings.ts";
+import { firstGreetings, namesOf, withNames } from "./characters/greetings.ts";
 import { type CharacterRoom, openCharacters } from "./characters/open_characters.ts";
 import type { Config } from "./config.ts";
 import { saveConfigKey } from "./config_file.ts";
@@ -39,10 +40,15 @@ import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
 import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
 import type { Log } from "./log.ts";
+import { countedParts, estimateTokens } from "./prompts/token_estimate.ts";
+import { type LorebookRoom, type LorebookTrial, openLorebooks, openTrial } from "./lorebooks/open_lorebooks.ts";
+import { scannedConversation } from "./lorebooks/trial.ts";
 import { Models } from "./models/models.ts";
 import { type Guard, openGuard } from "./net/guarded_fetch.ts";
 import { openOwnerClient } from "./net/owner_client.ts";
 import { ContextSizes } from "./prompts/context_sizes.ts";
+import { openPresets } from "./presets/open_presets.ts";
+import type { Presets } from "./presets/presets.ts";
 import { Prompts } from "./prompts/prompts.ts";
 import { TokenCounter } from "./prompts/token_counter.ts";
 import { TokenRatios } from "./prompts/token_ratios.ts";
@@ -60,7 +66,7 @@ import { holdsSealedData } from "./storage/sealed_data.ts";
 import { Trash } from "./transfer/trash.ts";
 
 /** Everything the routes can be given. */
-export interface Services extends CharacterRoom {
+export interface Services extends CharacterRoom, LorebookRoom {
   config: Config;
   log: Log;
   events: EventHub;
@@ -91,6 +97,9 @@ export interface Services extends CharacterRoom {
   voices: VoiceSamples;
   voiceImports: VoiceImports;
   settings: Settings;
+  presets: Presets;
+  /** Tries lorebooks on conversations and texts. */
+  lorebookTrial: LorebookTrial;
   setup: Setup;
   /** Ends what runs, saves it, and gives everything back. */
   close(): Promise<void>;
@@ -234,14 +243,40 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     });
     opened.push(closeGallery);
     const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
+    const documents = { db, events, trash, now };
+    const { room: lorebookRoom, close: closeLorebooks } = openLorebooks({
+      ...documents,
+      sealer: sealer.forPurpose("lorebooks"),
+    });
+    opened.push(closeLorebooks);
+    const presets = openPresets({
+      ...documents,
+      sealer: sealer.forPurpose("presets"),
+      chosenId: () => settings.get().settings.preset_id,
+    });
+    const userName = async (personaId?: string) => {
+      const persona = personaId === undefined ? undefined : await personas.findName(personaId);
+      return persona ?? (settings.get().settings.display_name || NAMELESS_OWNER);
+    };
+    const lorebookTrial = openTrial(lorebookRoom, {
+      countTokens: (text) => Math.ceil(estimateTokens(text)),
+      conversation: async (id) => {
+        const { head, messageCount } = store.get(id);
+        const user = await userName(typeof head.persona_id === "string" ? head.persona_id : undefined);
+        const names = await namesOf(gallery.characters, head.participants[0]?.character_id, user);
+        const { history } = sourceOf(blocks, id, head, {});
+        const spoken = Iterator.from(history).map(({ message }) => ({
+          role: message.role,
+          text: countedParts(message).text,
+        }));
+        return scannedConversation(spoken, messageCount, (text) => withNames(text, names));
+      },
+    });
     const conversationParts = {
       ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
       revisions: revisionStore,
-      greetings: async (ids: string[], personaId?: string) => {
-        const persona = personaId === undefined ? undefined : await personas.findName(personaId);
-        const userName = persona ?? (settings.get().settings.display_name || NAMELESS_OWNER);
-        return await firstGreetings(gallery.characters, ids, userName);
-      },
+      greetings: async (ids: string[], personaId?: string) =>
+        await firstGreetings(gallery.characters, ids, await userName(personaId)),
     };
     const conversations = new Conversations(conversationParts);
     const messages = new Messages(conversationParts, conversations);
@@ -354,9 +389,12 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       speech,
       voices,
       voiceImports,
+      presets,
+      lorebookTrial,
       settings,
       setup,
       ...gallery,
+      ...lorebookRoom,
       close,
     };
   } catch (error) {

@@ -12,6 +12,9 @@ export const IdParams = z.object({ id: Id });
 /** ISO 8601, UTC. */
 export const Time = z.string().openapi({ format: "date-time" });
 
+/** Stands in a list for what is there and cannot be opened. */
+export const Unreadable = z.object({ code: z.literal("unreadable") });
+
 /** The one error body. */
 export const ErrorAnswer = z.object({
   error: z.object({

@@ -3,6 +3,7 @@
  * another program put there is kept; only what a version renames, or what is of a wrong type, is put right.
  */
 import { AppError } from "../errors.ts";
+import { isJsonObject as isObject, jsonFault, type JsonObject } from "../plain_json.ts";
 
 /** What a card says of its character. Fields that no version knows are kept. */
 export interface CardData {
@@ -54,8 +55,6 @@ export interface Card {
   [field: string]: unknown;
 }
 
-type JsonObject = Record<string, unknown>;
-
 /** The six fields of V1; other programs leave copies of them beside `data`. */
 const V1_FIELDS = ["name", "description", "personality", "scenario", "first_mes", "mes_example"] as const;
 const TEXT_FIELDS = [
@@ -79,9 +78,6 @@ const PYGMALION_FIELDS: Record<string, string> = {
 };
 /** What an editor once wrote where its user had written nothing. */
 const PLACEHOLDER_NOTES = "Creator's notes go here.";
-
-/** Deeper than any card is; what walks through cards need not fear the stack then. */
-const MAX_DEPTH = 100;
 
 /**
  * Reads a card of any version (V1, V2, V3, Pygmalion) out of parsed JSON.
@@ -208,25 +204,9 @@ function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Refuses what would not come out of JSON as it went in, level by level so that no depth meets the stack. */
 function assertPlainJson(json: unknown): void {
-  let level = [json];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) throw unreadable(`it is nested deeper than ${MAX_DEPTH} levels`);
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value === "number" && !Number.isFinite(value)) throw unreadable("it has a number beyond all bounds");
-      if (typeof value !== "object" || value === null) continue;
-      for (const item of Array.isArray(value) ? value : Object.values(value)) {
-        if (typeof item === "object" || typeof item === "number") next.push(item);
-      }
-    }
-    level = next;
-  }
+  const fault = jsonFault(json);
+  if (fault !== undefined) throw unreadable(fault);
 }
 
 function unreadable(found: string): AppError {

@@ -3,10 +3,19 @@ import { AppError } from "../errors.ts";
 import type { Card } from "./card.ts";
 import type { Characters } from "./characters.ts";
 
+/** Stands for the name of a character that has no card. */
+const NAMELESS = "Assistant";
+
 /** Who talks with whom. */
 export interface Names {
   char: string;
   user: string;
+}
+
+/** Gives the names for a chat with a character; what has no readable card is called by a word. */
+export async function namesOf(characters: Characters, characterId: string | undefined, user: string): Promise<Names> {
+  const card = characterId === undefined ? undefined : await readableCard(characters, characterId);
+  return { char: card?.data.nickname || card?.data.name || NAMELESS, user };
 }
 
 /** Gives the greetings of a card by their numbers: `first_mes`, then the others. */
@@ -36,10 +45,13 @@ export async function firstGreetings(
   [characterId]: string[],
   userName: string,
 ): Promise<{ characterId: string; texts: string[] } | undefined> {
-  if (characterId === undefined) return undefined;
+  const card = characterId === undefined ? undefined : await readableCard(characters, characterId);
+  return card && { characterId: characterId!, texts: greetingsOf(card, userName) };
+}
+
+async function readableCard(characters: Characters, id: string): Promise<Card | undefined> {
   try {
-    const { character } = await characters.get(characterId);
-    return { characterId, texts: greetingsOf(character.card, userName) };
+    return (await characters.get(id)).character.card;
   } catch (error) {
     if (error instanceof AppError && ["not_found", "unprocessable", "too_large"].includes(error.code)) return undefined;
     throw error;

@@ -86,6 +86,8 @@ export interface ActivatedEntry extends EntryName {
   order: number;
   tokens: number;
   reason: ActivationReason;
+  /** Percent, where it was left to chance. */
+  probability?: number;
   /** To be left out first where the context is full. */
   isFirstToGo?: true;
 }
@@ -284,6 +286,7 @@ function shownAs(
     ...nameOf(entry),
     ...{ content, position, order, tokens, reason },
     ...(position === "at_depth" && { depth, role }),
+    ...(entry.probability < 100 && { probability: entry.probability }),
     ...(decorators.ignoreOnMaxContext && { isFirstToGo: true as const }),
   };
 }

@@ -1,6 +1,7 @@
 /** Entries as the scan takes them: whatever a V2 or V3 lorebook, or SillyTavern in its `extensions`, says of one. */
 import { type DecoratedContent, readDecorators } from "./decorators.ts";
 import { type Lorebook, type LorebookEntry, type LorebookScope, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
+import { isJsonObject, type JsonObject } from "../plain_json.ts";
 import { patternOf, type ScanKey } from "./scan_keys.ts";
 
 /** A book that may add to a prompt. */
@@ -192,7 +193,7 @@ function scanEntry(
  * A key is a pattern where the entry says so and the key has the form of one: SillyTavern says `use_regex` of every
  * entry, and read literally that would break keys such as `C++` (cards.md, section 6).
  */
-function keyReader(entry: LorebookEntry, more: Record<string, unknown>, defaults: ScanDefaults) {
+function keyReader(entry: LorebookEntry, more: JsonObject, defaults: ScanDefaults) {
   const isCaseSensitive = boolean(entry.case_sensitive) ?? boolean(more.case_sensitive) ?? defaults.isCaseSensitive;
   const isWholeWord = boolean(more.match_whole_words) ?? defaults.isWholeWord;
   return (text: string): ScanKey => {
@@ -201,7 +202,7 @@ function keyReader(entry: LorebookEntry, more: Record<string, unknown>, defaults
   };
 }
 
-function charactersOf(filter: Record<string, unknown>): ScanEntry["characters"] {
+function charactersOf(filter: JsonObject): ScanEntry["characters"] {
   return { names: texts(filter.names), isExcluded: filter.isExclude === true };
 }
 
@@ -219,6 +220,6 @@ function boolean(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
 }
 
-function object(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : {};
+function object(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
 }

@@ -1,0 +1,49 @@
+/** `/api/lorebooks`: what goes into prompts when it is spoken of. */
+import type { AppContext } from "../middleware/env.ts";
+import type { Lorebooks, StoredLorebook } from "../services/lorebooks/lorebooks.ts";
+import type { LorebookTrial } from "../services/lorebooks/open_lorebooks.ts";
+import { etag, expectedVersion } from "./etag.ts";
+import { jsonFile } from "./json_file.ts";
+import { readUpload } from "./multipart.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/lorebooks.ts";
+
+/** Routes of lorebooks. */
+export function lorebookRoutes(lorebooks: Lorebooks, trial: LorebookTrial) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(lorebooks.list().map(schema.itemOf), 200))
+    .openapi(schema.getRoute, async (c) => answer(c, await lorebooks.get(c.req.valid("param").id), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const saved = await lorebooks.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
+      return answer(c, saved, saved.isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await lorebooks.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(schema.importRoute, async (c) => {
+      const { file, stem, text } = await readUpload(c, "file");
+      return answer(c, await lorebooks.import(file, text("name") ?? stem), 201);
+    })
+    .openapi(schema.exportRoute, async (c) => {
+      const { name, json } = await lorebooks.export(c.req.valid("param").id, c.req.valid("query").format);
+      return jsonFile(c, `${name}.json`, json);
+    })
+    .openapi(schema.testRoute, async (c) => {
+      const { book, lorebook_id, conversation_id, text, budget_tokens } = c.req.valid("json");
+      const found = await trial({
+        book,
+        lorebookId: lorebook_id ?? undefined,
+        conversationId: conversation_id ?? undefined,
+        text: text ?? undefined,
+        budgetTokens: budget_tokens ?? undefined,
+      });
+      return c.json(schema.trialOf(found), 200);
+    });
+}
+
+function answer(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
+  return rawAnswer(c.json(schema.answerOf(book), status, { ETag: etag(book.version) }));
+}

@@ -1,0 +1,37 @@
+/** `/api/presets`: samplers, and the prompts around a chat with their order. */
+import type { AppContext } from "../middleware/env.ts";
+import type { Presets, StoredPreset } from "../services/presets/presets.ts";
+import { etag, expectedVersion } from "./etag.ts";
+import { jsonFile } from "./json_file.ts";
+import { readUpload } from "./multipart.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/presets.ts";
+
+/** Routes of presets. */
+export function presetRoutes(presets: Presets) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(presets.list().map(schema.itemOf), 200))
+    .openapi(schema.getRoute, async (c) => answer(c, await presets.get(c.req.valid("param").id), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const saved = await presets.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
+      return answer(c, saved, saved.isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await presets.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(schema.importRoute, async (c) => {
+      const { file, stem, text } = await readUpload(c, "file");
+      return answer(c, await presets.import(file, text("name") ?? stem), 201);
+    })
+    .openapi(schema.exportRoute, async (c) => {
+      const { name, json } = await presets.export(c.req.valid("param").id);
+      return jsonFile(c, `${name}.json`, json);
+    });
+}
+
+function answer(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
+  return rawAnswer(c.json(schema.answerOf(preset), status, { ETag: etag(preset.version) }));
+}

@@ -1,0 +1,215 @@
+/** Lorebooks on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
+import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+
+const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
+  description:
+    "For every chat; for those with one of character_ids; of one of persona_ids; that name it in lorebook_ids",
+});
+const Ids = z.array(Id).max(1_000);
+const Book = z.record(z.string(), z.unknown()).openapi({
+  description:
+    "A V3 lorebook: name, description, scan_depth, token_budget, recursive_scanning, extensions, entries. What SillyTavern " +
+    "adds to an entry stands in its extensions, under the names it has in cards. Unknown fields stay.",
+});
+
+const LorebookItem = z.object({
+  id: z.string(),
+  name: z.string(),
+  enabled: z.boolean(),
+  scope: Scope,
+  character_ids: z.array(z.string()),
+  persona_ids: z.array(z.string()),
+  entry_count: z.number().int(),
+  created_at: Time,
+  updated_at: Time,
+  error: Unreadable.optional(),
+}).openapi("LorebookItem");
+
+const LorebookAnswer = LorebookItem.extend({ book: Book }).openapi("Lorebook");
+
+const LorebookBody = z.object({
+  name: z.string().max(200).nullish(),
+  enabled: z.boolean().nullish(),
+  scope: Scope.nullish(),
+  character_ids: Ids.nullish(),
+  persona_ids: Ids.nullish(),
+  book: Book.optional().openapi({
+    description: "A V3 lorebook, lorebook_v3, or SillyTavern's world info; without it the body itself is such a book",
+  }),
+}).loose().openapi("LorebookInput", { description: "What is left out stays as it was, but for the book itself" });
+
+const Format = z.enum(["sillytavern", "lorebook_v3", "character_book"]);
+
+const NamedEntry = z.object({
+  lorebook_id: z.string(),
+  lorebook_name: z.string(),
+  entry_id: z.string(),
+  entry_name: z.string(),
+});
+
+/** An entry that goes into a prompt. */
+export const FiredEntry = NamedEntry.extend({
+  content: z.string(),
+  position: z.string(),
+  depth: z.number().optional(),
+  role: z.string().optional(),
+  order: z.number(),
+  tokens: z.number(),
+  probability: z.number().optional().openapi({ description: "Percent, where it is left to chance" }),
+  reason: z.object({
+    kind: z.enum(["key", "constant", "sticky", "recursion", "decorator"]),
+    key: z.string().optional(),
+  }),
+}).openapi("FiredEntry");
+
+/** An entry that came close. */
+export const MissedEntry = NamedEntry.extend({
+  reason: z.string().openapi({ description: "budget, secondary_keys, group, cooldown, too_slow, …" }),
+  key: z.string().optional(),
+}).openapi("MissedEntry");
+
+const TrialBody = z.object({
+  book: Book.optional().openapi({ description: "A draft, in any form that import takes" }),
+  lorebook_id: Id.nullish().openapi({ description: "A saved book, where no draft is given" }),
+  conversation_id: Id.nullish(),
+  text: z.string().max(200_000).nullish().openapi({ description: "Scanned as the newest message, or alone" }),
+  budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),
+});
+
+const TrialAnswer = z.object({
+  entries: z.array(FiredEntry),
+  dropped: z.array(MissedEntry),
+  tokens: z.number(),
+  disabled_prompts: z.array(z.string()),
+}).openapi("LorebookTrial");
+
+/** Gives what a client sent its form inside the server. */
+export function inputOf(body: z.infer<typeof LorebookBody>): LorebookInput {
+  const { name, enabled, scope, character_ids, persona_ids, book } = body;
+  return {
+    name: name ?? undefined,
+    isEnabled: enabled === null ? true : enabled,
+    scope: scope === null ? "global" : scope,
+    characterIds: character_ids === null ? [] : character_ids,
+    personaIds: persona_ids === null ? [] : persona_ids,
+    book: book ?? body,
+  };
+}
+
+/** Gives a list entry its form on the wire. */
+export function itemOf({ id, head, createdAtMs, updatedAtMs }: ListedLorebook): z.infer<typeof LorebookItem> {
+  return {
+    id,
+    name: head?.name ?? "",
+    enabled: head?.isEnabled ?? false,
+    scope: head?.scope ?? "chat",
+    character_ids: head?.characterIds ?? [],
+    persona_ids: head?.personaIds ?? [],
+    entry_count: head?.entryCount ?? 0,
+    created_at: new Date(createdAtMs).toISOString(),
+    updated_at: new Date(updatedAtMs).toISOString(),
+    ...(head === undefined && { error: { code: "unreadable" as const } }),
+  };
+}
+
+/** Gives a book its form on the wire. */
+export function answerOf(book: StoredLorebook): z.infer<typeof LorebookAnswer> {
+  return { ...itemOf(book), book: book.body };
+}
+
+/** Gives what a scan found its form on the wire. */
+export function trialOf({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
+  return {
+    entries: entries.map(({ isFirstToGo: _, bookId, bookName, entryId, entryName, ...entry }) => ({
+      ...named({ bookId, bookName, entryId, entryName }),
+      ...entry,
+    })),
+    dropped: dropped.map(({ entry, reason, key }) => ({ ...named(entry), reason, key })),
+    tokens,
+    disabled_prompts: disabledPrompts,
+  };
+}
+
+function named({ bookId, bookName, entryId, entryName }: EntryName): z.infer<typeof NamedEntry> {
+  return { lorebook_id: bookId, lorebook_name: bookName, entry_id: entryId, entry_name: entryName };
+}
+
+const path = "/api/lorebooks";
+const tags = ["Lorebooks"];
+
+/** All. */
+export const listRoute = createRoute({
+  method: "get",
+  path,
+  tags,
+  summary: "List lorebooks, the newest first, without their entries",
+  responses: { 200: json(z.array(LorebookItem), "The lorebooks"), ...ERRORS },
+});
+
+/** One. */
+export const getRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Fetch one lorebook",
+  request: { params: IdParams },
+  responses: { 200: json(LorebookAnswer, "The lorebook; its ETag is its version"), ...ERRORS },
+});
+
+/** Create or replace. */
+export const putRoute = createRoute({
+  method: "put",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Create or replace a lorebook",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(LorebookBody) },
+  responses: { 200: json(LorebookAnswer, "Saved"), 201: json(LorebookAnswer, "Created"), ...ERRORS },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Move a lorebook to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+const UploadBody = z.object({
+  file: z.string().openapi({ format: "binary" }),
+  name: z.string().optional().openapi({ description: "What to call it; else its own name, or the file's" }),
+});
+
+/** Take a file in. */
+export const importRoute = createRoute({
+  method: "post",
+  path: `${path}/import`,
+  tags,
+  summary: "Import a lorebook: SillyTavern's world info, lorebook_v3, a bare book, or the one in a card's JSON",
+  request: { body: { required: true, content: { "multipart/form-data": { schema: UploadBody } } } },
+  responses: { 201: json(LorebookAnswer, "Imported"), ...ERRORS },
+});
+
+/** Give a file out. */
+export const exportRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}/export`,
+  tags,
+  summary: "Export a lorebook as a file",
+  request: { params: IdParams, query: z.object({ format: Format.default("sillytavern") }) },
+  responses: { 200: json(z.record(z.string(), z.unknown()), "The file"), ...ERRORS },
+});
+
+/** Would it fire here? */
+export const testRoute = createRoute({
+  method: "post",
+  path: `${path}/test`,
+  tags,
+  summary: "Try a lorebook on a text or a conversation: what would fire, by which key, and what nearly would",
+  request: { body: jsonBody(TrialBody) },
+  responses: { 200: json(TrialAnswer, "What fires; chance is left out"), ...ERRORS },
+});

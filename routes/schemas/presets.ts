@@ -1,0 +1,176 @@
+/** Presets on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { PresetDocument } from "../../services/presets/preset_document.ts";
+import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
+import { ERRORS, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+
+const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
+  description: "Models it is for: names, in which * stands for any characters",
+});
+
+const PresetItem = z.object({
+  id: z.string(),
+  name: z.string(),
+  models: Models,
+  builtin: z.boolean().openapi({ description: "It is always there and cannot be changed" }),
+  prompt_count: z.number().int(),
+  created_at: Time,
+  updated_at: Time,
+  error: Unreadable.optional(),
+}).openapi("PresetItem");
+
+const Sampler = z.record(z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a sampler has a name such as top_p"), z.number())
+  .openapi({
+    description: "temperature, top_p, top_k, min_p, repetition_penalty, …, max_tokens, context_size, seed",
+    additionalProperties: { type: "number" },
+  });
+
+const Prompt = z.object({
+  identifier: z.string().min(1).max(200),
+  name: z.string().max(1_000).optional(),
+  role: z.string().max(100).optional(),
+  content: z.string().optional(),
+  marker: z.boolean().optional(),
+  injection_position: z.number().optional(),
+  injection_depth: z.number().optional(),
+  injection_order: z.number().optional(),
+  injection_trigger: z.array(z.string()).optional(),
+  forbid_overrides: z.boolean().optional(),
+}).loose().openapi("PresetPrompt", { description: "As SillyTavern writes it; unknown fields stay" });
+
+const Order = z.object({
+  character_id: z.union([z.number(), z.string()]).optional().openapi({ description: "100001 is for all characters" }),
+  order: z.array(z.object({ identifier: z.string().max(200), enabled: z.boolean() }).loose()).max(2_000),
+}).loose().openapi("PresetOrder");
+
+const FIELDS = {
+  sampler: Sampler,
+  prompts: z.array(Prompt).max(2_000),
+  prompt_order: z.array(Order).max(1_000),
+  rest: z.record(z.string(), z.unknown()).openapi({
+    description:
+      "All other fields of SillyTavern's file, by its own names: new_chat_prompt, wi_format, assistant_prefill, …",
+  }),
+  dialect: z.enum(["chat_completion", "text_completion"]),
+};
+
+const PresetAnswer = PresetItem.extend({
+  sampler: z.record(z.string(), z.number()),
+  prompts: z.array(z.record(z.string(), z.unknown())),
+  prompt_order: z.array(z.record(z.string(), z.unknown())),
+  rest: FIELDS.rest,
+  dialect: FIELDS.dialect,
+}).openapi("Preset");
+
+const PresetBody = z.object({
+  name: z.string().max(200).nullish(),
+  models: Models.nullish(),
+  sampler: FIELDS.sampler.nullish(),
+  prompts: FIELDS.prompts.nullish(),
+  prompt_order: FIELDS.prompt_order.nullish(),
+  rest: FIELDS.rest.nullish(),
+  dialect: FIELDS.dialect.optional(),
+}).openapi("PresetInput", { description: "What is left out stays as it was, null empties it" });
+
+/** Gives what a client sent its form inside the server. */
+export function inputOf(body: z.infer<typeof PresetBody>): PresetInput {
+  const { name, models, sampler, prompts, prompt_order, rest, dialect } = body;
+  return {
+    name: name ?? undefined,
+    models: models === null ? [] : models,
+    preset: {
+      sampler: sampler === null ? {} : sampler,
+      prompts: prompts === null ? [] : prompts as PresetDocument["prompts"] | undefined,
+      prompt_order: prompt_order === null ? [] : prompt_order as PresetDocument["prompt_order"] | undefined,
+      rest: rest === null ? {} : rest,
+      dialect,
+    },
+  };
+}
+
+/** Gives a list entry its form on the wire. */
+export function itemOf({ id, head, isBuiltin, createdAtMs, updatedAtMs }: ListedPreset): z.infer<typeof PresetItem> {
+  return {
+    id,
+    name: head?.name ?? "",
+    models: head?.models ?? [],
+    builtin: isBuiltin,
+    prompt_count: head?.promptCount ?? 0,
+    created_at: new Date(createdAtMs).toISOString(),
+    updated_at: new Date(updatedAtMs).toISOString(),
+    ...(head === undefined && { error: { code: "unreadable" as const } }),
+  };
+}
+
+/** Gives a preset its form on the wire. */
+export function answerOf(preset: StoredPreset): z.infer<typeof PresetAnswer> {
+  const { sampler, prompts, prompt_order, rest, dialect } = preset.body;
+  return { ...itemOf(preset), sampler: sampler as Record<string, number>, prompts, prompt_order, rest, dialect };
+}
+
+const path = "/api/presets";
+const tags = ["Presets"];
+
+/** All. */
+export const listRoute = createRoute({
+  method: "get",
+  path,
+  tags,
+  summary: "List presets, the newest first, the built-in one last",
+  responses: { 200: json(z.array(PresetItem), "The presets"), ...ERRORS },
+});
+
+/** One. */
+export const getRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Fetch one preset",
+  request: { params: IdParams },
+  responses: { 200: json(PresetAnswer, "The preset; its ETag is its version"), ...ERRORS },
+});
+
+/** Create or change. */
+export const putRoute = createRoute({
+  method: "put",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Create or change a preset",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(PresetBody) },
+  responses: { 200: json(PresetAnswer, "Saved"), 201: json(PresetAnswer, "Created"), ...ERRORS },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Move a preset to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+const UploadBody = z.object({
+  file: z.string().openapi({ format: "binary" }),
+  name: z.string().optional().openapi({ description: "What to call it; else its own name, or the file's" }),
+});
+
+/** Take a file in. */
+export const importRoute = createRoute({
+  method: "post",
+  path: `${path}/import`,
+  tags,
+  summary: "Import a preset of SillyTavern's, for chat completion or for text completion",
+  request: { body: { required: true, content: { "multipart/form-data": { schema: UploadBody } } } },
+  responses: { 201: json(PresetAnswer, "Imported"), ...ERRORS },
+});
+
+/** Give a file out. */
+export const exportRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}/export`,
+  tags,
+  summary: "Export a preset as SillyTavern's file",
+  request: { params: IdParams },
+  responses: { 200: json(z.record(z.string(), z.unknown()), "The file"), ...ERRORS },
+});

@@ -1,0 +1,188 @@
+/** The owner's lorebooks: stored sealed, each for everything, for some characters or personas, or for chats that name it. */
+import type { DocumentStore, ListedDocument, StoredDocument } from "../documents/document_store.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import { isJsonObject } from "../plain_json.ts";
+import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
+import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
+import type { ActivationBook } from "./scan_entries.ts";
+import { toSillyTavern } from "./sillytavern.ts";
+
+/** What is known of a book without opening it. */
+export interface LorebookHead {
+  name: string;
+  isEnabled: boolean;
+  scope: LorebookScope;
+  /** For the scope `character`. */
+  characterIds: string[];
+  /** For the scope `persona`. */
+  personaIds: string[];
+  entryCount: number;
+}
+
+/** A book in a list; without a head where it cannot be opened. */
+export type ListedLorebook = ListedDocument<LorebookHead>;
+/** A whole book. It is shared: not to be changed. */
+export type StoredLorebook = StoredDocument<LorebookHead, Lorebook>;
+
+/** What an owner enters. What is left out stays as it was; a new book is a global one. */
+export interface LorebookInput {
+  name?: string;
+  isEnabled?: boolean;
+  scope?: LorebookScope;
+  characterIds?: string[];
+  personaIds?: string[];
+  /** Parsed JSON in any of the forms that `parseLorebook` reads. */
+  book: unknown;
+}
+
+/** Forms of a book outside of Parlor; `character_book` is what a card carries. */
+export type LorebookFormat = "sillytavern" | "lorebook_v3" | "character_book";
+
+/** For whom books are looked for. */
+export interface BookRequest {
+  /** The characters that take part. */
+  characters?: readonly {
+    id: string;
+    name: string;
+    /** `character_book` of the card. */
+    book?: Lorebook;
+    /** Name of the book that the card links to: its `extensions.world`. */
+    world?: string;
+  }[];
+  personaId?: string;
+  /** `lorebook_ids` of the conversation. */
+  lorebookIds?: readonly string[];
+}
+
+/** The books for a conversation. */
+export interface ChosenBooks {
+  books: ActivationBook[];
+  /** Ids of books that belong here and cannot be opened. */
+  unreadable: string[];
+}
+
+const NAMELESS = "Lorebook";
+
+/** Reads and changes lorebooks. */
+export class Lorebooks {
+  readonly #store: DocumentStore<LorebookHead, Lorebook>;
+
+  constructor(store: DocumentStore<LorebookHead, Lorebook>) {
+    this.#store = store;
+  }
+
+  /** Gives all, the newest first. */
+  list(): ListedLorebook[] {
+    return this.#store.list();
+  }
+
+  /** @throws {AppError} `not_found`; `internal` when it cannot be opened */
+  get(id: string): Promise<StoredLorebook> {
+    return this.#store.get(id);
+  }
+
+  /**
+   * Creates or replaces a book.
+   *
+   * @throws {AppError} `unprocessable` for what is no book; `too_large`; `revision_mismatch`; `conflict` for an id that
+   *   differs from another by letter case alone
+   */
+  async put(id: string, input: LorebookInput, expected?: number): Promise<StoredLorebook & { isNew: boolean }> {
+    const parsed = parseLorebook(input.book);
+    return await this.#put(id, input, parsed, expected);
+  }
+
+  /** Takes in a file. @param name What to call it where it says no name itself. @throws {AppError} as `put` */
+  async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
+    const parsed = parseLorebookFile(bytes);
+    return await this.#put(uuidV7(), { name: parsed.name ?? name, book: undefined }, parsed);
+  }
+
+  /** Gives a book as a file holds it. @throws {AppError} `not_found` */
+  async export(id: string, format: LorebookFormat): Promise<{ name: string; json: unknown }> {
+    const { head, body } = await this.get(id);
+    return { name: head.name, json: exported(head.name, body, format) };
+  }
+
+  /** Moves a book to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
+  remove(id: string, expected?: number): Promise<void> {
+    return this.#store.remove(id, expected);
+  }
+
+  /**
+   * Gives the books that may add to a prompt: those of the chat, of its characters (linked, and the cards' own), of its
+   * persona, and the global ones. None stands there twice.
+   */
+  async booksFor({ characters = [], personaId, lorebookIds = [] }: BookRequest): Promise<ChosenBooks> {
+    const found: ChosenBooks = { books: [], unreadable: [] };
+    const worlds = characters.map(({ world }) => world?.trim().toLowerCase()).filter(Boolean);
+    const scopeOf = ({ id, head }: ListedLorebook): LorebookScope | undefined => {
+      if (lorebookIds.includes(id)) return "chat";
+      if (head === undefined) return undefined;
+      if (head.scope === "character" && characters.some((one) => head.characterIds.includes(one.id))) {
+        return "character";
+      }
+      if (worlds.includes(head.name.toLowerCase())) return "character";
+      if (head.scope === "persona" && personaId !== undefined && head.personaIds.includes(personaId)) return "persona";
+      return head.scope === "global" ? "global" : undefined;
+    };
+    for (const listed of this.list()) {
+      if (listed.head?.isEnabled === false) continue;
+      const scope = scopeOf(listed);
+      if (scope === undefined) continue;
+      const book = await this.#readable(listed.id);
+      if (book === undefined) found.unreadable.push(listed.id);
+      else found.books.push({ id: book.id, name: book.head.name, scope, book: book.body });
+    }
+    for (const { id, name, book } of characters) {
+      if (book === undefined) continue;
+      found.books.push({ id: `character:${id}`, name: book.name || name, scope: "character", book });
+    }
+    return found;
+  }
+
+  async #readable(id: string): Promise<StoredLorebook | undefined> {
+    try {
+      return await this.#store.find(id);
+    } catch (error) {
+      if (error instanceof AppError && error.code === "internal") return undefined;
+      throw error;
+    }
+  }
+
+  async #put(
+    id: string,
+    input: LorebookInput,
+    { book, name }: ParsedLorebook,
+    expected?: number,
+  ): Promise<StoredLorebook & { isNew: boolean }> {
+    if (new TextEncoder().encode(JSON.stringify(book)).length > MAX_BOOK_BYTES) {
+      throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);
+    }
+    return await this.#store.put(id, (before) => ({
+      head: {
+        name: (input.name?.trim() || before?.head.name || name || NAMELESS).slice(0, 200),
+        isEnabled: input.isEnabled ?? before?.head.isEnabled ?? true,
+        scope: input.scope ?? before?.head.scope ?? "global",
+        characterIds: input.characterIds ?? before?.head.characterIds ?? [],
+        personaIds: input.personaIds ?? before?.head.personaIds ?? [],
+        entryCount: book.entries.length,
+      },
+      body: book,
+    }), expected);
+  }
+}
+
+function exported(name: string, book: Lorebook, format: LorebookFormat): unknown {
+  if (format === "character_book") return book;
+  // SillyTavern knows a book by its file's name; where the file said one, it shall be the present one.
+  const named = format === "lorebook_v3" || "name" in book ? { ...book, name } : book;
+  if (format === "sillytavern") return toSillyTavern(named);
+  const entries = book.entries.map((entry) => ({ ...entry, use_regex: entry.use_regex ?? false }));
+  return { spec: "lorebook_v3", data: { ...named, extensions: asObject(book.extensions), entries } };
+}
+
+function asObject(value: unknown): object {
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,48 @@
+/** Opens the room of lorebooks: the store, the matcher of keys, and the trial. */
+import { DocumentStore, type DocumentStoreOptions } from "../documents/document_store.ts";
+import type { Activation } from "./activation.ts";
+import { WorkerKeyMatcher } from "./key_matcher.ts";
+import type { Lorebook } from "./lorebook_document.ts";
+import { type LorebookHead, Lorebooks } from "./lorebooks.ts";
+import { type TrialParts, type TrialRequest, tryLorebook } from "./trial.ts";
+
+/** What the room stands on. */
+export interface LorebookRoomOptions
+  extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "titleOf" | "trash"> {
+  trash: DocumentStoreOptions<LorebookHead>["trash"] & { register(kind: string, handler: DocumentTrash): void };
+}
+
+type DocumentTrash = Pick<DocumentStore<LorebookHead, Lorebook>, "restore" | "purge">;
+
+/** What the room gives to the others. */
+export interface LorebookRoom {
+  lorebooks: Lorebooks;
+  /** For `activate`. */
+  keyMatcher: WorkerKeyMatcher;
+}
+
+const KIND = "lorebook";
+
+/** Opens the room. */
+export function openLorebooks(options: LorebookRoomOptions): { room: LorebookRoom; close(): void } {
+  const store = new DocumentStore<LorebookHead, Lorebook>({
+    ...options,
+    kind: KIND,
+    noun: KIND,
+    titleOf: ({ name }) => name,
+  });
+  options.trash.register(KIND, store);
+  const keyMatcher = new WorkerKeyMatcher();
+  return { room: { lorebooks: new Lorebooks(store), keyMatcher }, close: () => keyMatcher.close() };
+}
+
+/** Tries lorebooks on conversations and texts; see `tryLorebook`. */
+export type LorebookTrial = (request: TrialRequest) => Promise<Activation>;
+
+/** Makes the trial. */
+export function openTrial(
+  { lorebooks, keyMatcher }: LorebookRoom,
+  parts: Omit<TrialParts, "lorebooks" | "matcher">,
+): LorebookTrial {
+  return (request) => tryLorebook(request, { ...parts, lorebooks, matcher: keyMatcher });
+}

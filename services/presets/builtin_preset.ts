@@ -1,0 +1,70 @@
+/** The preset that is there from the start and cannot be changed: the order of cards.md, section 6, in words of our own. */
+import type { PresetDocument, PresetPrompt } from "./preset_document.ts";
+
+/** Id under which it is chosen. */
+export const BUILTIN_ID = "default";
+/** What it is called. */
+export const BUILTIN_NAME = "Parlor";
+/** SillyTavern's number for the order that holds for every character. */
+export const COMMON_ORDER = 100001;
+
+/** Parts of the chat that stand in an order by name alone. */
+export const MARKERS = {
+  worldInfoBefore: "Lorebooks, before the character",
+  personaDescription: "Persona",
+  charDescription: "Character",
+  charPersonality: "Personality",
+  scenario: "Scenario",
+  worldInfoAfter: "Lorebooks, after the character",
+  dialogueExamples: "Example dialogue",
+  chatHistory: "History",
+} as const;
+
+const MAIN =
+  "This is a conversation between {{char}} and {{user}}. Write what {{char}} says and does next, true to who " +
+  "{{char}} is, and leave {{user}}'s words and actions to {{user}}.";
+
+const PROMPTS: PresetPrompt[] = [
+  { identifier: "main", name: "Main prompt", role: "system", content: MAIN, system_prompt: true },
+  { identifier: "nsfw", name: "Auxiliary prompt", role: "system", content: "", system_prompt: true },
+  { identifier: "jailbreak", name: "After the history", role: "system", content: "", system_prompt: true },
+  ...Object.entries(MARKERS).map(([identifier, name]): PresetPrompt => ({
+    ...{ identifier, name, system_prompt: true, marker: true },
+  })),
+];
+
+const ORDER = [
+  ...["main", "worldInfoBefore", "personaDescription", "charDescription", "charPersonality", "scenario", "nsfw"],
+  ...["worldInfoAfter", "dialogueExamples", "chatHistory", "jailbreak"],
+];
+
+/** The built-in preset. Its samplers are the server's own. */
+export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
+  sampler: {},
+  prompts: PROMPTS,
+  prompt_order: [{
+    character_id: COMMON_ORDER,
+    order: ORDER.map((identifier) => ({ identifier, enabled: true })),
+  }],
+  rest: {
+    impersonation_prompt:
+      "[Write {{user}}'s next message as {{user}} would, from what {{user}} has said so far. Leave " +
+      "{{char}}'s words and actions to {{char}}.]",
+    new_chat_prompt: "[A new chat begins]",
+    new_group_chat_prompt: "[A new chat begins between {{group}} and {{user}}]",
+    new_example_chat_prompt: "[An example of how they talk]",
+    continue_nudge_prompt: "[Go on with the last message from where it stops, without repeating any of it]",
+    group_nudge_prompt: "[Write {{char}}'s next message, and nobody else's]",
+    wi_format: "{0}",
+    scenario_format: "[The scene: {{scenario}}]",
+    personality_format: "[{{char}}'s personality: {{personality}}]",
+    assistant_prefill: "",
+    assistant_impersonation: "",
+    send_if_empty: "",
+    squash_system_messages: false,
+    continue_prefill: false,
+    continue_postfix: " ",
+    names_behavior: 0,
+  },
+  dialect: "chat_completion",
+});

@@ -1,0 +1,126 @@
+/** SillyTavern's preset files and the form Parlor keeps, there and back. */
+import { AppError } from "../errors.ts";
+import { asNumber, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset_document.ts";
+
+/** Names of samplers in files, by the names they have here. */
+const NAMES: Record<PresetDialect, Record<string, string>> = {
+  chat_completion: {
+    ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p", seed: "seed" },
+    ...{ frequency_penalty: "frequency_penalty", presence_penalty: "presence_penalty" },
+    ...{ repetition_penalty: "repetition_penalty", max_tokens: "openai_max_tokens" },
+    context_size: "openai_max_context",
+  },
+  text_completion: {
+    ...{ temperature: "temp", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p", seed: "seed" },
+    ...{ typical_p: "typical_p", frequency_penalty: "freq_pen", presence_penalty: "presence_pen" },
+    ...{ repetition_penalty: "rep_pen", repeat_last_n: "rep_pen_range", max_tokens: "genamt" },
+    ...{ context_size: "max_length", mirostat: "mirostat_mode", mirostat_tau: "mirostat_tau" },
+    ...{ mirostat_eta: "mirostat_eta", dry_multiplier: "dry_multiplier", dry_base: "dry_base" },
+    ...{ dry_allowed_length: "dry_allowed_length", dry_penalty_last_n: "dry_penalty_last_n" },
+    ...{ xtc_probability: "xtc_probability", xtc_threshold: "xtc_threshold", tfs_z: "tfs" },
+  },
+};
+
+/** Longest JSON text of a preset, in bytes; some carry whole libraries of prompts. */
+export const MAX_PRESET_BYTES = 5 * 1024 * 1024;
+const MAX_PROMPTS = 2_000;
+const MAX_ORDERS = 1_000;
+
+/**
+ * Reads a preset file.
+ *
+ * @throws {AppError} `too_large`; `unprocessable` for what is no JSON, or has neither samplers nor prompts
+ */
+export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; name?: string } {
+  if (bytes.length > MAX_PRESET_BYTES) {
+    throw new AppError("too_large", `The preset is longer than ${MAX_PRESET_BYTES} bytes`);
+  }
+  let json: unknown;
+  try {
+    json = parseJsonBytes(bytes);
+  } catch (cause) {
+    throw new AppError("unprocessable", "Cannot read the preset: the file is no JSON in UTF-8", { cause });
+  }
+  const preset = fromSillyTavern(json);
+  const { name } = json as JsonObject;
+  return { preset, ...(typeof name === "string" && name.trim() !== "" && { name: name.trim() }) };
+}
+
+/** Reads parsed JSON of a preset file. @throws {AppError} `unprocessable` */
+export function fromSillyTavern(json: unknown): PresetDocument {
+  const fault = jsonFault(json);
+  if (fault !== undefined) throw unreadable(fault);
+  if (!isJsonObject(json)) throw unreadable("it is no object");
+  const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;
+  const dialect = isChat ? "chat_completion" : "text_completion";
+  const sampler: Sampler = {};
+  const rest: JsonObject = { ...json };
+  for (const [ours, theirs] of Object.entries(NAMES[dialect])) {
+    const value = json[theirs];
+    // What is no number says nothing here, and stays as it is in the file.
+    if (typeof value !== "number") continue;
+    sampler[ours] = value;
+    delete rest[theirs];
+  }
+  const { prompts, isTaken: hasPrompts } = promptsIn(json.prompts);
+  const { orders, isTaken: hasOrders } = ordersIn(json.prompt_order);
+  if (hasPrompts) delete rest.prompts;
+  if (hasOrders) delete rest.prompt_order;
+  if (Object.keys(sampler).length === 0 && prompts.length === 0) {
+    throw unreadable("it has neither samplers nor prompts");
+  }
+  return { sampler, prompts, prompt_order: orders, rest, dialect };
+}
+
+/** Makes a preset file. What the preset says goes before what was left of the file it came from. */
+export function toSillyTavern({ sampler, prompts, prompt_order, rest, dialect }: PresetDocument): JsonObject {
+  const isWhole = prompts.length > 0 || prompt_order.length > 0;
+  const names = NAMES[isWhole ? "chat_completion" : dialect];
+  const samplers = Object.entries(sampler).filter(([, value]) => value !== undefined);
+  return {
+    ...rest,
+    ...Object.fromEntries(samplers.map(([ours, value]) => [names[ours] ?? ours, value])),
+    ...(prompts.length > 0 && { prompts }),
+    ...(prompt_order.length > 0 && { prompt_order }),
+  };
+}
+
+/** A list in which something else stands than prompts stays where it is: nothing of it may be lost. */
+function promptsIn(value: unknown): { prompts: PresetPrompt[]; isTaken: boolean } {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isPrompt)) return { prompts: [], isTaken: false };
+  if (value.length > MAX_PROMPTS) throw unreadable(`it has more than ${MAX_PROMPTS} prompts`);
+  return { prompts: value, isTaken: true };
+}
+
+function ordersIn(value: unknown): { orders: PresetOrder[]; isTaken: boolean } {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isOrder)) return { orders: [], isTaken: false };
+  if (value.length > MAX_ORDERS) throw unreadable(`it has more than ${MAX_ORDERS} orders of prompts`);
+  return { orders: value, isTaken: true };
+}
+
+function isPrompt(value: unknown): value is PresetPrompt {
+  return isJsonObject(value) && typeof value.identifier === "string";
+}
+
+function isOrder(value: unknown): value is PresetOrder {
+  return isJsonObject(value) && Array.isArray(value.order) &&
+    value.order.every((item) =>
+      isJsonObject(item) && typeof item.identifier === "string" && typeof item.enabled === "boolean"
+    );
+}
+
+/** Says whether a sampler has a value that changes nothing: a server may refuse names it does not know. */
+export function isNeutral(name: string, value: number): boolean {
+  const neutral = asNumber(NEUTRAL[name]);
+  return name === "seed" ? value < 0 : neutral !== undefined && value === neutral;
+}
+
+const NEUTRAL: Record<string, number> = {
+  ...{ top_p: 1, top_k: 0, top_a: 0, min_p: 0, typical_p: 1, tfs_z: 1, frequency_penalty: 0, presence_penalty: 0 },
+  ...{ repetition_penalty: 1, mirostat: 0, dry_multiplier: 0, xtc_probability: 0 },
+};
+
+function unreadable(found: string): AppError {
+  return new AppError("unprocessable", `Cannot read the preset: ${found}`);
+}
