@@ -53,3 +53,20 @@ export function jsonBody<T extends z.ZodType>(schema: T) {
   parsedAtOnce.safeParseAsync = (value, params) => Promise.resolve(parsedAtOnce.safeParse(value, params));
   return { required: true, content: { "application/json": { schema: parsedAtOnce } } };
 }
+
+/** Describes a form with a file and what to call it. Read by the handler: a schema of zod here would have the body read twice. */
+export const namedFile = {
+  required: true,
+  content: {
+    "multipart/form-data": {
+      schema: {
+        type: "object" as const,
+        required: ["file"],
+        properties: {
+          file: { type: "string" as const, format: "binary" },
+          name: { type: "string" as const, description: "What to call it where it says no name; else the file's" },
+        },
+      },
+    },
+  },
+};

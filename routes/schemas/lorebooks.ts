@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, namedFile, Time, Unreadable } from "./common.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
   description:
@@ -179,18 +179,13 @@ export const deleteRoute = createRoute({
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
-const UploadBody = z.object({
-  file: z.string().openapi({ format: "binary" }),
-  name: z.string().optional().openapi({ description: "What to call it; else its own name, or the file's" }),
-});
-
 /** Take a file in. */
 export const importRoute = createRoute({
   method: "post",
   path: `${path}/import`,
   tags,
   summary: "Import a lorebook: SillyTavern's world info, lorebook_v3, a bare book, or the one in a card's JSON",
-  request: { body: { required: true, content: { "multipart/form-data": { schema: UploadBody } } } },
+  request: { body: namedFile },
   responses: { 201: json(LorebookAnswer, "Imported"), ...ERRORS },
 });
 

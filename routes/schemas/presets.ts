@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset_document.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
-import { ERRORS, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+import { ERRORS, IdParams, IfMatch, json, jsonBody, namedFile, Time, Unreadable } from "./common.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
   description: "Models it is for: names, in which * stands for any characters",
@@ -150,18 +150,13 @@ export const deleteRoute = createRoute({
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
-const UploadBody = z.object({
-  file: z.string().openapi({ format: "binary" }),
-  name: z.string().optional().openapi({ description: "What to call it; else its own name, or the file's" }),
-});
-
 /** Take a file in. */
 export const importRoute = createRoute({
   method: "post",
   path: `${path}/import`,
   tags,
   summary: "Import a preset of SillyTavern's, for chat completion or for text completion",
-  request: { body: { required: true, content: { "multipart/form-data": { schema: UploadBody } } } },
+  request: { body: namedFile },
   responses: { 201: json(PresetAnswer, "Imported"), ...ERRORS },
 });
 
