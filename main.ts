@@ -3,6 +3,8 @@ import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
 import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
+import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
+import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
@@ -15,6 +17,11 @@ import { openServices } from "./services/services.ts";
 const VERSION: string = denoConfig.version;
 /** Longest time a stop may take; what is not saved by then lies in the journals. */
 const STOP_WITHIN_MS = 10_000;
+/** Commands on the data folder, which need no running server. Each may give an exit code. */
+const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
+  ["backup", { help: BACKUP_HELP, run: runBackup }],
+  ["restore", { help: BACKUP_HELP, run: runRestore }],
+]);
 const encoder = new TextEncoder();
 
 // A command that waited for a line on standard input would otherwise wait on.
@@ -30,6 +37,11 @@ async function run(args: string[]): Promise<number> {
       await runAuth(rest, Deno.env.toObject(), localServer);
       return 0;
     }
+    const dataCommand = DATA_COMMANDS.get(command!);
+    if (dataCommand !== undefined) {
+      if (isHelp) return print(dataCommand.help);
+      return await dataCommand.run(rest, dataOutside()) ?? 0;
+    }
     if (isHelp) return print(helpText(VERSION));
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
@@ -43,6 +55,10 @@ async function run(args: string[]): Promise<number> {
     console.error(error instanceof AppError ? `parlor: ${error.message}` : error);
     return 1;
   }
+}
+
+function dataOutside(): DataOutside {
+  return { environment: Deno.env.toObject(), version: VERSION, place: configFrom, print };
 }
 
 function print(text: string): number {

@@ -62,6 +62,7 @@ import { VoiceImports } from "./speech/voice_import.ts";
 import { VoiceSamples } from "./speech/voice_samples.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
+import { finishIncoming } from "./storage/incoming.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
 import { Trash } from "./transfer/trash.ts";
 
@@ -140,6 +141,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
   try {
     const dataDir = await openDataDir(config.dataDir);
     opened.push(() => dataDir.close());
+    await finishIncoming(dataDir.path);
     const storageKey = await loadStorageKey({
       dataDir: dataDir.path,
       storageKeyFile: config.storageKeyFile ?? undefined,

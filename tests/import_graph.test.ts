@@ -8,7 +8,7 @@ const ROOMS: Record<string, string[]> = {
   attachments: [],
   auth: [],
   characters: ["attachments"],
-  cli: [],
+  cli: ["transfer"],
   chat: ["attachments", "llm", "prompts"],
   documents: [],
   llm: [],
@@ -20,6 +20,7 @@ const ROOMS: Record<string, string[]> = {
   settings: [],
   setup: [],
   speech: [],
+  transfer: [],
 };
 
 interface Import {

@@ -1,15 +1,8 @@
-/**
- * Files sealed piece by piece, so that none is ever held whole. Each piece is bound to its file, its number and whether
- * it is the last: pieces can neither be swapped nor left out, nor a file cut at the end of one.
- */
-import { Buffer } from "node:buffer";
-import { type Place, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "../crypto/sealer.ts";
+/** Files sealed piece by piece; see crypto/sealed_pieces.ts for what that keeps apart. */
+import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
+import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { writeChunksAtomic } from "../storage/atomic_file.ts";
-
-/** Bytes of a piece before sealing; part of the stored format. */
-const PIECE_BYTES = 64 * 1024;
-const RECORD_BYTES = PIECE_BYTES + SEAL_OVERHEAD_BYTES;
 
 /** Where a sealed file lies and what it is bound to. */
 export interface SealedFile {
@@ -30,21 +23,13 @@ export async function writeSealedFile(
   source: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   let sizeBytes = 0;
-  async function* records(): AsyncGenerator<Uint8Array> {
-    let waiting: Buffer = Buffer.alloc(0);
-    let index = 0;
+  async function* counted(): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       sizeBytes += chunk.byteLength;
-      waiting = Buffer.concat([waiting, chunk]);
-      // A full piece waits for what comes behind it: it may be the last one.
-      while (waiting.length > PIECE_BYTES) {
-        yield await sealer.seal(piecePlace(place, index++, false), waiting.subarray(0, PIECE_BYTES));
-        waiting = waiting.subarray(PIECE_BYTES);
-      }
+      yield chunk;
     }
-    yield await sealer.seal(piecePlace(place, index, true), waiting);
   }
-  await writeChunksAtomic(path, records());
+  await writeChunksAtomic(path, sealPieces(sealer, place, counted()));
   return sizeBytes;
 }
 
@@ -61,18 +46,5 @@ export async function* readSealedFile(
     throw new AppError("internal", `Cannot read "${path}": ${messageOf(cause)}`, { cause });
   });
   const { size } = await file.stat();
-  const count = Math.max(1, Math.ceil(size / RECORD_BYTES));
-  for (let index = 0; index < count; index++) {
-    const record = new Uint8Array(Math.min(RECORD_BYTES, size - index * RECORD_BYTES));
-    for (let filled = 0; filled < record.length;) {
-      const readBytes = await file.read(record.subarray(filled));
-      if (readBytes === null) throw new AppError("internal", `Cannot read "${path}": it became shorter`);
-      filled += readBytes;
-    }
-    yield await sealer.open(piecePlace(place, index, index === count - 1), record);
-  }
-}
-
-function piecePlace(place: Place, index: number, isLast: boolean): Place {
-  return { ...place, field: `${place.field}/${index}${isLast ? "/end" : ""}` };
+  yield* openPieces(sealer, place, bytesOfFile(file, size, path));
 }

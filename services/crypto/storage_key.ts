@@ -31,30 +31,38 @@ export interface StorageKeyOptions {
  *   no regular file, or no key.
  */
 export async function loadStorageKey(options: StorageKeyOptions): Promise<Uint8Array> {
-  if (options.storageKeyFile !== undefined) {
-    const path = options.storageKeyFile;
-    const content = await readKeyFile(path, WHAT);
-    if (content === undefined) {
-      throw new AppError("internal", `Cannot read the storage key from "${path}": there is no such file`);
-    }
-    return parseStorageKey(content, path);
-  }
+  const found = await findStorageKey(options);
+  if (found !== undefined) return found;
   const path = `${options.dataDir}/${STORAGE_KEY_FILE_NAME}`;
-  if (!await isPrivateFile(path, WHAT)) {
-    if (options.sealedDataExists) {
-      throw new AppError(
-        "internal",
-        `Cannot find the storage key "${path}", and "${options.dataDir}" holds data sealed by it: ` +
-          "put the key file back, or set storage_key_file to where it lies",
-      );
-    }
-    await createKeyFile(path, WHAT);
+  if (options.sealedDataExists) {
+    throw new AppError(
+      "internal",
+      `Cannot find the storage key "${path}", and "${options.dataDir}" holds data sealed by it: ` +
+        "put the key file back (parlor key import), or set storage_key_file to where it lies",
+    );
   }
-  const content = await readKeyFile(path, WHAT);
-  if (content === undefined) {
+  await createKeyFile(path, WHAT);
+  const made = await findStorageKey(options);
+  if (made === undefined) {
     throw new AppError("internal", `Cannot read the storage key from "${path}": the file went away`);
   }
-  return parseStorageKey(content, path);
+  return made;
+}
+
+/**
+ * Reads the storage key and makes none.
+ *
+ * @returns 32 bytes, or `undefined` when the data directory has none and no other place is set.
+ * @throws {AppError} `internal` as `loadStorageKey` does for a file that is no usable key.
+ */
+export async function findStorageKey(
+  { dataDir, storageKeyFile }: Omit<StorageKeyOptions, "sealedDataExists">,
+): Promise<Uint8Array | undefined> {
+  const path = storageKeyFile ?? `${dataDir}/${STORAGE_KEY_FILE_NAME}`;
+  if (storageKeyFile === undefined && !await isPrivateFile(path, WHAT)) return undefined;
+  const content = await readKeyFile(path, WHAT);
+  if (content !== undefined) return parseStorageKey(content, path);
+  throw new AppError("internal", `Cannot read the storage key from "${path}": there is no such file`);
 }
 
 /**

@@ -77,6 +77,21 @@ export async function readFileIfExists(path: string): Promise<Uint8Array | undef
 }
 
 /**
+ * Says whether anything has this name, a dangling link included.
+ *
+ * @throws {AppError} `internal` when that cannot be seen.
+ */
+export async function fileExists(path: string): Promise<boolean> {
+  try {
+    await Deno.lstat(path);
+    return true;
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return false;
+    throw fileError(`Cannot look at "${path}"`, cause);
+  }
+}
+
+/**
  * Makes the names inside a folder survive a power cut.
  *
  * @throws What the runtime throws; nothing on Windows, where folders cannot be synced.

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, syncFolder, TEMPORARY_ENDING } from "./atomic_file.ts";
 import type { Migration } from "./migrations.ts";
+import { copyDatabase } from "./snapshot.ts";
 import { isDamaged, isFull, isLocked, isReadOnly } from "./sqlite_errors.ts";
 
 const FILE_MODE = 0o600;
@@ -104,10 +105,8 @@ async function copyBefore(path: string, version: number, connection: DatabaseSyn
     await Deno.remove(temporary).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     });
-    const file = await Deno.open(temporary, { write: true, createNew: true, mode: FILE_MODE });
-    file.close();
     // Copying the file by hand would open and close it in this process, which drops SQLite's POSIX locks on it.
-    connection.prepare("VACUUM INTO ?").run(temporary);
+    await copyDatabase(connection, temporary);
     using written = await Deno.open(temporary, { read: true, write: true });
     await written.sync();
     await Deno.rename(temporary, copy);

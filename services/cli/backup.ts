@@ -1,0 +1,72 @@
+/** `parlor backup FILE` and `parlor restore FILE`. */
+import { findStorageKey } from "../crypto/storage_key.ts";
+import { AppError } from "../errors.ts";
+import { fileExists } from "../storage/atomic_file.ts";
+import { makeBackup } from "../transfer/backup.ts";
+import { restoreBackup } from "../transfer/restore.ts";
+import { type DataOutside, takeOptions } from "./data_commands.ts";
+import { readPassphrase } from "./passphrase.ts";
+
+/** Text of `parlor backup --help` and `parlor restore --help`. */
+export const BACKUP_HELP =
+  `Usage: parlor backup FILE [--passphrase-file FILE] [--storage-key-only] [--replace] [options of parlor serve]
+       parlor restore FILE [--passphrase-file FILE] [--replace] [options of parlor serve]
+
+  backup   writes everything but models, caches and the tailnet node into one sealed file, also while the server runs,
+           and reads it back; --storage-key-only seals it by the storage key instead of a passphrase and leaves that key out
+  restore  puts a backup into the data folder, with the server stopped; --replace puts aside what is there
+
+The passphrase is the first line of the file named by --passphrase-file, PARLOR_BACKUP_PASSPHRASE, or typed.`;
+
+/** Makes a backup; the file is not overwritten without `--replace`. @throws {AppError} with a sentence for the terminal. */
+export async function runBackup(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "storage-key-only": false, "replace": false },
+    { wordCount: 1, usage: "parlor backup FILE; parlor backup --help says more" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  if (!options.has("replace") && await fileExists(path)) {
+    throw new AppError("conflict", `Cannot write "${path}": there is such a file; give --replace to write over it`);
+  }
+  if (!await fileExists(`${dataDir}/app.db`)) {
+    throw new AppError(
+      "not_found",
+      `Cannot back up "${dataDir}": it holds no data of Parlor; name another by --data-dir`,
+    );
+  }
+  const storageKey = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  if (storageKey === undefined) {
+    throw new AppError("not_found", `Cannot back up "${dataDir}": its storage key is missing`);
+  }
+  const passphrase = options.has("storage-key-only") ? undefined : await readPassphrase({
+    file: options.get("passphrase-file"),
+    environment: outside.environment,
+    isNew: true,
+  });
+  const { version } = outside;
+  const report = await makeBackup({ dataDir, storageKey, path, passphrase, version, nowMs: Date.now() });
+  const key = passphrase === undefined
+    ? "It opens by the storage key of this data folder, which is not in it: keep that key elsewhere as well."
+    : "It opens by its passphrase alone: keep that elsewhere.";
+  outside.print(`Backed up ${report.files} files in ${report.sizeBytes} bytes to "${path}", read back whole. ${key}`);
+}
+
+/** Restores one. @throws {AppError} with a sentence for the terminal; the data folder is as it was then. */
+export async function runRestore(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "replace": false },
+    { wordCount: 1, usage: "parlor restore FILE; parlor restore --help says more" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const file = options.get("passphrase-file");
+  const { head, files, keptIn, isKeyRestored } = await restoreBackup({
+    ...{ path, dataDir, replace: options.has("replace"), now: Date.now },
+    storageKeyFile: storageKeyFile ?? undefined,
+    passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+  });
+  outside.print(`Restored ${files} files of ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`);
+  if (isKeyRestored) outside.print("The storage key came with them; it lies there in the file storage-key.");
+  if (keptIn !== undefined) outside.print(`What was there before lies in "${keptIn}"; delete that once all is well.`);
+}

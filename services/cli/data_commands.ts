@@ -1,0 +1,57 @@
+/** What the commands on the data folder share: their own options beside those of the server, and its configuration. */
+import { AppError } from "../errors.ts";
+import { parseOptions } from "./options.ts";
+
+/** What of the configuration says where the data lies. */
+export interface DataPlace {
+  dataDir: string;
+  storageKeyFile: string | null;
+}
+
+/** What a command was asked. */
+export interface CommandRequest {
+  /** Words that are no options, such as a file. */
+  words: string[];
+  options: Map<string, string>;
+  /** What remains for the server's configuration. */
+  rest: string[];
+}
+
+/** What a command on the data folder has of the world around it. */
+export interface DataOutside {
+  environment: Readonly<Record<string, string | undefined>>;
+  version: string;
+  /** Reads the server's configuration from the options that are not the command's own. @throws {AppError} */
+  place(rest: string[]): DataPlace;
+  print(text: string): void;
+}
+
+/** One of them; gives its exit code where that is not 0. @throws {AppError} with a sentence for the terminal */
+export type DataCommand = (args: readonly string[], outside: DataOutside) => Promise<number | void>;
+
+/**
+ * Takes a command's own options, and as many words as it has, out of its arguments.
+ *
+ * @param own Its options: `true` for those with a value.
+ * @param usage Said when the number of words is another one.
+ */
+export function takeOptions(
+  args: readonly string[],
+  own: Readonly<Record<string, boolean>>,
+  { wordCount, usage }: { wordCount: number; usage: string },
+): CommandRequest {
+  const mine: string[] = [];
+  const words: string[] = [];
+  const rest: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]!;
+    const name = /^--([a-z-]+)/.exec(arg)?.[1];
+    const takesNext = !arg.includes("=") && i + 1 < args.length;
+    if (name === undefined && words.length < wordCount) words.push(arg);
+    else if (name !== undefined && own[name] !== undefined) {
+      mine.push(arg, ...(own[name] && takesNext ? [args[++i]!] : []));
+    } else rest.push(arg, ...(name !== undefined && takesNext && !args[i + 1]!.startsWith("--") ? [args[++i]!] : []));
+  }
+  if (words.length < wordCount) throw new AppError("invalid_request", `Usage: ${usage}`);
+  return { words, options: parseOptions(mine, own), rest };
+}

@@ -1,0 +1,128 @@
+/** The file of a backup: one line of text that says what it is and how it is sealed, behind it a sealed archive. */
+import { createHash } from "node:crypto";
+import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
+import { randomBytes } from "../crypto/random.ts";
+import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
+import { createSealer, type Place, type PurposeSealer } from "../crypto/sealer.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { type ArchiveEntry, readArchive, writeArchive } from "./archive.ts";
+
+/** What stands in the clear at the begin of a backup. */
+export interface BackupHead {
+  format: 1;
+  /** Version of the program that made it. */
+  version: string;
+  created_at: string;
+  /** The key that opens it: one of its own under a passphrase, or the storage key of the data that it is of. */
+  key: PassphraseSeal | "storage_key";
+}
+
+/** What opens a backup. */
+export interface BackupKeys {
+  /** Asked for only where the backup needs it. */
+  passphrase?(): Promise<string>;
+  /** Gives the storage key, `undefined` where none is at hand. */
+  storageKey?(): Promise<Uint8Array | undefined>;
+}
+
+/** A backup opened for reading. */
+export interface OpenBackup extends Disposable {
+  readonly head: BackupHead;
+  /** Its files, in their order; may be read once. */
+  readonly entries: AsyncIterable<ArchiveEntry>;
+}
+
+const MAGIC = "parlor backup ";
+/** The line is some 300 bytes long. */
+const MAX_HEAD_BYTES = 4096;
+const PURPOSE = "backup";
+
+/** Writes a backup as a stream of bytes, for a file that is written atomically. */
+export async function* backupBytes(
+  about: { version: string; nowMs: number },
+  key: { passphrase: string } | { storageKey: Uint8Array },
+  entries: AsyncIterable<ArchiveEntry>,
+): AsyncGenerator<Uint8Array> {
+  const isOwnKey = "passphrase" in key;
+  const archiveKey = isOwnKey ? randomBytes(32) : key.storageKey;
+  const head: BackupHead = {
+    format: 1,
+    version: about.version,
+    created_at: new Date(about.nowMs).toISOString(),
+    key: isOwnKey ? await sealWithPassphrase(key.passphrase, archiveKey) : "storage_key",
+  };
+  const line = `${MAGIC}${JSON.stringify(head)}\n`;
+  yield new TextEncoder().encode(line);
+  yield* sealPieces(sealerOf(archiveKey), placeOf(line), writeArchive(entries));
+}
+
+/**
+ * Opens a backup.
+ *
+ * @throws {AppError} `unprocessable` when it is none, or one of a newer program; `invalid_request` for a wrong passphrase
+ *   or a missing key; reading its entries throws `internal` or `unprocessable` where it was changed or cut.
+ */
+export async function openBackup(path: string, keys: BackupKeys): Promise<OpenBackup> {
+  let file: Deno.FsFile;
+  try {
+    file = await Deno.open(path);
+  } catch (cause) {
+    throw new AppError("invalid_request", `Cannot read the backup "${path}": ${messageOf(cause)}`, { cause });
+  }
+  try {
+    const { line, head } = await readHead(file, path);
+    const sealer = sealerOf(await keyOf(head, keys, path));
+    const begin = new TextEncoder().encode(line).byteLength;
+    const { size } = await file.stat();
+    await file.seek(begin, Deno.SeekMode.Start);
+    const archive = openPieces(sealer, placeOf(line), bytesOfFile(file, size - begin, path));
+    return { head, entries: readArchive(archive), [Symbol.dispose]: () => file.close() };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string; head: BackupHead }> {
+  const { size } = await file.stat();
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of bytesOfFile(file, Math.min(size, MAX_HEAD_BYTES), path)) {
+    text += decoder.decode(part, { stream: true });
+  }
+  const [, line, json] = /^(parlor backup (\{.*\})\n)/.exec(text) ?? [];
+  if (line === undefined) throw new AppError("unprocessable", `Cannot read "${path}": it is no backup of Parlor`);
+  const head: BackupHead = JSON.parse(json!);
+  if (head.format !== 1) {
+    throw new AppError(
+      "unprocessable",
+      `Cannot read "${path}": a newer Parlor made it (${head.version}); use that one`,
+    );
+  }
+  return { line, head };
+}
+
+async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
+  if (key !== "storage_key") {
+    if (keys.passphrase === undefined) {
+      throw new AppError("invalid_request", `Cannot open "${path}": it needs its passphrase`);
+    }
+    return await openWithPassphrase(await keys.passphrase(), key);
+  }
+  const storageKey = await keys.storageKey?.();
+  if (storageKey !== undefined) return storageKey;
+  throw new AppError(
+    "invalid_request",
+    `Cannot open "${path}": it is sealed by the storage key of the data it was made of; put that key into the data ` +
+      "folder (parlor key import) or name it by --storage-key-file",
+  );
+}
+
+function sealerOf(key: Uint8Array): PurposeSealer {
+  return createSealer(key).forPurpose(PURPOSE);
+}
+
+/** The line of text is bound to what follows it. */
+function placeOf(line: string): Place {
+  return { table: "backup", id: createHash("sha256").update(line).digest("hex"), field: "archive", version: 1 };
+}
