@@ -6,6 +6,7 @@ import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
 import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
+import { KEY_HELP, runKey } from "./services/cli/key.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
@@ -20,6 +21,7 @@ const STOP_WITHIN_MS = 10_000;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
 const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
   ["backup", { help: BACKUP_HELP, run: runBackup }],
+  ["key", { help: KEY_HELP, run: runKey }],
   ["restore", { help: BACKUP_HELP, run: runRestore }],
 ]);
 const encoder = new TextEncoder();

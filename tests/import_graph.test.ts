@@ -20,7 +20,7 @@ const ROOMS: Record<string, string[]> = {
   settings: [],
   setup: [],
   speech: [],
-  transfer: [],
+  transfer: ["attachments"],
 };
 
 interface Import {

@@ -1,5 +1,5 @@
 /** Sealed pictures by name. Who refers to them is told by their owners in their own writes; see attachment_rows.ts. */
-import { createHash, createHmac } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
@@ -19,7 +19,7 @@ import {
   saveRow,
 } from "./attachment_rows.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./image_type.ts";
-import { readSealedFile, writeSealedFile } from "./sealed_file.ts";
+import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "./sealed_file.ts";
 
 /** An attachment, without its picture. */
 export interface Attachment {
@@ -235,10 +235,7 @@ export class Attachments {
 
   /** Every version has a file of its own: a crash between file and row leaves the old ones together. */
   #fileOf({ name, created_at: version }: Pick<AttachmentRow, "name" | "created_at">) {
-    return {
-      path: join(this.#options.folder, fileName(name, version)),
-      place: { table: "attachments", id: name, field: "picture", version },
-    };
+    return attachmentFile(this.#options.folder, name, version);
   }
 
   /** A file that cannot be removed now is a leftover for the next sweep. */
@@ -253,7 +250,7 @@ export class Attachments {
     const { folder } = this.#options;
     // Names first: a file that gets its row meanwhile is then either in both lists or young.
     const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-    const wanted = new Set(this.#rows.files().map(({ name, version }) => fileName(name, version)));
+    const wanted = new Set(this.#rows.files().map(({ name, version }) => attachmentFileName(name, version)));
     for (const { name } of found) {
       if (wanted.has(name)) continue;
       const path = join(folder, name);
@@ -262,11 +259,6 @@ export class Attachments {
       if (changedAtMs < Date.now() - LEFTOVER_AGE_MS) await Deno.remove(path);
     }
   }
-}
-
-/** A file of its own for each name, also where file names know no letter case or some are devices. */
-function fileName(name: string, version: number): string {
-  return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
 
 function turnOf(name: string): string {

@@ -1,4 +1,5 @@
 /** Files sealed piece by piece; see crypto/sealed_pieces.ts for what that keeps apart. */
+import { createHash } from "node:crypto";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
@@ -9,6 +10,19 @@ export interface SealedFile {
   path: string;
   /** Its `field` is that of the file's pieces. */
   place: Place;
+}
+
+/** Gives the file of one version of an attachment, and what it is bound to. */
+export function attachmentFile(folder: string, name: string, version: number): SealedFile {
+  return {
+    path: `${folder}/${attachmentFileName(name, version)}`,
+    place: { table: "attachments", id: name, field: "picture", version },
+  };
+}
+
+/** A file of its own for each name, also where file names know no letter case or some are devices. */
+export function attachmentFileName(name: string, version: number): string {
+  return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
 
 /**

@@ -1,0 +1,88 @@
+/** `parlor key export|import|rotate`. */
+import { findStorageKey } from "../crypto/storage_key.ts";
+import { AppError } from "../errors.ts";
+import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { exportedKey, importKey, readExportedKey } from "../transfer/key_export.ts";
+import { rotateKey } from "../transfer/key_rotation.ts";
+import { type DataOutside, takeOptions } from "./data_commands.ts";
+import { readPassphrase } from "./passphrase.ts";
+
+/** Text of `parlor key --help`. */
+export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] [--plain] [options of parlor serve]
+       parlor key import FILE [--passphrase-file FILE] [options of parlor serve]
+       parlor key rotate [--new-key-file FILE] [--keep-unreadable] [options of parlor serve]
+
+  export  writes the storage key to a file under a passphrase, or with --plain as it is, such as for storage_key_file
+  import  puts an exported key into a data folder whose key was lost, with the server stopped
+  rotate  makes a new key and seals all data anew with it, with the server stopped; needs as much free space as the data.
+          Where storage_key_file is set, the new key goes to --new-key-file and is yours to put in its place`;
+
+const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["rotate", rotate]]);
+
+/** Runs one of them. @throws {AppError} with a sentence for the terminal. */
+export async function runKey([command = "", ...args]: readonly string[], outside: DataOutside): Promise<void> {
+  const run = COMMANDS.get(command);
+  if (run === undefined) {
+    throw new AppError("invalid_request", `Unknown command key ${command}; parlor key --help lists them all`);
+  }
+  await run(args, outside);
+}
+
+async function exportKey(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "plain": false },
+    { wordCount: 1, usage: "parlor key export FILE" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  if (key === undefined) throw new AppError("not_found", `There is no storage key in "${dataDir}" yet`);
+  if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": there is such a file`);
+  const passphrase = options.has("plain")
+    ? undefined
+    : await readPassphrase({ file: options.get("passphrase-file"), environment: outside.environment, isNew: true });
+  await writeFileAtomic(path, await exportedKey({ key, passphrase, nowMs: Date.now() }));
+  outside.print(`Wrote the storage key to "${path}"; without it nobody reads the data, so keep it elsewhere.`);
+}
+
+async function importKeyFile(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true },
+    { wordCount: 1, usage: "parlor key import FILE" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  if (storageKeyFile !== null) {
+    throw new AppError(
+      "conflict",
+      `Cannot import the key: storage_key_file says that it lies in "${storageKeyFile}", which Parlor does not write`,
+    );
+  }
+  const file = options.get("passphrase-file");
+  const key = await readExportedKey(
+    path,
+    () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+  );
+  const isNew = await importKey(dataDir, key);
+  outside.print(isNew ? `The storage key lies in "${dataDir}" now.` : `That storage key was in "${dataDir}" already.`);
+}
+
+async function rotate(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { options, rest } = takeOptions(
+    args,
+    { "new-key-file": true, "keep-unreadable": false },
+    { wordCount: 0, usage: "parlor key rotate" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const newKeyFile = options.get("new-key-file");
+  const { resealed, unreadable } = await rotateKey({
+    ...{ dataDir, newKeyFile, keepUnreadable: options.has("keep-unreadable") },
+    storageKeyFile: storageKeyFile ?? undefined,
+  });
+  outside.print(`Sealed ${resealed} values anew with a new key.`);
+  if (unreadable > 0) outside.print(`${unreadable} could not be opened and stay lost.`);
+  if (newKeyFile !== undefined) {
+    outside.print(`Put "${newKeyFile}" in the place of "${storageKeyFile}" before the next start.`);
+  }
+  outside.print("Backups and exported keys made before have the old key: make new ones.");
+}

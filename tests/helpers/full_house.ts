@@ -1,0 +1,81 @@
+/** A data directory with something sealed of every kind, and all of it as a client sees it. */
+import { ask, gather, useModel } from "./chat_client.ts";
+import { enrol } from "./enrolled.ts";
+import { openFakeLlm } from "./fake_llm.ts";
+import { wavFile } from "./fake_speech.ts";
+import { makeRgbaPng } from "./png_files.ts";
+import { range, say } from "./stored_chat.ts";
+import type { TestApp } from "./test_app.ts";
+
+/** Fills an app with something of every kind. */
+export async function fillHouse(app: TestApp): Promise<void> {
+  await using llm = await openFakeLlm({ pieces: ["one ", "two"] });
+  await useModel(app, llm, { model: "m", api_key: "sk-house" });
+  const settings = { display_name: "Ann", auto_title: false };
+  await expectOk(app.patch("/api/settings", settings));
+  await expectOk(app.put("/api/conversations/c1", { title: "First", messages: [say("m0")] }));
+  await expectOk(app.put("/api/conversations/c1", { title: "Second", messages: range(80).map((i) => say(`n${i}`)) }));
+  await expectOk(app.patch("/api/conversations/c1/messages/n3", { content: "edited" }));
+  await expectOk(app.delete("/api/conversations/c1/messages/n4"));
+  await expectOk(app.patch("/api/conversations/c1/draft", { draft: "half a thought" }));
+  await gather(await ask(app, 1, { conversation_id: "c2" }));
+  await gather(await ask(app, 1, { conversation_id: "c2", action: "regenerate" }));
+  await expectOk(app.put("/api/conversations/gone", { title: "Gone", messages: [say("g0")] }));
+  await expectOk(app.delete("/api/conversations/gone"));
+  for (const id of ["p1", "p2"]) await expectOk(app.put(`/api/personas/${id}`, { name: `Persona ${id}` }));
+  await expectOk(app.delete("/api/personas/p2"));
+  for (const id of ["h1", "h2"]) {
+    await expectOk(app.put(`/api/characters/${id}`, { card: { name: `Character ${id}` } }));
+  }
+  await expectOk(app.delete("/api/characters/h2"));
+  for (const name of ["a.png", "b.png"]) {
+    const picture = makeRgbaPng(300, 300, (x, y) => [x * y % 251, (x * 7 + y * 13) % 253, x ^ y, 255]);
+    await expectOk(app.put(`/api/attachments/${name}`, picture, { headers: { "content-type": "image/png" } }));
+  }
+  await expectOk(app.delete("/api/attachments/b.png"));
+  await expectOk(app.put("/api/tts/config", { base_url: "http://127.0.0.1:9", model: "t", api_key: "sk-speech" }));
+  for (const name of ["Aunt", "Uncle"]) {
+    const form = new FormData();
+    form.append("audio", new Blob([wavFile(0.5)]), "x.wav");
+    form.append("name", name);
+    const { id } = await (await expectOk(app.post("/api/voices", form))).json();
+    if (name === "Uncle") await expectOk(app.delete(`/api/voices/${id}`));
+  }
+  await enrol(app, "example.org");
+}
+
+/** Gives everything there is, as the API tells it. */
+export async function lookAround(app: TestApp): Promise<Record<string, unknown>> {
+  const paths = [
+    ...["/api/conversations", "/api/conversations/c1?variants=1", "/api/conversations/c2?variants=1"],
+    ...["/api/conversations/c1/revisions", "/api/conversations/c2/messages/a1/variants", "/api/connections"],
+    ...["/api/settings", "/api/personas", "/api/characters?view=full", "/api/trash", "/api/tts/config", "/api/voices"],
+    ...["/api/auth/credentials", "/api/jobs", "/api/attachments/a.png"],
+  ];
+  const seen: Record<string, unknown> = {};
+  for (const path of paths) {
+    const answer = await expectOk(app.get(path));
+    const type = answer.headers.get("content-type") ?? "";
+    seen[path] = type.startsWith("application/json") ? await answer.json() : await digestOf(answer);
+  }
+  return seen;
+}
+
+/** Brings back everything that lies in the trash, which has to be readable for it. */
+export async function restoreAll(app: TestApp): Promise<number> {
+  const items: { id: string }[] = await (await expectOk(app.get("/api/trash"))).json();
+  for (const { id } of items) await expectOk(app.post(`/api/trash/${id}/restore`));
+  await expectOk(app.get("/api/attachments/b.png")).then((answer) => answer.arrayBuffer());
+  return items.length;
+}
+
+async function digestOf(answer: Response): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await answer.arrayBuffer()));
+  return Array.from(digest, (byte) => byte.toString(16)).join(" ");
+}
+
+async function expectOk(pending: Promise<Response>): Promise<Response> {
+  const answer = await pending;
+  if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${await answer.text()}`);
+  return answer;
+}
