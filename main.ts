@@ -7,6 +7,7 @@ import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { KEY_HELP, runKey } from "./services/cli/key.ts";
+import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
@@ -113,7 +114,10 @@ async function serve(config: Config): Promise<void> {
     now: Date.now,
   });
   containDefects(log);
-  const services = await openServices(config, { log, announce: writeLine });
+  const services = await openServices(config, {
+    ...{ log, announce: writeLine, version: VERSION },
+    backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
+  });
   try {
     const listener = openListener({
       host: config.host,

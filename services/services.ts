@@ -64,6 +64,7 @@ import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
 import { finishIncoming } from "./storage/incoming.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
+import { DailyBackup } from "./transfer/daily_backup.ts";
 import { Trash } from "./transfer/trash.ts";
 
 /** Everything the routes can be given. */
@@ -112,6 +113,10 @@ export interface ServiceOptions {
   /** Tells whoever sees the terminal something that is no business of a log: the pairing code. */
   announce?: (text: string) => void;
   now?: () => number;
+  /** Version of the program, for what is written to be read by another one. */
+  version?: string;
+  /** Seals the daily backups. */
+  backupPassphrase?: string;
   /** How long nobody must have been answered before a title is made; infinite for none. */
   titleIdleMs?: number;
 }
@@ -331,6 +336,12 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       client: speechClient,
       samples: { list: () => voices.list(), get: (id) => voices.reference(id) },
     });
+
+    const dailyBackup = DailyBackup.open({
+      ...{ jobs, log, now, dataDir: dataDir.path, storageKey, version: options.version ?? "" },
+      ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
+    });
+    opened.push(() => dailyBackup.close());
 
     // Every kind of removed things is known by now.
     const sweep = async () => {
