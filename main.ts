@@ -6,6 +6,7 @@ import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
 import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
+import { DOCTOR_HELP, runDoctor } from "./services/cli/doctor.ts";
 import { KEY_HELP, runKey } from "./services/cli/key.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config.ts";
@@ -22,6 +23,7 @@ const STOP_WITHIN_MS = 10_000;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
 const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
   ["backup", { help: BACKUP_HELP, run: runBackup }],
+  ["doctor", { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) }],
   ["key", { help: KEY_HELP, run: runKey }],
   ["restore", { help: BACKUP_HELP, run: runRestore }],
 ]);
@@ -67,6 +69,10 @@ function dataOutside(): DataOutside {
 function print(text: string): number {
   console.log(text);
   return 0;
+}
+
+function localUrl(args: string[]): string {
+  return localServer(args).url;
 }
 
 /** Says where a server with this configuration is found from the machine it runs on. */

@@ -17,6 +17,7 @@ export function helpText(version: string): string {
     "       parlor auth login | logout | whoami | invite",
     "       parlor backup | restore FILE",
     "       parlor key export | import | rotate",
+    "       parlor doctor [--url URL]",
     "       parlor --help | --version | --print-config",
     "",
     "Options (each is also an environment variable, and a key in config.toml of the data folder):",

@@ -11,13 +11,23 @@ export interface ReachSettings {
   requireAuth: boolean;
 }
 
+/** Listed places where no browser can make a passkey, so that grace never ends there. */
+export function placesWithoutPasskeys(
+  { allowedHosts, trustedProxies, tlsCert, requireAuth }: ReachSettings,
+): { addresses: string[]; plainNames: string[] } {
+  if (!requireAuth) return { addresses: [], plainNames: [] };
+  const isAddress = (entry: string) => parseAddress(entry.split("/")[0]!) !== undefined;
+  const others = allowedHosts.filter((entry) => !isLoopbackName(entry));
+  const isPlain = tlsCert === null && trustedProxies.length === 0;
+  return {
+    addresses: others.filter(isAddress),
+    plainNames: isPlain ? others.filter((entry) => !isAddress(entry)) : [],
+  };
+}
+
 /** Logs one line for listed addresses, one for names reached over plain HTTP: grace cannot end there. */
 export function warnOfPlacesWithoutPasskeys(settings: ReachSettings, log: Log): void {
-  const { allowedHosts, trustedProxies, tlsCert, requireAuth } = settings;
-  if (!requireAuth) return;
-  const isAddress = (entry: string) => parseAddress(entry.split("/")[0]!) !== undefined;
-  const addresses = allowedHosts.filter((entry) => isAddress(entry) && !isLoopbackName(entry));
-  const names = allowedHosts.filter((entry) => !isAddress(entry) && !isLoopbackName(entry));
+  const { addresses, plainNames } = placesWithoutPasskeys(settings);
   if (addresses.length > 0) {
     log(
       "warn",
@@ -25,11 +35,11 @@ export function warnOfPlacesWithoutPasskeys(settings: ReachSettings, log: Log): 
         'needs none, for good: use a name with HTTPS, or set pairing = "code" and sign in there by token',
     );
   }
-  if (names.length > 0 && tlsCert === null && trustedProxies.length === 0) {
+  if (plainNames.length > 0) {
     log(
       "warn",
       `No browser makes a passkey over plain HTTP: without tls_cert or an HTTPS proxy in trusted_proxies, ${
-        names.join(", ")
+        plainNames.join(", ")
       } cannot be closed by one`,
     );
   }

@@ -1,6 +1,7 @@
 /** Where llama.cpp's server lies on this machine, how one gets it, and the command line for a model. */
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { AppError } from "../errors.ts";
+import { findOnPath } from "../find_program.ts";
 
 /** How a model is to be run. */
 export interface LlamaOptions {
@@ -28,13 +29,7 @@ export const HOW_TO_GET =
  */
 export async function findLlamaServer(configured: string | null): Promise<string | undefined> {
   if (configured !== null) return await isFile(configured) ? configured : undefined;
-  const isWindows = Deno.build.os === "windows";
-  const folders = (Deno.env.get("PATH") ?? "").split(isWindows ? ";" : ":").filter((folder) => folder !== "");
-  for (const folder of folders) {
-    const path = join(folder, isWindows ? `${PROGRAM}.exe` : PROGRAM);
-    if (await isFile(path)) return path;
-  }
-  return undefined;
+  return await findOnPath(PROGRAM);
 }
 
 /** The error of asking for a program that is not there. */

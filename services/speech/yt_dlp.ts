@@ -1,6 +1,7 @@
 /** The external downloader for pages with video or audio, kept on a short leash (tts.md, section 6; SECURITY-CASES.md, X01–X05). */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
+import { findOnPath } from "../find_program.ts";
 import { runChildGroup } from "./child_group.ts";
 
 /** What one download takes. */
@@ -104,14 +105,4 @@ function nothingFound(url: URL, stderr: string): AppError {
     ? "the recording is not there"
     : "no recording came out that is short enough and not live";
   return new AppError("unprocessable", `Cannot import from "${url.host}": ${finding}`);
-}
-
-/** Finds a program as a shell would. */
-async function findOnPath(name: string): Promise<string | undefined> {
-  for (const folder of (Deno.env.get("PATH") ?? "").split(Deno.build.os === "windows" ? ";" : ":")) {
-    if (folder === "") continue;
-    const path = join(folder, Deno.build.os === "windows" ? `${name}.exe` : name);
-    if (await Deno.stat(path).then((stat) => stat.isFile, () => false)) return path;
-  }
-  return undefined;
 }

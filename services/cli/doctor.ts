@@ -1,0 +1,36 @@
+/** `parlor doctor`: prints what was found, and ends with 1 when something is wrong. */
+import { type DoctorConfig, examine } from "../doctor/doctor.ts";
+import { takeOptions } from "./data_commands.ts";
+
+/** Text of `parlor doctor --help`. */
+export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]
+
+Looks at configuration, permissions, addresses, data, disk, clock, programs and the running server with its model.
+--url names an address under which it is reached, such as https://chat.example.org, to be tried as well.
+Ends with code 1 when something is wrong.`;
+
+/** What it has of the world around it. */
+export interface DoctorOutside {
+  config(rest: string[]): DoctorConfig;
+  localUrl(rest: string[]): string;
+  print(text: string): void;
+}
+
+/** @returns 1 when there is a problem, else 0. */
+export async function runDoctor(args: readonly string[], outside: DoctorOutside): Promise<number> {
+  const { options, rest } = takeOptions(args, { url: true }, { wordCount: 0, usage: "parlor doctor" });
+  const findings = await examine({
+    config: () => outside.config(rest),
+    localUrl: () => outside.localUrl(rest),
+    url: options.get("url"),
+  });
+  for (const { level, about, remedy } of findings) {
+    outside.print(`${level.padEnd(8)} ${about}`);
+    if (remedy !== undefined) outside.print(`${" ".repeat(9)}→ ${remedy}`);
+  }
+  const problems = findings.filter(({ level }) => level === "problem").length;
+  outside.print(
+    problems === 0 ? "Nothing is wrong." : `${problems} ${problems === 1 ? "thing is" : "things are"} wrong.`,
+  );
+  return problems === 0 ? 0 : 1;
+}

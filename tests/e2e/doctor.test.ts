@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { startChildServer } from "../helpers/child_server.ts";
+import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { runParlor } from "../helpers/parlor_command.ts";
+import { tempFolder } from "../helpers/storage_folder.ts";
+
+/** The lines of one level, without it. */
+function linesOf(stdout: string, level: string): string[] {
+  return stdout.split("\n").filter((line) => line.startsWith(level)).map((line) => line.slice(9));
+}
+
+test("a fresh folder has nothing wrong, and so has a running server whose model answers", async () => {
+  await using folder = await tempFolder();
+  await using llm = await openFakeLlm();
+  const data = folder.file("data");
+  const before = await runParlor(["doctor", "--data-dir", data, "--port", "9"]);
+  expect(before).toMatchObject({ code: 0, stderr: "" });
+  expect(before.stdout).toContain("the first start makes it");
+  await using server = await startChildServer({ dataDir: data });
+  await server.json("PUT", "/api/connections", { id: "d", kind: "openai", base_url: llm.url, model: "fake-model" });
+  await server.json("POST", "/api/connections/d/activate");
+  const port = new URL(server.url).port;
+  const after = await runParlor(["doctor", "--data-dir", data, "--port", port]);
+  expect(after).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Nothing is wrong.") });
+  expect(linesOf(after.stdout, "ok").join("\n")).toMatch(/database is whole[^]*A server answers[^]*answers in \d+ ms/);
+}, 60_000);
+
+test("each thing that is wrong is told with its remedy, and the command ends with 1", async () => {
+  await using folder = await tempFolder();
+  const data = folder.file("data");
+  {
+    await using server = await startChildServer({ dataDir: data });
+    await server.json("PUT", "/api/connections", {
+      id: "d",
+      kind: "openai",
+      base_url: "http://127.0.0.1:9",
+      model: "m",
+    });
+    await server.json("POST", "/api/connections/d/activate");
+    const args = ["doctor", "--data-dir", data, "--port", new URL(server.url).port, "--url", "http://127.0.0.1:9"];
+    const { code, stdout } = await runParlor(args);
+    expect(code).toBe(1);
+    expect(linesOf(stdout, "problem")).toEqual([
+      expect.stringContaining("does not answer"),
+      expect.stringContaining('Cannot reach "http://127.0.0.1:9"'),
+    ]);
+  }
+  await Deno.chmod(data, 0o755);
+  await Deno.chmod(`${data}/session-key`, 0o644);
+  await Deno.rename(`${data}/storage-key`, folder.file("key"));
+  const { code, stdout } = await runParlor([
+    ...["doctor", "--data-dir", data, "--port", "9", "--host", "0.0.0.0", "--trusted-proxies", "127.0.0.1"],
+    ...[
+      "--allowed-hosts",
+      "192.168.1.9,chat.example.org",
+      "--yt-dlp-path",
+      "/none/yt-dlp",
+      "--hub-token-file",
+      "/none/t",
+    ],
+  ]);
+  expect(code).toBe(1);
+  expect(linesOf(stdout, "problem")).toEqual([
+    expect.stringContaining('hub_token_file names "/none/t"'),
+    expect.stringContaining("192.168.1.9 needs no passkey"),
+    expect.stringContaining("A proxy on this machine is trusted"),
+    expect.stringMatching(/data" \(mode 0755\)/),
+    expect.stringMatching(/session-key" \(mode 0644\)/),
+    expect.stringMatching(/storage key of .* is missing/),
+    expect.stringContaining("yt_dlp_path names"),
+  ]);
+  expect(stdout.split("\n").filter((line) => line.includes("→")).length).toBeGreaterThanOrEqual(7);
+  expect(stdout).toContain("7 things are wrong.");
+
+  await Deno.rename(folder.file("key"), `${data}/storage-key`);
+  await Deno.writeFile(`${data}/app.db`, new Uint8Array(4096).fill(7));
+  const damaged = await runParlor(["doctor", "--data-dir", data, "--port", "9"]);
+  expect(linesOf(damaged.stdout, "problem")).toContainEqual(expect.stringMatching(/damaged/));
+  const wrong = await runParlor(["doctor", "--data-dir", data, "--port", "x"]);
+  expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining("Bad value for port") });
+}, 60_000);
+
+test("names without HTTPS, open sign-in and a host nobody may use are told", async () => {
+  await using folder = await tempFolder();
+  const doctor = (...args: string[]) => runParlor(["doctor", "--data-dir", folder.path, "--port", "9", ...args]);
+  expect((await doctor("--allowed-hosts", "chat.example.org")).stdout).toContain("can never be closed by a passkey");
+  expect((await doctor("--require-auth", "false")).stdout).toContain("Nobody has to sign in");
+  expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no name is allowed");
+}, 60_000);
