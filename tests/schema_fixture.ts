@@ -1,0 +1,15 @@
+/**
+ * Writes tests/fixtures/schemas/<version>.sql, the newest schema as it is released: `deno task fixture`. Each earlier one
+ * is kept for good, and the tests upgrade it. What is released is never changed: a file that is there stays.
+ */
+import { schemaFixture } from "./helpers/schema_fixtures.ts";
+import { MIGRATIONS } from "../services/storage/migrations.ts";
+
+const folder = new URL("fixtures/schemas/", import.meta.url);
+await Deno.mkdir(folder, { recursive: true });
+for (const { version } of MIGRATIONS) {
+  const file = new URL(`${version}.sql`, folder);
+  if (await Deno.stat(file).then(() => true, () => false)) continue;
+  await Deno.writeTextFile(file, schemaFixture(version));
+  console.log(`wrote ${file.pathname}`);
+}
