@@ -25,6 +25,11 @@ export function voiceRoutes(samples: VoiceSamples, imports: VoiceImports) {
       return c.json(schema.voiceAnswerOf(await sample), 201);
     })
     .openapi(schema.getRoute, (c) => c.json(schema.voiceAnswerOf(samples.get(c.req.valid("param").id)), 200))
+    .openapi(schema.patchRoute, async (c) => {
+      const { name, description } = c.req.valid("json");
+      const changes = { name, description: description === null ? "" : description };
+      return c.json(schema.voiceAnswerOf(await samples.change(c.req.valid("param").id, changes)), 200);
+    })
     .openapi(schema.deleteRoute, async (c) => {
       await samples.remove(c.req.valid("param").id);
       return c.body(null, 204);

@@ -10,12 +10,15 @@ const MAX_TEXT = 4096;
 /** Formats that can be asked for. */
 const Format = z.enum(AUDIO_FORMATS).exclude(["ogg", "m4a", "webm"]);
 const Name = z.string().max(300);
+/** As OpenAI bounds it. */
+const Speed = z.number().min(0.25).max(4).openapi({ description: "Times the voice's own speed" });
 
 const SpeakBody = z.object({
   text: z.string().max(MAX_TEXT).refine((text) => text.trim() !== "", "there is nothing to speak"),
   voice: Name.nullish().openapi({ description: "A voice of the speech server's, or the id of a voice sample" }),
   model: Name.nullish(),
   format: Format.nullish(),
+  speed: Speed.nullish(),
   base_url: z.string().max(2000).nullish().openapi({
     description: "Another server; the stored key goes along only to the configured origin",
   }),
@@ -27,6 +30,7 @@ const ConfigAnswer = z.object({
   model: z.string(),
   voice: z.string(),
   format: z.string(),
+  speed: z.number(),
   has_key: z.boolean(),
 }).openapi("SpeechConfig");
 
@@ -35,6 +39,7 @@ const ConfigBody = z.object({
   model: Name.nullish(),
   voice: Name.nullish(),
   format: Format.nullish(),
+  speed: Speed.nullish(),
   api_key: z.string().max(10_000).nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
 }).openapi("SpeechConfigPatch", { description: "What is left out stays; null clears it" });
 
@@ -49,12 +54,13 @@ const Models = z.object({ object: z.literal("list"), data: z.array(z.object({ id
 
 /** Gives what a client asks to be spoken its form inside the server. */
 export function speakRequestOf(body: z.infer<typeof SpeakBody>): SpeakRequest {
-  const { text, voice, model, format, base_url: baseUrl, ref_audio: refAudio } = body;
+  const { text, voice, model, format, speed, base_url: baseUrl, ref_audio: refAudio } = body;
   return {
     text,
     voice: voice ?? undefined,
     model: model ?? undefined,
     format: format ?? undefined,
+    speed: speed ?? undefined,
     baseUrl: baseUrl ?? undefined,
     refAudio: refAudio ?? undefined,
   };
@@ -62,13 +68,14 @@ export function speakRequestOf(body: z.infer<typeof SpeakBody>): SpeakRequest {
 
 /** Gives a change of the endpoint its form inside the server. */
 export function configInputOf(body: z.infer<typeof ConfigBody>): SpeechConfigInput {
-  const { base_url: baseUrl, model, voice, format, api_key: apiKey } = body;
-  return { baseUrl, model, voice, format, apiKey };
+  const { base_url: baseUrl, model, voice, format, speed, api_key: apiKey } = body;
+  return { baseUrl, model, voice, format, speed, apiKey };
 }
 
 /** Gives the endpoint its form on the wire. */
-export function configAnswerOf({ baseUrl, model, voice, format, hasKey }: SpeechConfig): z.infer<typeof ConfigAnswer> {
-  return { base_url: baseUrl, model, voice, format, has_key: hasKey };
+export function configAnswerOf(config: SpeechConfig): z.infer<typeof ConfigAnswer> {
+  const { baseUrl, model, voice, format, speed, hasKey } = config;
+  return { base_url: baseUrl, model, voice, format, speed, has_key: hasKey };
 }
 
 const tags = ["Speech"];

@@ -21,6 +21,11 @@ const VoiceAnswer = z.object({
   created_at: Time,
 }).openapi("VoiceSample");
 
+const PatchBody = z.object({
+  name: SampleName.optional(),
+  description: SampleDescription.nullish(),
+}).openapi("VoiceSamplePatch", { description: "What is left out stays; null clears the description" });
+
 const ImportBody = z.object({
   url: z.string().max(4000),
   name: SampleName,
@@ -109,6 +114,16 @@ export const getRoute = createRoute({
   summary: "Fetch a voice sample's metadata",
   request: { params: IdParams },
   responses: { 200: json(VoiceAnswer, "The sample"), ...ERRORS },
+});
+
+/** Rename one. */
+export const patchRoute = createRoute({
+  method: "patch",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Change what a voice sample is called and what is said of it",
+  request: { params: IdParams, body: jsonBody(PatchBody) },
+  responses: { 200: json(VoiceAnswer, "The sample as it is now"), ...ERRORS },
 });
 
 /** Remove one. */

@@ -17,6 +17,8 @@ export interface SpeakRequest {
   voice?: string;
   model?: string;
   format?: AudioFormat;
+  /** Times the voice's own speed, 0.25 to 4. */
+  speed?: number;
   /** Another server than the configured one; it gets the stored key only when it has the same origin. */
   baseUrl?: string;
   /** Id of a voice sample of the library. */
@@ -79,6 +81,7 @@ export class Speech {
         model: request.model || config.model,
         voice: isSample ? "" : voice,
         format: request.format ?? config.format,
+        speed: request.speed ?? config.speed,
       };
       const call = sample === undefined
         ? plainCall(spoken)

@@ -13,6 +13,8 @@ export interface SpeechConfig {
   model: string;
   voice: string;
   format: AudioFormat;
+  /** Times the voice's own speed, 0.25 to 4. */
+  speed: number;
   hasKey: boolean;
   /** Moves with every write; 0 while nobody has made one. */
   version: number;
@@ -24,6 +26,7 @@ export interface SpeechConfigInput {
   model?: string | null;
   voice?: string | null;
   format?: AudioFormat | null;
+  speed?: number | null;
   /** Left out it keeps the stored key as long as the origin stays, `null` clears it. */
   apiKey?: string | null;
 }
@@ -33,11 +36,12 @@ interface Content {
   model: string;
   voice: string;
   format: AudioFormat;
+  speed: number;
   /** `origin` is the one it was entered for; it is sent nowhere else (SECURITY-CASES.md, U01). */
   key?: { value: string; origin: string };
 }
 
-const DEFAULTS: Content = { baseUrl: "", model: "", voice: "", format: "mp3" };
+const DEFAULTS: Content = { baseUrl: "", model: "", voice: "", format: "mp3", speed: 1 };
 /** Row of `setting`, and the id that change events carry. */
 const KEY = "speech";
 
@@ -121,6 +125,7 @@ function contentFrom(input: SpeechConfigInput, before: Content): Content {
     model: (input.model === undefined ? before.model : input.model ?? "").trim(),
     voice: (input.voice === undefined ? before.voice : input.voice ?? "").trim(),
     format: input.format === undefined ? before.format : input.format ?? DEFAULTS.format,
+    speed: input.speed === undefined ? before.speed : input.speed ?? DEFAULTS.speed,
     ...keyOf(baseUrl, input.apiKey, before),
   };
 }

@@ -1,7 +1,7 @@
 /** Voice samples from an address: the audio itself through the guard, or a page's recording by the external downloader. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import type { JobRunner } from "../jobs/job_runner.ts";
+import type { JobContext, JobRunner } from "../jobs/job_runner.ts";
 import type { Guard } from "../net/guarded_fetch.ts";
 import { SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
 import { SAMPLE_FORMATS, type VoiceSample, type VoiceSamples } from "./voice_samples.ts";
@@ -58,7 +58,7 @@ export class VoiceImports {
       parallel: PARALLEL,
       resumable: false,
       run: async (context) => {
-        const sample = await this.#run(context.params as VoiceImportRequest, context.signal);
+        const sample = await this.#run(context);
         this.#results.set(context.id, sample);
       },
     });
@@ -90,18 +90,24 @@ export class VoiceImports {
     }
   }
 
-  async #run(request: VoiceImportRequest, signal: AbortSignal): Promise<VoiceSample> {
+  async #run({ params, signal, progress }: JobContext): Promise<VoiceSample> {
+    const request = params as VoiceImportRequest;
     const url = parseAddress(request.url);
     const isWhole = request.startS === undefined && request.endS === undefined;
-    const direct = isWhole ? await this.#fetchAudio(url, signal) : undefined;
+    const direct = isWhole ? await this.#fetchAudio(url, signal, progress) : undefined;
     const audio = direct ?? await this.#download(url, request, signal);
     signal.throwIfAborted();
     return await this.#options.samples.add({ name: request.name, description: request.description, audio });
   }
 
   /** Gives the audio that lies at the address itself; `undefined` where something else does. */
-  async #fetchAudio(url: URL, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async #fetchAudio(
+    url: URL,
+    signal: AbortSignal,
+    progress: JobContext["progress"],
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const response = await this.#options.guard.fetch(url, { maxBytes: MAX_BYTES, signal });
+    const total = Number(response.headers.get("content-length")) || null;
     const reader = response.body?.getReader();
     const parts: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
@@ -111,6 +117,7 @@ export class VoiceImports {
       if (done) break;
       parts.push(value as Uint8Array<ArrayBuffer>);
       size += value.length;
+      if (isAudio) progress({ done: size, total, unit: "bytes" });
       if (isAudio || size < SIGNATURE_BYTES) continue;
       const head = new Uint8Array(await new Blob(parts).arrayBuffer());
       const format = sniffAudio(head);

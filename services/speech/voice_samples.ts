@@ -138,6 +138,20 @@ export class VoiceSamples {
     return { id, createdAtMs, contentType: AUDIO_TYPES[format], ...content };
   }
 
+  /** Changes what a sample is called and what is said of it; what is left out stays. @throws {AppError} `not_found` */
+  async change(id: string, changes: { name?: string; description?: string }): Promise<VoiceSample> {
+    const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
+    const { name = content.name, description = content.description } = changes;
+    const changed: Content = { ...content, name, description };
+    await this.#options.db.write([{
+      sql: "UPDATE document SET updated_at = ?, sealed = ? WHERE kind = ? AND id = ?",
+      params: [(this.#options.now ?? Date.now)(), this.#sealed(id, changed), KIND, id],
+      expectChanges: 1,
+    }]);
+    this.#publish(id);
+    return { id, createdAtMs, contentType: AUDIO_TYPES[content.format], ...changed };
+  }
+
   /** Moves a sample to the trash; its file stays until the trash lets go of it. @throws {AppError} `not_found` */
   async remove(id: string): Promise<void> {
     const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
@@ -170,8 +184,12 @@ export class VoiceSamples {
   #insert(id: string, createdAtMs: number, content: Content): Statement {
     return {
       sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, 1, ?, ?, ?)",
-      params: [KIND, id, createdAtMs, createdAtMs, this.#options.sealer.sealNow(placeOf(id), JSON.stringify(content))],
+      params: [KIND, id, createdAtMs, createdAtMs, this.#sealed(id, content)],
     };
+  }
+
+  #sealed(id: string, content: Content): Uint8Array {
+    return this.#options.sealer.sealNow(placeOf(id), JSON.stringify(content));
   }
 
   #sampleOf({ id, created_at: createdAtMs, sealed }: Row): VoiceSample {

@@ -34,6 +34,7 @@ test("text is spoken by the configured server with the configured model, voice a
     model: "kokoro",
     voice: "af_heart",
     format: "mp3",
+    speed: 1,
     has_key: true,
   });
   const answer = await app.post("/api/tts/speak", { text: "Good evening." });
@@ -55,6 +56,20 @@ test("what a request names counts before what is configured", async () => {
   expect(answer.headers.get("content-type")).toBe("audio/wav");
   expect(await bytesOf(answer)).toEqual(fakeAudio("wav", "Hi"));
   expect(speech.requests[0]!.json).toMatchObject({ model: "c", voice: "d", response_format: "wav" });
+});
+
+test("another speed than the voice's own is asked for, kept, and bounded", async () => {
+  await using speech = openFakeSpeech();
+  await using app = await openTestApp();
+  const put = await app.put("/api/tts/config", { base_url: speech.url, speed: 1.5 });
+  expect(await put.json()).toMatchObject({ speed: 1.5 });
+  await (await app.post("/api/tts/speak", { text: "Hi" })).body!.cancel();
+  await (await app.post("/api/tts/speak", { text: "Hi", speed: 2 })).body!.cancel();
+  await (await app.post("/api/tts/speak", { text: "Hi", speed: 1 })).body!.cancel();
+  expect(speech.requests.map(({ json }) => json!.speed)).toEqual([1.5, 2, undefined]);
+  expect(await errorOf(await app.put("/api/tts/config", { speed: 5 }))).toMatchObject({ status: 400 });
+  await app.restart();
+  expect(await (await app.put("/api/tts/config", { speed: null })).json()).toMatchObject({ speed: 1 });
 });
 
 test("headerless PCM is passed on with its rate when it was asked for", async () => {

@@ -95,6 +95,20 @@ test.each(["bytes=99999-", "bytes=5-2", "bytes=0-1,5-6", "items=0-1", "bytes=-"]
   },
 );
 
+test("a sample gets another name and description, and keeps them", async () => {
+  await using app = await openTestApp();
+  const sample = await upload(app, "Recording 1");
+  const path = `/api/voices/${sample.id}`;
+  const renamed = await app.patch(path, { name: " Aunt " });
+  expect(await renamed.json()).toEqual({ ...sample, name: "Aunt" });
+  await app.patch(path, { description: "On the phone" });
+  await app.restart();
+  expect(await (await app.get(path)).json()).toEqual({ ...sample, name: "Aunt", description: "On the phone" });
+  expect(await (await app.patch(path, { description: null })).json()).toMatchObject({ name: "Aunt", description: "" });
+  expect((await app.patch(path, { name: " " })).status).toBe(400);
+  expect((await app.patch("/api/voices/nobody", { name: "A" })).status).toBe(404);
+});
+
 test("a removed sample is gone at once, can be had back whole, and its file goes with the trash", async () => {
   await using app = await openTestApp();
   const sample = await upload(app);
