@@ -14,6 +14,13 @@ const QUIET_FLAGS = [
   "--no-first-run",
 ];
 
+/** For pages with sound: a microphone that beeps and is allowed, and playing without a press. */
+export const AUDIO_FLAGS = [
+  "--use-fake-device-for-media-stream",
+  "--use-fake-ui-for-media-stream",
+  "--autoplay-policy=no-user-gesture-required",
+];
+
 /** What axe found wrong, short enough for a test's message. */
 export interface AxeFinding {
   rule: string;

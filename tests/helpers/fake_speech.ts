@@ -4,6 +4,8 @@
 export interface FakeSpeechSwitches {
   /** Format of the audio it makes, whatever was asked. */
   format: "mp3" | "wav" | "pcm";
+  /** Makes other audio of a text, such as some that a browser can play. */
+  audio: ((text: string) => Uint8Array<ArrayBuffer>) | undefined;
   /** What its Content-Type says. */
   contentType: string;
   /** Status and body of a refusal in place of audio. */
@@ -52,6 +54,7 @@ export interface FakeSpeech extends AsyncDisposable {
 
 const PLAIN: FakeSpeechSwitches = {
   format: "mp3",
+  audio: undefined,
   contentType: "audio/mpeg",
   refusal: undefined,
   instead: undefined,
@@ -70,6 +73,13 @@ export function fakeAudio(format: FakeSpeechSwitches["format"], text: string): U
   if (format === "pcm") return samples;
   if (format === "mp3") return joined(new Uint8Array([0xff, 0xfb, 0x90, 0xc4]), samples);
   return joined(wavHeader(0xffff_ffff), samples);
+}
+
+/** An MP3 of silence that a browser plays: frames of MPEG 1, layer III, 128 kbit/s, mono, with nothing in them. */
+export function silentMp3(seconds: number): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(417);
+  frame.set([0xff, 0xfb, 0x90, 0xc4]);
+  return joined(...Array.from({ length: Math.ceil(seconds * 44_100 / 1152) }, () => frame));
 }
 
 /** A whole WAV file of silence: mono, 16 bit. */
@@ -147,7 +157,7 @@ export function openFakeSpeech(changes: Partial<FakeSpeechSwitches> = {}): FakeS
       return new Response(body, { status: refusal.status, headers });
     }
     if (instead !== undefined) return new Response(instead, { headers: { "content-type": contentType } });
-    const audio = fakeAudio(switches.format, text);
+    const audio = switches.audio?.(text) ?? fakeAudio(switches.format, text);
     const first = audio.slice(0, 200);
     peak = Math.max(peak, ++open);
     const body = new ReadableStream<Uint8Array>({

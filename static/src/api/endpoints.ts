@@ -24,6 +24,8 @@ const NEXT_PAGE_SIZE = 500;
 
 /** All calls the page makes. Every one throws `ApiError` as the client does. */
 export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
+  /** For the calls of screens that are loaded on demand. */
+  readonly client: ApiClient;
   /** The newest, or those behind a cursor. */
   listConversations(cursor?: string): Promise<Page<ConversationSummary>>;
   deleteConversation(id: string, options?: RequestOptions): Promise<void>;
@@ -67,6 +69,7 @@ export function createApi(client: ApiClient): Api {
   const asStream = { accept: "text/event-stream" };
 
   return {
+    client,
     ...conversationApi(client),
     ...houseApi(client),
     ...modelApi(client),

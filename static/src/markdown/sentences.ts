@@ -19,15 +19,18 @@ export class Sentences {
   }
 }
 
-/** Where the last whole sentence ends: at a mark with white space behind it, at a wide mark, or at a line's end. */
+/** Ends of sentences: a mark with white space behind it, a wide mark, or a line's end. */
+export const SENTENCE_END = /[.!?…]["'”’)\]*_]*(?=\s)|[。！？]|\n/g;
+
+/** Where the last whole sentence ends. */
 function lastEnd(text: string): number {
   let end = 0;
-  for (const match of text.matchAll(/[.!?…]["'”’)\]*_]*(?=\s)|[。！？]|\n/g)) end = match.index + match[0].length;
+  for (const match of text.matchAll(SENTENCE_END)) end = match.index + match[0].length;
   return end;
 }
 
 /** Leaves out the marks that only mean looks. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")

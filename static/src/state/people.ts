@@ -3,9 +3,16 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { CharacterItem, Persona } from "../api/character_types.ts";
 import type { Api } from "../api/endpoints.ts";
+import { voiceOf } from "./card_voice.ts";
 import type { ChangeEvent } from "../api/types.ts";
 
-/** Names and portraits of those who speak. */
+/** A character as chats know it. */
+export interface KnownCharacter extends CharacterItem {
+  /** The voice it is read aloud with, where its card names one. */
+  voice: string | undefined;
+}
+
+/** Names, portraits and voices of those who speak. */
 export class People {
   readonly personas = signal<Persona[]>([]);
   readonly personasState = signal<"idle" | "loading" | "ready" | "failed">("idle");
@@ -14,7 +21,7 @@ export class People {
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shownPersonas = computed(() => this.personas.value.filter(({ id }) => !this.hiddenIds.value.has(id)));
   /** By id; null for one that is gone. */
-  readonly #characters = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
+  readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
   readonly #asked = new Set<string>();
   readonly #api: Api;
 
@@ -23,7 +30,7 @@ export class People {
   }
 
   /** Gives a character that is known; `wantCharacter` makes it known. */
-  character(id: string | null | undefined): CharacterItem | undefined {
+  character(id: string | null | undefined): KnownCharacter | undefined {
     return this.#characters.value.get(id ?? "") ?? undefined;
   }
 
@@ -87,7 +94,7 @@ export class People {
   async #readCharacter(id: string): Promise<void> {
     try {
       const { card, ...item } = (await this.#api.getCharacter(id)).character;
-      this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name });
+      this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: voiceOf(card.data) });
     } catch (thrown) {
       if (asApiError(thrown).status === 404) this.#know(id, null);
       // Else unknown: the chat can be read without, and the next visit asks again.
@@ -95,7 +102,7 @@ export class People {
     }
   }
 
-  #know(id: string, item: CharacterItem | null): void {
+  #know(id: string, item: KnownCharacter | null): void {
     this.#characters.value = new Map(this.#characters.peek()).set(id, item);
   }
 }

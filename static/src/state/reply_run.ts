@@ -83,6 +83,11 @@ export class ReplyRun {
     return this.#wasAccepted || !this.#options.start;
   }
 
+  /** True where this page asked for the reply, which may also have been asked for elsewhere. */
+  get isAskedHere(): boolean {
+    return this.#options.start !== undefined;
+  }
+
   /** How long it took so far. */
   get times(): ReplyTimes {
     const sawAll = this.#options.start !== undefined && this.#options.text === "";

@@ -18,6 +18,7 @@ import { People } from "./people.ts";
 import { Portraits } from "./portraits.ts";
 import { Preferences } from "./preferences.ts";
 import { Router } from "./router.ts";
+import { Speaking } from "./speaking.ts";
 import { Toasts } from "./toasts.ts";
 import { Trash } from "./trash.ts";
 import { texts } from "../texts/texts.ts";
@@ -42,6 +43,7 @@ export class Store {
   readonly portraits: Portraits;
   readonly preferences: Preferences;
   readonly feed: ChangeFeed;
+  readonly speaking = new Speaking(this);
   readonly toasts = new Toasts();
   readonly chat = signal<OpenChat | undefined>(undefined);
   /** Calls about access, for the screens that need them. */

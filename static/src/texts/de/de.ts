@@ -11,6 +11,7 @@ import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { settings } from "./settings.ts";
+import { voice } from "./voice.ts";
 
 /** All texts of the page. */
 export const de: Texts = {
@@ -25,4 +26,5 @@ export const de: Texts = {
   ...characters,
   ...personas,
   ...access,
+  ...voice,
 };

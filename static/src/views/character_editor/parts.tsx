@@ -2,6 +2,7 @@
 import { CodeBlock } from "../../components/CodeBlock.tsx";
 import type { CardEditor } from "../../state/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
+import { CardVoice } from "./CardVoice.tsx";
 import { CardText, CardTexts, CardWords } from "./fields.tsx";
 
 /** Who it is. */
@@ -32,6 +33,7 @@ export function VoicePart({ editor }: { editor: CardEditor }) {
       <CardTexts editor={editor} field="alternate_greetings" />
       <CardTexts editor={editor} field="group_only_greetings" />
       <CardText editor={editor} field="mes_example" rows={10} />
+      <CardVoice editor={editor} />
     </>
   );
 }

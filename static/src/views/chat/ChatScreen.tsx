@@ -11,9 +11,12 @@ import { texts } from "../../texts/texts.ts";
 import { ChatHead } from "./ChatHead.tsx";
 import { Composer } from "./Composer.tsx";
 import { MessageList } from "./MessageList.tsx";
+import { useAutoSpeak } from "./auto_speak.ts";
 import { useShortcuts } from "./shortcuts.ts";
 
 const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.SearchBar), { as: "overlay" });
+
+const SpeechBar = lazy(() => import("../voice/SpeechBar.tsx").then((file) => file.SpeechBar), { as: "overlay" });
 
 const FirstRun = lazy(() => import("./FirstRun.tsx").then((file) => file.FirstRun));
 
@@ -47,6 +50,7 @@ function Chat({ chat }: { chat: OpenChat }) {
   const title = chat.title.value || listed || unnamed;
   useTitle(`${title} · ${texts.product}`);
   useShortcuts(chat);
+  useAutoSpeak(chat);
   return (
     <main id="main" class={chat.isTemporary ? "chat is-temporary" : "chat"} tabIndex={-1}>
       <ChatHead chat={chat} title={title} />
@@ -96,6 +100,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   return (
     <>
       {chat.isEmpty.value ? <Welcome chat={chat} /> : <MessageList chat={chat} />}
+      {store.speaking.now.value && <SpeechBar />}
       <Composer chat={chat} />
     </>
   );

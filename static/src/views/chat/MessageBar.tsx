@@ -11,6 +11,7 @@ import type { OpenChat } from "../../state/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { SpeakButton, useSpeaking } from "./SpeakButton.tsx";
 import { Variants } from "./Variants.tsx";
 
 const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => file.MessageDetails), {
@@ -34,10 +35,14 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   const [hasDetails, setDetails] = useState(false);
   const isIdle = !chat.isRunning.value;
   const isReply = message.role === "assistant";
+  const speech = useSpeaking(chat, message);
   const items = itemsOf(store, chat, message, isLast, () => setDetails(true));
+  const hasText = textOf(message.content) !== "";
+  if (hasText) items.splice(1, 0, { label: speech.label, icon: speech.icon, onSelect: speech.toggle });
   return (
     <div class="message-actions" role="group" aria-label={texts.chat.actions}>
       {!isTouch && <CopyButton text={textOf(message.content)} />}
+      {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
       {!isTouch && isIdle && (
         <IconButton
           icon="pencil"

@@ -11,6 +11,7 @@ import { MessageBar } from "./MessageBar.tsx";
 import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
 import { ReplyProgress } from "./ReplyProgress.tsx";
 import { ReplySpeaker, TurnSpeaker } from "./Speaker.tsx";
+import { SpeakButton } from "./SpeakButton.tsx";
 import { Thoughts } from "./Thoughts.tsx";
 import { useSwipe } from "./swipe.ts";
 
@@ -75,6 +76,11 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
       <Images message={message} />
       {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
+      {run && text !== "" && (
+        <div class="message-actions">
+          <SpeakButton chat={chat} message={message} />
+        </div>
+      )}
       <BranchLinks chat={chat} message={message} />
       {!run && !isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
     </article>

@@ -1,15 +1,18 @@
 /** Keys of the open chat: Ctrl or ⌘ F, Alt R, Alt C, Alt ← →, Escape. */
 import { useEffect } from "preact/hooks";
 import type { OpenChat } from "../../state/open_chat.ts";
+import { useStore } from "../../state/store.ts";
 
 /** Listens while the chat is shown. */
 export function useShortcuts(chat: OpenChat): void {
+  const { speaking } = useStore();
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
       if (isFind(event) ? openSearch(chat) : event.altKey && onAlt(event, chat)) event.preventDefault();
       else if (event.key === "Escape" && chat.search.isOpen.peek()) chat.search.close();
       else if (event.key === "Escape" && chat.isRunning.peek()) void chat.stop();
+      else if (event.key === "Escape") speaking.stop();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);

@@ -18,6 +18,7 @@ import { TrashPage } from "./TrashPage.tsx";
 
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
 const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
+const VoicePage = lazy(() => import("../voice/VoicePage.tsx").then(({ VoicePage }) => VoicePage));
 const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
 const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
 
@@ -97,6 +98,7 @@ function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
 
 function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "general") return <GeneralPage />;
+  if (section === "voice") return <VoicePage />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
   if (section === "trash") return <TrashPage />;

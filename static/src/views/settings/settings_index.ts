@@ -25,6 +25,7 @@ export function settingsSections(): SettingsSection[] {
     { id: "general", title: t.general },
     { id: "connections", title: t.connections },
     { id: "personas", title: texts.personas.title },
+    { id: "voice", title: texts.voice.title },
     { id: "models", title: texts.models.title },
     { id: "privacy", title: texts.privacy.nav },
     { id: "trash", title: texts.trash.title },
@@ -34,7 +35,7 @@ export function settingsSections(): SettingsSection[] {
 
 /** All settings there are, in the language that is shown. */
 export function settingEntries(): SettingEntry[] {
-  const { general, connections, form } = texts;
+  const { general, connections, form, voice } = texts;
   const inside: Record<string, [anchor: string, title: string][]> = {
     general: [
       ["display-name", general.displayName],
@@ -49,6 +50,16 @@ export function settingEntries(): SettingEntry[] {
     ],
     personas: [["", texts.personas.setDefault]],
     connections: [["", connections.discover], ["", form.key], ["", form.model], ["", form.context]],
+    voice: [
+      ["speech-url", voice.server],
+      ["speech-format", voice.format],
+      ["voice", voice.voice],
+      ["speed", voice.speed],
+      ["speech-voice", voice.quoted],
+      ["narration-voice", voice.narration],
+      ["auto-speak", voice.auto],
+      ["voice-library", voice.library.title],
+    ],
     trash: [["", texts.trash.empty]],
     about: [["", texts.about.version]],
   };

@@ -1,0 +1,51 @@
+/** The calls about speech and voice samples. */
+import type { ApiClient, RequestOptions } from "./client.ts";
+import type { SpeechConfig, SpeechConfigInput, VoiceChoice, VoiceImport, VoiceSample } from "./speech_types.ts";
+
+/** The calls about speech. Every one throws `ApiError` as the client does. */
+export interface SpeechApi {
+  /** The answer is the audio as it is made. */
+  speak(request: { text: string; voice: string | undefined }, signal: AbortSignal): Promise<Response>;
+  getSpeechConfig(): Promise<SpeechConfig>;
+  changeSpeechConfig(changes: SpeechConfigInput): Promise<SpeechConfig>;
+  listVoices(): Promise<VoiceChoice>;
+  listSpeechModels(): Promise<string[]>;
+  listVoiceSamples(): Promise<VoiceSample[]>;
+  addVoiceSample(audio: Blob, name: string): Promise<VoiceSample>;
+  /** Answers once the import, which is a job, has ended. */
+  importVoiceSample(request: VoiceImport): Promise<VoiceSample>;
+  changeVoiceSample(id: string, changes: { name?: string; description?: string }): Promise<VoiceSample>;
+  deleteVoiceSample(id: string, options?: RequestOptions): Promise<void>;
+  /** The answer is the audio. */
+  openVoiceSample(id: string, signal: AbortSignal): Promise<Response>;
+}
+
+/** Binds the calls to one client. */
+export function speechApi(client: ApiClient): SpeechApi {
+  async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
+    return await (await client.send(method, path, options)).json() as T;
+  }
+  const sample = (id: string) => `/api/voices/${encodeURIComponent(id)}`;
+  return {
+    speak: (request, signal) => client.send("POST", "/api/tts/speak", { body: request, signal }),
+    getSpeechConfig: () => json("GET", "/api/tts/config"),
+    changeSpeechConfig: (changes) => json("PUT", "/api/tts/config", { body: changes }),
+    listVoices: () => json("GET", "/api/tts/voices"),
+    async listSpeechModels() {
+      return (await json<{ data: { id: string }[] }>("GET", "/api/tts/models")).data.map(({ id }) => id);
+    },
+    listVoiceSamples: () => json("GET", "/api/voices"),
+    addVoiceSample(audio, name) {
+      const form = new FormData();
+      form.set("name", name);
+      form.set("audio", audio);
+      return json("POST", "/api/voices", { form });
+    },
+    importVoiceSample: (request) => json("POST", "/api/voices/from-url", { body: request }),
+    changeVoiceSample: (id, changes) => json("PATCH", sample(id), { body: changes }),
+    async deleteVoiceSample(id, options) {
+      await (await client.send("DELETE", sample(id), options)).body?.cancel();
+    },
+    openVoiceSample: (id, signal) => client.send("GET", `${sample(id)}/audio`, { signal }),
+  };
+}

@@ -1,0 +1,70 @@
+/** The audio of a message, sentence by sentence, also while the message is still being written. */
+import { effect } from "@preact/signals";
+import { speechApi } from "../api/speech_endpoints.ts";
+import type { Message } from "../api/types.ts";
+import { textOf } from "../state/message_text.ts";
+import type { OpenChat } from "../state/open_chat.ts";
+import type { Store } from "../state/store.ts";
+import { IncomingAudio } from "./incoming_audio.ts";
+import { listen } from "./listen.ts";
+import { type Piece, Pieces } from "./pieces.ts";
+import type { AudioSource } from "./reading.ts";
+
+/** Who says what; undefined is the voice that is set for all. */
+interface Voices {
+  narration: string | undefined;
+  quoted: string | undefined;
+}
+
+/**
+ * Reads a message of the open chat.
+ *
+ * @param known Text that is not to be read: what stood there before a reply was continued.
+ */
+export function listenToMessage(store: Store, chat: OpenChat, messageId: string, known: string): void {
+  listen(store, messageId, messageSource(store, chat, messageId, known));
+}
+
+function messageSource(store: Store, chat: OpenChat, messageId: string, known: string): AudioSource {
+  const voices = voicesFor(store, chat, chat.pages.find(messageId));
+  const api = speechApi(store.api.client);
+  const pieces = new Pieces({ isSplit: voices.narration !== voices.quoted, known });
+  const waiting: Piece[] = [];
+  let isWhole = false;
+  let news = Promise.withResolvers<void>();
+  const close = effect(() => {
+    const run = chat.run.value?.messageId === messageId ? chat.run.value : undefined;
+    const message = chat.pages.items.value.find(({ id }) => id === messageId);
+    const text = run ? run.text.value : message ? textOf(message.content) : "";
+    waiting.push(...pieces.next(text, run === undefined));
+    isWhole = run === undefined;
+    news.resolve();
+    news = Promise.withResolvers();
+  });
+  return {
+    async next() {
+      while (waiting.length === 0 && !isWhole) await news.promise;
+      const piece = waiting.shift();
+      if (!piece) return undefined;
+      const voice = piece.isQuoted ? voices.quoted : voices.narration;
+      return new IncomingAudio((signal) => api.speak({ text: piece.text, voice }, signal));
+    },
+    close() {
+      close();
+      isWhole = true;
+      waiting.length = 0;
+      news.resolve();
+    },
+  };
+}
+
+function voicesFor({ people, preferences }: Store, chat: OpenChat, message: Message | undefined): Voices {
+  const settings = preferences.settings.peek();
+  const isReply = message?.role === "assistant";
+  const speaker = isReply ? message.character_id ?? chat.head.peek()?.participants?.[0]?.character_id : undefined;
+  const own = people.character(speaker)?.voice;
+  return {
+    narration: settings?.narration_voice ?? own,
+    quoted: own ?? settings?.speech_voice ?? undefined,
+  };
+}
