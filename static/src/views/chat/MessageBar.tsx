@@ -38,7 +38,10 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   const speech = useSpeaking(chat, message);
   const items = itemsOf(store, chat, message, isLast, () => setDetails(true));
   const hasText = textOf(message.content) !== "";
-  if (hasText) items.splice(1, 0, { label: speech.label, icon: speech.icon, onSelect: speech.toggle });
+  if (hasText) {
+    const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
+    items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
+  }
   return (
     <div class="message-actions" role="group" aria-label={texts.chat.actions}>
       {!isTouch && <CopyButton text={textOf(message.content)} />}
