@@ -10,6 +10,13 @@ export class Playback {
   readonly isSounding = signal(false);
   readonly #element = new Audio();
 
+  constructor() {
+    // The keys of a keyboard or a headset, and what a phone shows on its lock screen.
+    const media = globalThis.navigator.mediaSession;
+    media?.setActionHandler("pause", () => this.pause());
+    media?.setActionHandler("play", () => this.resume());
+  }
+
   /**
    * Plays to the end.
    *

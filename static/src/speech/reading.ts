@@ -37,9 +37,6 @@ export class Reading implements Heard {
 
   /** Reads to the end, or until it is stopped. @throws what a piece failed with. */
   async run(): Promise<void> {
-    const media = globalThis.navigator.mediaSession;
-    media?.setActionHandler("pause", () => this.pause());
-    media?.setActionHandler("play", () => this.resume());
     try {
       let next = this.#fetch();
       for (let audio = await next; audio; audio = await next) {
@@ -53,7 +50,6 @@ export class Reading implements Heard {
       if (!this.#abort.signal.aborted) throw thrown;
     } finally {
       this.stop();
-      for (const name of ["pause", "play"] as const) media?.setActionHandler(name, null);
     }
   }
 

@@ -30,6 +30,8 @@ export class SpeechSettings {
   readonly trial = signal<SpeechTrial | undefined>(undefined);
   readonly #store: Store;
   readonly #api: SpeechApi;
+  /** For which server and model the offers hold. */
+  #offersOf: string | undefined;
 
   constructor(store: Store) {
     this.#store = store;
@@ -38,22 +40,18 @@ export class SpeechSettings {
 
   /** Reads what is set and what there is to choose; what is shown stays when that fails. */
   async refresh(): Promise<void> {
-    try {
-      this.config.value = await this.#api.getSpeechConfig();
-      this.error.value = undefined;
-    } catch (thrown) {
-      this.error.value = asApiError(thrown);
-      return;
-    }
-    await this.#readOffers();
+    this.#offersOf = undefined;
+    await this.#refreshConfig();
   }
 
   /** Takes word of a change; of `undefined` when some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
-    if (event === undefined || event.kind === "speech" || event.kind === "voice") void this.refresh();
+    const isLibrary = event?.kind === "voice" && this.choice.peek()?.source !== "upstream";
+    if (event === undefined || isLibrary) void this.refresh();
+    else if (event.kind === "speech") void this.#refreshConfig();
   }
 
-  /** Changes what is set; it shows at once and goes back where the server refuses. @throws {ApiError} */
+  /** Changes what is set. @throws {ApiError} */
   async change(changes: SpeechConfigInput): Promise<void> {
     this.config.value = await this.#api.changeSpeechConfig(changes);
     await this.#readOffers();
@@ -85,13 +83,29 @@ export class SpeechSettings {
     return new IncomingAudio((signal) => this.#api.speak({ text, voice }, signal));
   }
 
-  /** Neither list is needed to go on: a voice or model can be typed as well. */
+  async #refreshConfig(): Promise<void> {
+    try {
+      this.config.value = await this.#api.getSpeechConfig();
+      this.error.value = undefined;
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+      return;
+    }
+    await this.#readOffers();
+  }
+
+  /** Neither list is needed to go on: a voice or model can be typed as well. Some servers take long to make theirs. */
   async #readOffers(): Promise<void> {
-    const hasServer = this.config.peek()?.base_url !== "";
+    const { base_url, model, has_key } = this.config.peek()!;
+    const wanted = JSON.stringify([base_url, model, has_key]);
+    if (wanted === this.#offersOf) return;
+    this.#offersOf = wanted;
+    const hasServer = base_url !== "";
     const [choice, models] = await Promise.all([
       this.#api.listVoices().catch(() => undefined),
       hasServer ? this.#listModels() : undefined,
     ]);
+    if (wanted !== this.#offersOf) return;
     this.choice.value = choice;
     this.models.value = models ?? [];
   }

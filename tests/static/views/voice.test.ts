@@ -83,6 +83,7 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
 
   await page.getByLabel("Voice for what is told", { exact: true }).selectOption({ label: "Another name" });
   await page.getByLabel("Name of the voice").fill("af_bella(2)+af_sky");
+  await page.keyboard.press("Tab");
   await page.getByLabel("Voice for what is said", { exact: true }).selectOption({ label: "Joe (en)" });
   await page.getByRole("switch", { name: "Read replies aloud as they come" }).check();
   await eventually(

@@ -33,7 +33,7 @@ export function LibraryPart({ library }: { library: VoiceLibrary }) {
       <p class="muted">{t.intro}</p>
       <div class="actions-row">
         <Button icon="microphone" onClick={() => setDialog("record")}>{t.record}</Button>
-        <Button icon="up" onClick={() => chooser.current?.click()}>{t.upload}</Button>
+        <Button icon="send" onClick={() => chooser.current?.click()}>{t.upload}</Button>
         <Button icon="down" onClick={() => setDialog("import")}>{t.fetch}</Button>
         <input
           ref={chooser}

@@ -5,7 +5,7 @@ import { Reading } from "../../speech/reading.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing while nothing is heard. */
+/** Nothing while nothing is heard. Spoken is only that it was held, perhaps by the browser: the rest can be heard. */
 export function SpeechBar() {
   const { speaking } = useStore();
   const heard = speaking.now.value;
@@ -19,7 +19,10 @@ export function SpeechBar() {
     <div class="column">
       <div class="speech-bar" role="group" aria-label={t.bar}>
         <Icon name="speaker" />
-        <span class="speech-bar-state" role="status">{t.phases[phase]}</span>
+        <span class="speech-bar-state">
+          {!isPaused && t.phases[phase]}
+          <span role="status">{isPaused && t.phases.paused}</span>
+        </span>
         <IconButton
           icon={isPaused ? "play" : "pause"}
           label={isPaused ? t.resume : t.pause}

@@ -6,7 +6,7 @@
  */
 import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
-import { Field, type FieldProps, TextField } from "../../components/Field.tsx";
+import { Field, type FieldProps } from "../../components/Field.tsx";
 import { type SpeechSettings, trialKey } from "../../state/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/voice_library.ts";
@@ -36,6 +36,7 @@ export function VoicePicker(
   const isKnown = value === "" || [...listed, ...samples].some(({ id }) => id === value);
   const isHeard = speaking.now.value?.key === trialKey(value);
   const choose = (voice: string) => {
+    // What is typed counts once it is left, not with every letter.
     setTyped(voice === OTHER ? "" : undefined);
     if (voice !== OTHER) onChange(voice);
   };
@@ -73,15 +74,21 @@ export function VoicePicker(
         )}
       </Field>
       {typed !== undefined && (
-        <TextField
-          label={t.otherName}
-          hint={t.otherHint}
-          value={typed}
-          onInput={(name) => {
-            setTyped(name);
-            onChange(name.trim());
-          }}
-        />
+        <Field label={t.otherName} hint={t.otherHint}>
+          {(describedBy, id) => (
+            <input
+              id={id}
+              type="text"
+              maxLength={300}
+              autocomplete="off"
+              spellcheck={false}
+              aria-describedby={describedBy}
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+              onChange={(event) => choose(event.currentTarget.value.trim())}
+            />
+          )}
+        </Field>
       )}
     </>
   );
