@@ -4,6 +4,7 @@ import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
+import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
 import { house } from "./house.ts";
 import { models } from "./models.ts";
@@ -19,6 +20,7 @@ export const de: Texts = {
   ...nav,
   ...chat,
   ...connections,
+  ...connectionForm,
   ...models,
   ...house,
   ...palette,
