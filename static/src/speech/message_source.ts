@@ -33,6 +33,8 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
   let isWhole = false;
   let news = Promise.withResolvers<void>();
   const close = effect(() => {
+    // What becomes of a message that was whole is another text.
+    if (isWhole) return;
     const run = chat.run.value?.messageId === messageId ? chat.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? textOf(message.content) : "";

@@ -37,7 +37,8 @@ export class Pieces {
   /** @param options.isSplit Quotations become pieces of their own. @param options.known Text that is not said any more. */
   constructor({ isSplit = false, known = "" }: { isSplit?: boolean; known?: string } = {}) {
     this.#isSplit = isSplit;
-    this.next(known, false);
+    // A full stop at its end is one, whatever comes behind it.
+    this.next(`${known} `, false);
   }
 
   /** Gives the pieces that became whole. @param isFinal The text is whole, so its rest is one more. */

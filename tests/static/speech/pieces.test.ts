@@ -18,6 +18,8 @@ test("a sentence is there as soon as it is whole, and each one once", () => {
 test("what was there before is not read again", () => {
   const pieces = new Pieces({ known: "One. Two" });
   expect(pieces.next("One. Two and a half. Three", true).map(({ text }) => text)).toEqual(["Two and a half.", "Three"]);
+  const continued = new Pieces({ known: "One is whole." });
+  expect(continued.next("One is whole. Two", true).map(({ text }) => text)).toEqual(["Two"]);
 });
 
 test.each([

@@ -178,6 +178,57 @@ test(
   60_000,
 );
 
+test("a reply that is written anew is not read on, and one that is continued is read from there", async () => {
+  await using bench = await openBench();
+  bench.speech.switches.audio = () => silentMp3(600);
+  const { page } = await bench.open();
+  await sendMessage(page, "Hello");
+  const first = await bench.llm.nextCall();
+  await first.emit("One is here. Two is here.");
+  await first.finish();
+  const reply = page.locator(".reply");
+  await reply.getByRole("button", { name: "Read aloud" }).click();
+  await bar(page).getByText("Reading aloud").waitFor();
+  await reply.getByRole("button", { name: "Regenerate" }).click();
+  await bar(page).waitFor({ state: "detached" });
+  const second = await bench.llm.nextCall();
+  await second.emit("Other words.");
+  await second.finish();
+  await reply.getByRole("button", { name: "Regenerate" }).waitFor();
+
+  await bench.app.patch("/api/settings", { auto_speak: true });
+  await page.reload();
+  await reply.getByText("Other words.").waitFor();
+  const before = bench.spoken().length;
+  await page.keyboard.press("Alt+C");
+  const third = await bench.llm.nextCall();
+  await third.emit(" And more of them. The");
+  await eventually(bench.spoken, (all) => all.length > before);
+  expect(bench.spoken().slice(before)).toEqual([["joe", "And more of them."]]);
+  await third.finish();
+}, 60_000);
+
+test("where the browser wants a press before there is sound, the bar asks for it", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  await page.evaluate(() => {
+    const { play } = HTMLMediaElement.prototype;
+    HTMLMediaElement.prototype.play = function () {
+      HTMLMediaElement.prototype.play = play;
+      return Promise.reject(new DOMException("a press is needed", "NotAllowedError"));
+    };
+  });
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here.");
+  await call.finish();
+  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+  await bar(page).getByRole("status").filter({ hasText: "Paused" }).waitFor();
+  await bar(page).getByRole("button", { name: "Go on reading" }).click();
+  await eventually(() => heardToTheEnd(page), (count) => count === 1);
+  await bar(page).waitFor({ state: "detached" });
+}, 60_000);
+
 test.each(["wav", "pcm"] as const)(
   "what cannot be played while it comes is played once it is whole: %s",
   async (format) => {

@@ -8,6 +8,8 @@ export function useAutoSpeak(chat: OpenChat): void {
   const { speaking, preferences } = useStore();
   const run = chat.run.value;
   useEffect(() => {
+    // What is heard is about to be written anew.
+    if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
     if (!run?.isAskedHere || !preferences.settings.peek()?.auto_speak) return;
     void speaking.readMessage(chat, run.messageId, run.text.peek());
   }, [run]);

@@ -1,0 +1,84 @@
+/** A reply read aloud in a real browser by a real speech engine, while a model still writes it. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildUi } from "../../build.ts";
+import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/browser.ts";
+import { FakeLlm } from "../helpers/fake_llm.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+import { sendMessage } from "../helpers/ui_page.ts";
+import { realPart } from "./helpers/real_part.ts";
+import { type SpeechEngine, startSpeech } from "./helpers/speech_engine.ts";
+
+const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
+/** Room for a machine that is busy with something else. */
+const SLOW_MS = 120_000;
+const FIRST = "The ferry comes in at nine, and the light on the pier is lit.";
+const SECOND = "Nobody waits for it tonight.";
+
+describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout: SLOW_MS }, () => {
+  let engine: SpeechEngine;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    engine = await startSpeech(INSTALLED!);
+    await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+    browser = await openBrowser(AUDIO_FLAGS);
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await browser?.close();
+    await engine?.[Symbol.asyncDispose]();
+  });
+
+  test.each(["mp3", "wav"] as const)(
+    "a reply is heard from its first sentence on while it is written, as %s",
+    async (format) => {
+      await using llm = await new FakeLlm({ switches: { manual: "on" } }).open();
+      await using app = await openTestApp();
+      await app.put("/api/connections", { id: "c1", name: "Model", kind: "openai", base_url: llm.url });
+      await app.post("/api/connections/c1/activate", {});
+      await app.put("/api/tts/config", { base_url: engine.url, model: "piper", voice: "joe", format });
+      await app.patch("/api/settings", { auto_speak: true });
+      const { page, context, errors } = await openPage(browser, app.url);
+      const heard: { name: string; atMs: number; atS: number }[] = [];
+      const begun = Promise.withResolvers<void>();
+      await page.exposeFunction("note", (name: string, atS: number) => {
+        heard.push({ name, atMs: performance.now(), atS });
+        begun.resolve();
+      });
+      await page.addInitScript(noteSound);
+      await page.goto(`${app.url}/new`);
+      await sendMessage(page, "When does it come?");
+      const call = await llm.nextCall();
+      const saidAtMs = performance.now();
+      await call.emit(`${FIRST} Nobody`);
+      await begun.promise;
+      console.info(`First sound ${Math.round(heard[0]!.atMs - saidAtMs)} ms after the first sentence, as ${format}`);
+      // The model is not done yet; what is heard began before.
+      await page.locator('.reply[data-status="streaming"]').waitFor();
+      await call.emit(SECOND.slice("Nobody".length));
+      await call.finish();
+      await page.getByRole("group", { name: "Reading aloud" }).waitFor({ state: "detached", timeout: SLOW_MS });
+      expect(heard.map(({ name }) => name)).toEqual(["playing", "ended", "playing", "ended"]);
+      // Some four seconds of speech for the first sentence, whole; two for the second.
+      expect(heard[1]!.atS).toBeGreaterThan(2.5);
+      expect(heard[3]!.atS).toBeGreaterThan(0.8);
+      expect(errors).toEqual([]);
+      await context.close();
+    },
+  );
+});
+
+/** Runs in the page: tells when its player begins and ends, and where in the audio it was. */
+function noteSound() {
+  const { note } = globalThis as unknown as { note(name: string, atS: number): void };
+  const { play } = HTMLMediaElement.prototype;
+  const watched = new WeakSet<HTMLMediaElement>();
+  HTMLMediaElement.prototype.play = function () {
+    if (!watched.has(this)) {
+      for (const name of ["playing", "ended"]) this.addEventListener(name, () => note(name, this.currentTime));
+    }
+    watched.add(this);
+    return play.call(this);
+  };
+}
