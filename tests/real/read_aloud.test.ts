@@ -50,6 +50,7 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
       await page.goto(`${app.url}/new`);
       await sendMessage(page, "When does it come?");
       const call = await llm.nextCall();
+      await page.getByRole("group", { name: "Reading aloud" }).waitFor();
       const saidAtMs = performance.now();
       await call.emit(`${FIRST} Nobody`);
       await begun.promise;
@@ -76,7 +77,8 @@ function noteSound() {
   const watched = new WeakSet<HTMLMediaElement>();
   HTMLMediaElement.prototype.play = function () {
     if (!watched.has(this)) {
-      for (const name of ["playing", "ended"]) this.addEventListener(name, () => note(name, this.currentTime));
+      // Before the page hears of it, which then goes on with the next audio.
+      for (const name of ["playing", "ended"]) this.addEventListener(name, () => note(name, this.currentTime), true);
     }
     watched.add(this);
     return play.call(this);

@@ -27,10 +27,20 @@ export class IncomingAudio {
     this.#abort.abort();
   }
 
-  /** Gives what there is, and what comes. @throws what the request failed with, behind the last byte that came. */
-  async *chunks(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  /**
+   * Gives what there is in one piece, then what came meanwhile: encoders send a frame at a time, and handing on each one
+   * by itself takes a player longer than playing it.
+   *
+   * @throws what the request failed with, behind the last byte that came.
+   */
+  async *chunks(): AsyncGenerator<Blob> {
     for (let at = 0;;) {
-      while (at < this.#chunks.length) yield this.#chunks[at++]!;
+      if (at < this.#chunks.length) {
+        const fresh = this.#chunks.slice(at);
+        at = this.#chunks.length;
+        yield new Blob(fresh);
+        continue;
+      }
       if (this.#end && "failure" in this.#end) throw this.#end.failure;
       if (this.#end) return;
       await this.#news.promise;
@@ -40,7 +50,7 @@ export class IncomingAudio {
   /** Waits for the end and gives all of it as a file that can be played. @throws what the request failed with. */
   async whole(): Promise<Blob> {
     const type = await this.contentType;
-    const parts: Uint8Array<ArrayBuffer>[] = [];
+    const parts: Blob[] = [];
     for await (const chunk of this.chunks()) parts.push(chunk);
     const all = new Blob(parts, { type });
     const isRaw = type.startsWith("audio/pcm");

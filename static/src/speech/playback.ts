@@ -100,7 +100,7 @@ async function feed(
   try {
     for await (const chunk of audio.chunks()) {
       if (source.readyState !== "open") return undefined;
-      buffer.appendBuffer(chunk);
+      buffer.appendBuffer(await chunk.arrayBuffer());
       await once(buffer, "updateend");
       isBare = false;
     }
