@@ -181,7 +181,7 @@ export class DocumentStore<Head, Body> {
   #heads(): Map<string, ListedDocument<Head>> {
     return this.#known ??= new Map(
       this.#options.db.all<Row>(
-        `SELECT id, version, created_at, updated_at, substr(sealed, 1, ${HEAD_BYTES}) AS sealed
+        `SELECT id, version, created_at, updated_at, coalesce(substr(sealed, 1, ${HEAD_BYTES}), x'') AS sealed
          FROM document WHERE kind = ?`,
         this.#options.kind,
       ).map((row) => [row.id, this.#listed(row)]),

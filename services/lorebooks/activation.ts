@@ -3,6 +3,7 @@ import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
+import { Pace } from "./pace.ts";
 import {
   type ActivationBook,
   type EntryPosition,
@@ -132,7 +133,7 @@ const MAX_RECURSED = 200_000;
 
 /** Finds the entries that fire. */
 export async function activate(input: ActivationInput): Promise<Activation> {
-  const scan = new Scan(input);
+  const scan = await Scan.of(input);
   let hasMore = await scan.round(0);
   const rounds = input.maxRecursion ?? MAX_RECURSION;
   for (let recursion = 1; hasMore && recursion <= rounds; recursion++) hasMore = await scan.round(recursion);
@@ -146,7 +147,7 @@ class Scan {
   readonly #keys: KeyScan;
   readonly #budget: TokenBudget;
   /** Entries that are not decided yet. */
-  readonly #open: Set<ScanEntry>;
+  readonly #open = new Set<ScanEntry>();
   readonly #active: { entry: ScanEntry; shown: ActivatedEntry }[] = [];
   readonly #dropped: DroppedEntry[] = [];
   readonly #contents = new Set<string>();
@@ -155,11 +156,20 @@ class Scan {
     this.#input = input;
     this.#turn = input.turn ?? input.messages.length;
     this.#state = input.state ?? {};
-    const defaults = { ...SCAN_DEFAULTS, ...input.defaults };
-    this.#keys = new KeyScan(input, defaults.scanDepth);
+    this.#keys = new KeyScan(input, { ...SCAN_DEFAULTS, ...input.defaults }.scanDepth);
     this.#budget = new TokenBudget(input.budgetTokens);
-    const entries = input.books.flatMap((book) => scanEntries(book, defaults));
-    this.#open = new Set(entries.filter((entry) => this.#isMeant(entry)));
+  }
+
+  static async of(input: ActivationInput): Promise<Scan> {
+    const scan = new Scan(input);
+    const pace = new Pace();
+    for (const book of input.books) {
+      for (const entry of scanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
+        if (scan.#isMeant(entry)) scan.#open.add(entry);
+        if (pace.isLong) await pace.rest();
+      }
+    }
+    return scan;
   }
 
   /** Looks once at all open entries. Gives whether another look may find more. */

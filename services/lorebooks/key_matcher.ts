@@ -1,5 +1,6 @@
 /** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
-import type { KeyJob, KeyNews } from "./key_matcher_worker.ts";
+import { jobOf, type KeyJob, type KeyNews } from "./key_matcher_worker.ts";
+import { Pace } from "./pace.ts";
 import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
 /** One question: does any of these texts hold this key? */
@@ -31,12 +32,27 @@ const LIMITS: KeyMatcherLimits = { patternMs: 1_000, callMs: 3_000, forgetMs: 10
 
 /** The Worker has this long to begin. */
 const START_MS = 30_000;
-/** Characters of plain comparison that the serving thread does itself: some milliseconds. */
-const INLINE_CHARS = 8_000_000;
+/** Characters of plain comparison that the serving thread does itself, bit by bit: some ten milliseconds in all. */
+const OWN_CHARS = 200_000_000;
 /** Of a longer text the end is scanned. */
 const MAX_TEXT = 200_000;
 /** Patterns remembered as too slow. */
 const MAX_SLOW = 1_000;
+
+async function lookHere(
+  texts: readonly string[],
+  queries: readonly KeyQuery[],
+  plain: readonly number[],
+  findings: KeyFinding[],
+): Promise<void> {
+  const folded = texts.map((text) => new ScanText(text));
+  const pace = new Pace();
+  for (const place of plain) {
+    const { key, texts: within } = queries[place]!;
+    if (within.some((text) => holdsPlain(folded[text]!, key))) findings[place] = "hit";
+    if (pace.isLong) await pace.rest();
+  }
+}
 
 /** A matcher with its Worker, which starts with the first pattern. */
 export class WorkerKeyMatcher implements KeyMatcher {
@@ -57,23 +73,20 @@ export class WorkerKeyMatcher implements KeyMatcher {
   async match(texts: readonly string[], queries: readonly KeyQuery[]): Promise<KeyFinding[]> {
     const scanned = texts.map((text) => text.length > MAX_TEXT ? text.slice(-MAX_TEXT) : text);
     const findings: KeyFinding[] = queries.map(() => "miss");
-    const away: number[] = [];
-    const inline: number[] = [];
+    const patterns: number[] = [];
+    const plain: number[] = [];
     let chars = 0;
     for (const [place, { key, texts: within }] of queries.entries()) {
       if (key.pattern === undefined) {
-        inline.push(place);
-        chars += within.reduce((sum, text) => sum + scanned[text]!.length, 0);
+        plain.push(place);
+        for (const text of within) chars += scanned[text]!.length;
       } else if (compiled(key.pattern) === undefined) findings[place] = "invalid";
       else if (this.#isSlow(key)) findings[place] = "too_slow";
-      else away.push(place);
+      else patterns.push(place);
     }
-    if (chars > INLINE_CHARS) away.unshift(...inline.splice(0));
-    const folded = scanned.map((text) => new ScanText(text));
-    for (const place of inline) {
-      const { key, texts: within } = queries[place]!;
-      if (within.some((text) => holdsPlain(folded[text]!, key))) findings[place] = "hit";
-    }
+    const isMuch = chars > OWN_CHARS;
+    if (!isMuch) await lookHere(scanned, queries, plain, findings);
+    const away = isMuch ? [...plain, ...patterns] : patterns;
     if (away.length > 0) {
       const found = await this.#inTurn(() => this.#ask(scanned, away.map((place) => queries[place]!)));
       away.forEach((place, at) => findings[place] = found[at]!);
@@ -94,8 +107,8 @@ export class WorkerKeyMatcher implements KeyMatcher {
     while (findings.length < queries.length && !this.#isClosed) {
       const left = untilMs - this.#now();
       if (left <= 0) break;
-      const rest = queries.slice(findings.length);
-      findings.push(...await this.#askOnce({ texts, queries: rest }, Math.min(left, this.#limits.patternMs)));
+      const job = jobOf(texts, queries.slice(findings.length));
+      for (const found of await this.#askOnce(job, Math.min(left, this.#limits.patternMs))) findings.push(found);
       const stuck = queries[findings.length];
       if (stuck === undefined) break;
       this.#end();
@@ -121,8 +134,8 @@ export class WorkerKeyMatcher implements KeyMatcher {
         timer = setTimeout(() => timer = setTimeout(() => resolve(findings)), withinMs);
       };
       worker.onmessage = ({ data }: MessageEvent<KeyNews>) => {
-        if (data.kind === "found") findings.push(...data.findings);
-        if (findings.length < job.queries.length) return watch(limitMs);
+        if (data.kind === "found") findings.push(...data.findings); // some hundred at most
+        if (findings.length < job.keys.length) return watch(limitMs);
         clearTimeout(timer);
         resolve(findings);
       };

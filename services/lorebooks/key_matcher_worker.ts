@@ -1,12 +1,21 @@
 /** The Worker that tries patterns on texts. It answers each as it goes, so that key_matcher.ts sees where it stands still. */
 import type { KeyQuery } from "./key_matcher.ts";
-import { compiled, holdsPlain, type KeyFinding, ScanText } from "./scan_keys.ts";
+import { compiled, holdsPlain, type KeyFinding, patternOf, type ScanKey, ScanText } from "./scan_keys.ts";
 
-/** What the serving thread sends. */
+/** What the serving thread sends: plain lists, since thousands of objects take longer to send than to look for. */
 export interface KeyJob {
   texts: string[];
-  queries: KeyQuery[];
+  keys: string[];
+  /** Per key: which of `among` its texts are, and its flags. */
+  ways: number[];
+  /** Sets of texts, by their places. */
+  among: number[][];
 }
+
+const CASE_SENSITIVE = 1;
+const WHOLE_WORD = 2;
+const PATTERN = 4;
+const FLAGS = 8;
 
 /** What it gets back: that the work began, then the answers in order. */
 export type KeyNews = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
@@ -14,17 +23,40 @@ export type KeyNews = { kind: "begun" } | { kind: "found"; findings: KeyFinding[
 /** Plain keys answered together. */
 const BATCH = 500;
 
-function* newsOf({ texts, queries }: KeyJob): Generator<KeyNews> {
+/** Packs queries for the Worker. */
+export function jobOf(texts: string[], queries: readonly KeyQuery[]): KeyJob {
+  const sets = new Map<string, number>();
+  const among: number[][] = [];
+  const ways = queries.map(({ key, texts: within }) => {
+    const name = within.join();
+    let set = sets.get(name);
+    if (set === undefined) sets.set(name, set = among.push(within) - 1);
+    return set * FLAGS + (key.isCaseSensitive ? CASE_SENSITIVE : 0) + (key.isWholeWord ? WHOLE_WORD : 0) +
+      (key.pattern === undefined ? 0 : PATTERN);
+  });
+  return { texts, keys: queries.map(({ key }) => key.text), ways, among };
+}
+
+function* newsOf({ texts, keys, ways, among }: KeyJob): Generator<KeyNews> {
   yield { kind: "begun" };
   const scanned = texts.map((text) => new ScanText(text));
   let findings: KeyFinding[] = [];
-  for (const { key, texts: within } of queries) {
-    if (key.pattern !== undefined && findings.length > 0) {
+  for (const [place, text] of keys.entries()) {
+    const way = ways[place]!;
+    const isPattern = (way & PATTERN) > 0;
+    if (isPattern && findings.length > 0) {
       yield { kind: "found", findings };
       findings = [];
     }
-    findings.push(answerTo(key, within.map((place) => scanned[place]!)));
-    if (key.pattern !== undefined || findings.length >= BATCH) {
+    const within = among[Math.floor(way / FLAGS)]!.map((at) => scanned[at]!);
+    findings.push(
+      isPattern ? patternIn(within, text) : plainIn(within, {
+        text,
+        isCaseSensitive: (way & CASE_SENSITIVE) > 0,
+        isWholeWord: (way & WHOLE_WORD) > 0,
+      }),
+    );
+    if (isPattern || findings.length >= BATCH) {
       yield { kind: "found", findings };
       findings = [];
     }
@@ -32,11 +64,15 @@ function* newsOf({ texts, queries }: KeyJob): Generator<KeyNews> {
   if (findings.length > 0) yield { kind: "found", findings };
 }
 
-function answerTo(key: KeyQuery["key"], texts: ScanText[]): KeyFinding {
-  if (key.pattern === undefined) return texts.some((text) => holdsPlain(text, key)) ? "hit" : "miss";
-  const pattern = compiled(key.pattern);
-  if (pattern === undefined) return "invalid";
-  return texts.some((text) => pattern.test(text.plain)) ? "hit" : "miss";
+function plainIn(texts: ScanText[], key: ScanKey): KeyFinding {
+  return texts.some((text) => holdsPlain(text, key)) ? "hit" : "miss";
+}
+
+function patternIn(texts: ScanText[], key: string): KeyFinding {
+  const pattern = patternOf(key);
+  const expression = pattern && compiled(pattern);
+  if (expression === undefined) return "invalid";
+  return texts.some((text) => expression.test(text.plain)) ? "hit" : "miss";
 }
 
 // A page has a window and a Worker has not: importing this file outside a Worker does nothing.

@@ -1,6 +1,7 @@
 /** Which keys of which entries the texts of one scan hold, round by round. */
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
+import { Pace } from "./pace.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 
@@ -44,7 +45,7 @@ export class KeyScan {
   readonly #texts: string[] = [];
   readonly #byDepth = new Map<number, number>();
   readonly #beside: { source: string; text: number }[];
-  readonly #recursed: number[] = [];
+  readonly #recursed = new Set<number>();
   readonly #states = new Map<ScanEntry, EntryState>();
 
   constructor(input: ActivationInput, defaultDepth: number) {
@@ -55,21 +56,20 @@ export class KeyScan {
 
   /** Adds the text of entries that fired, for the entries that scan it. */
   addRecursion(text: string): void {
-    this.#recursed.push(this.#texts.push(text) - 1);
+    this.#recursed.add(this.#texts.push(text) - 1);
   }
 
   /** Looks for the keys of entries in the texts that each of them has not seen yet. */
   async look(entries: readonly ScanEntry[]): Promise<void> {
     const asked: { state: KeyState; isRecursed: boolean }[] = [];
     const queries: KeyQuery[] = [];
+    const pace = new Pace();
     for (const entry of entries) {
       const known = this.#state(entry);
       const fresh = this.#textsFor(entry).filter((text) => !known.seen.has(text));
       for (const text of fresh) known.seen.add(text);
-      const [again, first] = [true, false].map((isRecursed) =>
-        fresh.filter((text) => this.#recursed.includes(text) === isRecursed)
-      );
-      for (const [texts, isRecursed] of [[first!, false], [again!, true]] as const) {
+      for (const isRecursed of [false, true]) {
+        const texts = fresh.filter((text) => this.#recursed.has(text) === isRecursed);
         if (texts.length === 0) continue;
         for (const state of keysOf(known)) {
           if (state.isFound || state.problem !== undefined) continue;
@@ -77,6 +77,7 @@ export class KeyScan {
           queries.push({ key: state.key, texts });
         }
       }
+      if (pace.isLong) await pace.rest();
     }
     if (queries.length === 0) return;
     const findings = await this.#input.matcher.match(this.#texts, queries);
@@ -146,7 +147,7 @@ export class KeyScan {
 
   #textsFor(entry: ScanEntry): number[] {
     const beside = this.#beside.filter(({ source }) => source === "always" || entry.sources.has(source as "always"));
-    const recursed = entry.isRecursive && !entry.excludeRecursion ? this.#recursed : [];
+    const recursed = entry.isRecursive && !entry.excludeRecursion ? [...this.#recursed] : [];
     return [...this.#messages(entry.scanDepth ?? this.#defaultDepth), ...beside.map(({ text }) => text), ...recursed];
   }
 

@@ -10,6 +10,7 @@ import {
   parseJsonBytes,
 } from "../plain_json.ts";
 import type { Lorebook, LorebookEntry } from "./lorebook_document.ts";
+import { MAX_BOOK_KEYS } from "./scan_entries.ts";
 import { fromSillyTavern, isSillyTavernBook } from "./sillytavern.ts";
 
 /** A book and the name it has outside of itself. */
@@ -82,6 +83,8 @@ function entryFrom(entry: JsonObject): LorebookEntry {
 
 function limited(book: Lorebook): Lorebook {
   if (book.entries.length > MAX_ENTRIES) throw unreadable(`it has more than ${MAX_ENTRIES} entries`);
+  const keys = book.entries.reduce((sum, entry) => sum + entry.keys.length + (entry.secondary_keys?.length ?? 0), 0);
+  if (keys > MAX_BOOK_KEYS) throw unreadable(`it has more than ${MAX_BOOK_KEYS} keys`);
   return book;
 }
 

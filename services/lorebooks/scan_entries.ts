@@ -125,21 +125,26 @@ const DEFAULT_DEPTH = 4;
 const DEFAULT_WEIGHT = 100;
 /** Keys of one entry that are looked at. */
 const MAX_KEYS = 1_000;
+/** Keys of one book that are looked at; large worlds have some thousand. */
+export const MAX_BOOK_KEYS = 100_000;
 
 /** Reads the entries of a book that can fire at all: enabled ones with something to send. */
-export function scanEntries(owner: ActivationBook, defaults: ScanDefaults): ScanEntry[] {
+export function* scanEntries(owner: ActivationBook, defaults: ScanDefaults): Generator<ScanEntry, void, undefined> {
   const entries: unknown = owner.book.entries;
-  if (!Array.isArray(entries)) return [];
+  if (!Array.isArray(entries)) return;
   const taken = new Set<string>();
-  return entries.flatMap((entry: LorebookEntry, index) => {
-    if (typeof entry !== "object" || entry === null) return [];
+  let keys = 0;
+  for (const [index, entry] of entries.entries()) {
+    if (typeof entry !== "object" || entry === null) continue;
     let id = typeof entry.id === "string" || typeof entry.id === "number" ? String(entry.id) : `#${index}`;
     if (taken.has(id)) id = `${id}#${index}`;
     taken.add(id);
-    if (entry.enabled === false || typeof entry.content !== "string") return [];
+    if (entry.enabled === false || typeof entry.content !== "string") continue;
     const read = scanEntry(owner, entry, { id, index }, defaults);
-    return read.text.trim() === "" ? [] : [read];
-  });
+    keys += read.keys.length + read.secondaryKeys.length;
+    if (keys > MAX_BOOK_KEYS) return;
+    if (read.text.trim() !== "") yield read;
+  }
 }
 
 function scanEntry(

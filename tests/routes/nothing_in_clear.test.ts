@@ -19,6 +19,7 @@ const NEEDLES = [
   ],
   ...["needleAsked", "needleRunning", "needleThought", "needleTrashed", "needleForked", "needleFolder", "needleCustom"],
   ...["needleName", "needleKey", "needleModel", "needleSearch"],
+  ...["needleBook", "needleEntry", "needleLore", "needleRemovedBook", "needlePreset", "needleInstruction"],
 ];
 
 test("K01 no message, draft, title or setting is found in the data directory: database, log, journals, all files", async () => {
@@ -41,6 +42,12 @@ test("K01 no message, draft, title or setting is found in the data directory: da
   await app.patch(`${c1}/draft`, { draft: "needleOldDraft" });
   await app.patch(`${c1}/draft`, { draft: "needleDraft" });
   await app.post(`${c1}/fork`, { message_id: "n3" });
+  const entries = [{ keys: ["needleEntry"], content: "needleLore" }];
+  await app.put("/api/lorebooks/b1", { name: "needleBook", book: { entries } });
+  await app.put("/api/lorebooks/b2", { name: "needleRemovedBook", book: { entries } });
+  await app.delete("/api/lorebooks/b2");
+  const prompts = [{ identifier: "main", content: "needleInstruction" }];
+  await app.put("/api/presets/p1", { name: "needlePreset", models: ["needleModel"], prompts });
   await app.put("/api/conversations/gone", { title: "needleTrashed", messages: [say("g0", "needleForked")] });
   await app.delete("/api/conversations/gone");
 

@@ -364,10 +364,24 @@ test("a broken pattern is named, and one too long is broken", async () => {
   expect(found.dropped.map(({ reason }) => reason)).toEqual(["invalid_pattern", "invalid_pattern"]);
 });
 
-test("many keys over long texts are looked for off the serving thread", async () => {
-  const long = `${"lorem ipsum ".repeat(10_000)} dragon`;
-  const entries = Array.from({ length: 400 }, (_, n) => entry(`e${n}`, [n === 399 ? "dragon" : `missing${n}`]));
-  expect(contents(await scan(entries, { says: long }))).toEqual(["e399"]);
+test.each([[300, "here"], [1_500, "off the serving thread"]])(
+  "%i keys over a long text are looked for %s",
+  async (count) => {
+    const long = `${"lorem ipsum ".repeat(20_000)} dragon`;
+    const keys = Array.from({ length: count - 1 }, (_, n) => entry(`e${n}`, [`missing${n}`]));
+    const found = await scan([...keys, entry("last", ["Dragon"]), entry("pattern", ["/drag[o]n/"])], { says: long });
+    expect(contents(found)).toEqual(["last", "pattern"]);
+  },
+);
+
+test("a book of ten thousand entries lets other work in while it is scanned", async () => {
+  const entries = Array.from({ length: 10_000 }, (_, n) => entry(`e${n}`, [`missing${n}`, `lost${n}`]));
+  let turns = 0;
+  const ticking = setInterval(() => turns++);
+  const found = await scan([...entries, entry("last", ["dragon"])]);
+  clearInterval(ticking);
+  expect(contents(found)).toEqual(["last"]);
+  expect(turns).toBeGreaterThan(1);
 });
 
 test("decorators say where an entry goes, and never reach the model", async () => {

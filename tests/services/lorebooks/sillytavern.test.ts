@@ -113,6 +113,7 @@ test.each<[string, unknown]>([
   ["lorebook_v3 without data", { spec: "lorebook_v3", data: [] }],
   ["one nested without end (P07)", { entries: [], x: nested(200_000) }],
   ["a number without bounds", { entries: [], x: JSON.parse("1e999") }],
+  ["too many keys", { entries: [{ keys: Array.from({ length: 100_001 }, () => "k"), content: "x" }] }],
   ["too many entries", { entries: Array.from({ length: 10_001 }, () => ({ keys: [], content: "x" })) }],
 ])("%s is no lorebook", (_, json) => {
   expect(() => parseLorebook(json)).toThrow(expect.objectContaining({ code: "unprocessable" }));
