@@ -17,7 +17,6 @@ import { LiveReplies } from "./chat/live_replies.ts";
 import { Messages } from "./chat/messages.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
 import { recoverReplies } from "./chat/recovery.ts";
-import { sourceOf } from "./chat/history.ts";
 import { describe, type Reply } from "./chat/reply.ts";
 import { Revisions } from "./chat/revisions.ts";
 import { RevisionStore } from "./chat/revision_store.ts";
@@ -27,9 +26,10 @@ import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
 import { Turns } from "./turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import { CardSite } from "./characters/card_site.ts";
-import { firstGreetings, namesOf, withNames } from "./characters/greetings.ts";
+import { firstGreetings } from "./characters/greetings.ts";
 import { type CharacterRoom, openCharacters } from "./characters/open_characters.ts";
 import type { Config } from "./config.ts";
+import { scannedConversation } from "./conversation_scan.ts";
 import { saveConfigKey } from "./config_file.ts";
 import { settleKeyCheck } from "./crypto/key_check.ts";
 import { uuidV7 } from "./crypto/random.ts";
@@ -40,9 +40,8 @@ import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
 import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
 import type { Log } from "./log.ts";
-import { countedParts, estimateTokens } from "./prompts/token_estimate.ts";
+import { estimateTokens } from "./prompts/token_estimate.ts";
 import { type LorebookRoom, type LorebookTrial, openLorebooks, openTrial } from "./lorebooks/open_lorebooks.ts";
-import { scannedConversation } from "./lorebooks/trial.ts";
 import { Models } from "./models/models.ts";
 import { type Guard, openGuard } from "./net/guarded_fetch.ts";
 import { openOwnerClient } from "./net/owner_client.ts";
@@ -267,17 +266,11 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     };
     const lorebookTrial = openTrial(lorebookRoom, {
       countTokens: (text) => Math.ceil(estimateTokens(text)),
-      conversation: async (id) => {
-        const { head, messageCount } = store.get(id);
-        const user = await userName(typeof head.persona_id === "string" ? head.persona_id : undefined);
-        const names = await namesOf(gallery.characters, head.participants[0]?.character_id, user);
-        const { history } = sourceOf(blocks, id, head, {});
-        const spoken = Iterator.from(history).map(({ message }) => ({
-          role: message.role,
-          text: countedParts(message).text,
-        }));
-        return scannedConversation(spoken, messageCount, (text) => withNames(text, names));
-      },
+      conversation: (id) =>
+        scannedConversation(id, {
+          ...{ store, blocks, personas, characters: gallery.characters, ownerName: userName },
+          defaultPersonaId: () => settings.get().settings.default_persona_id,
+        }),
     });
     const conversationParts = {
       ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },

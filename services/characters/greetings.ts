@@ -12,15 +12,15 @@ export interface Names {
   user: string;
 }
 
-/** Gives the names for a chat with a character; what has no readable card is called by a word. */
-export async function namesOf(characters: Characters, characterId: string | undefined, user: string): Promise<Names> {
-  const card = characterId === undefined ? undefined : await readableCard(characters, characterId);
+/** Gives the names for a chat with a character; one without a card is called by a word. */
+export function namesOf(card: Card | undefined, user: string): Names {
   return { char: card?.data.nickname || card?.data.name || NAMELESS, user };
 }
 
 /** Gives the greetings of a card by their numbers: `first_mes`, then the others. */
-export function greetingsOf({ data }: Card, userName: string): string[] {
-  const names = { char: data.nickname || data.name, user: userName };
+export function greetingsOf(card: Card, userName: string): string[] {
+  const names = namesOf(card, userName);
+  const { data } = card;
   return [data.first_mes, ...data.alternate_greetings].map((text) => withNames(text, names).trim());
 }
 
@@ -45,11 +45,12 @@ export async function firstGreetings(
   [characterId]: string[],
   userName: string,
 ): Promise<{ characterId: string; texts: string[] } | undefined> {
-  const card = characterId === undefined ? undefined : await readableCard(characters, characterId);
+  const card = characterId === undefined ? undefined : await findCard(characters, characterId);
   return card && { characterId: characterId!, texts: greetingsOf(card, userName) };
 }
 
-async function readableCard(characters: Characters, id: string): Promise<Card | undefined> {
+/** Finds the card of a character; `undefined` where there is none to be read. */
+export async function findCard(characters: Characters, id: string): Promise<Card | undefined> {
   try {
     return (await characters.get(id)).character.card;
   } catch (error) {

@@ -1,6 +1,6 @@
 /** "Would it fire here?": scans a text or a conversation for one book and says what fires, by which key, and what nearly did. */
 import { AppError } from "../errors.ts";
-import { activate, type Activation, type KeyMatcher, type ScannedMessage } from "./activation.ts";
+import { activate, type Activation, type ActivationInput, type KeyMatcher, type ScannedMessage } from "./activation.ts";
 import type { ActivationBook } from "./scan_entries.ts";
 import { parseLorebook } from "./lorebook_parse.ts";
 import type { Lorebooks } from "./lorebooks.ts";
@@ -11,6 +11,8 @@ export interface ScannedConversation {
   messages: ScannedMessage[];
   /** Messages of the whole conversation. */
   turn: number;
+  /** What stands beside the messages. */
+  scanTexts: NonNullable<ActivationInput["scanTexts"]>;
   /** Names that stand for `{{char}}` and `{{user}}`. */
   expand(text: string): string;
 }
@@ -35,13 +37,12 @@ export interface TrialParts {
   countTokens(text: string): number;
 }
 
-/** The newest messages of a conversation that a trial scans. */
-const MAX_MESSAGES = 1_000;
 /** Id of a draft, in results. */
 const DRAFT = "draft";
 
 /**
- * Tries a book. Chance is left out: an entry that may fire does, and says how probable that is.
+ * Tries a book. Chance is left out: an entry that may fire does, and says how probable that is. So is what fired
+ * earlier: nothing is sticky, and nothing rests.
  *
  * @throws {AppError} `invalid_request` without a book or without anything to scan; `not_found`; `unprocessable`
  */
@@ -56,21 +57,12 @@ export async function tryLorebook(request: TrialRequest, parts: TrialParts): Pro
     books: [owner],
     messages: [...scanned?.messages ?? [], ...said],
     turn: (scanned?.turn ?? 0) + said.length,
-    ...(scanned && { expand: scanned.expand }),
+    ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
     countTokens: parts.countTokens,
     budgetTokens: request.budgetTokens,
     matcher: parts.matcher,
     random: () => 0,
   });
-}
-
-/** Takes of a conversation what a trial scans. @param newestFirst Read only as far as it is scanned. */
-export function scannedConversation(
-  newestFirst: Iterable<ScannedMessage>,
-  turn: number,
-  expand: (text: string) => string,
-): ScannedConversation {
-  return { messages: [...Iterator.from(newestFirst).take(MAX_MESSAGES)].reverse(), turn, expand };
 }
 
 async function bookOf({ book, lorebookId }: TrialRequest, lorebooks: Lorebooks): Promise<ActivationBook> {

@@ -100,8 +100,13 @@ export class Personas {
 
   /** Gives the name of a persona; `undefined` where there is none to be read. */
   async findName(id: string): Promise<string | undefined> {
+    return (await this.find(id))?.name;
+  }
+
+  /** Finds a persona; `undefined` where there is none to be read. */
+  async find(id: string): Promise<Persona | undefined> {
     try {
-      return (await this.get(id)).persona.name;
+      return (await this.get(id)).persona;
     } catch (error) {
       if (error instanceof AppError && ["not_found", "unprocessable", "too_large"].includes(error.code)) {
         return undefined;
@@ -121,7 +126,7 @@ export class Personas {
     expected?: string,
   ): Promise<ReadPersona & { isNew: boolean }> {
     return this.#inTurn(id, async () => {
-      const before = await this.#find(id);
+      const before = await this.#stored(id);
       checkVersion(id, before?.version, expected);
       const description = given.description ?? before?.persona.description ?? "";
       const card = personaCard({ name: given.name, description }, before?.card);
@@ -223,13 +228,13 @@ export class Personas {
     return files;
   }
 
-  async #find(id: string): Promise<OpenPersona | undefined> {
+  async #stored(id: string): Promise<OpenPersona | undefined> {
     const path = (await this.#files()).get(id);
     return path === undefined ? undefined : await this.#open(id, path);
   }
 
   async #get(id: string): Promise<OpenPersona> {
-    const found = await this.#find(id);
+    const found = await this.#stored(id);
     if (found === undefined) throw new AppError("not_found", `There is no persona "${id}"`);
     return found;
   }

@@ -244,14 +244,21 @@ test("books are found for a chat, its characters, its persona and for all, each 
 test("a draft is tried on a conversation: what fires, by which key, what nearly did", async () => {
   await app.put("/api/characters/ann", {
     spec: "chara_card_v2",
-    data: { name: "Ann", description: "", personality: "", scenario: "", first_mes: "", mes_example: "" },
+    data: {
+      name: "Ann",
+      description: "A smith of the coast.",
+      personality: "",
+      scenario: "",
+      first_mes: "",
+      mes_example: "",
+    },
   });
   await app.put("/api/conversations/c1", {
     participants: [{ character_id: "ann" }],
     messages: [
       say("m0", "the dragon"),
       { ...say("m1", "Hidden: kraken"), hidden: true },
-      say("m2", "What does Ann know of it?"),
+      { ...say("m2", "What do you know of it?"), role: "assistant" },
     ],
   });
   const entry = (content: string, keys: string[], fields = {}) => ({
@@ -262,6 +269,7 @@ test("a draft is tried on a conversation: what fires, by which key, what nearly 
       entry("Old.", ["wyrm", "dragon"], { comment: "Dragons" }),
       entry("Deep.", ["kraken"]),
       entry("{{char}} knows.", ["{{char}}"], { extensions: { probability: 30, position: 4, depth: 1, role: 0 } }),
+      entry("Of her.", ["of the coast"], { extensions: { match_character_description: true } }),
       entry("Gold.", ["dragon"], { selective: true, secondary_keys: ["hoard"] }),
     ],
   };
@@ -278,9 +286,13 @@ test("a draft is tried on a conversation: what fires, by which key, what nearly 
         ...{ ...named, entry_id: "#2", entry_name: "{{char}}", content: "Ann knows.", position: "at_depth", order: 1 },
         ...{ depth: 1, role: "system", tokens: 3, probability: 30, reason: { kind: "key", key: "Ann" } },
       },
+      {
+        ...{ ...named, entry_id: "#3", entry_name: "of the coast", content: "Of her.", position: "before_char" },
+        ...{ order: 1, tokens: 2, reason: { kind: "key", key: "of the coast" } },
+      },
     ],
-    dropped: [{ ...named, entry_id: "#3", entry_name: "dragon", reason: "secondary_keys", key: "dragon" }],
-    tokens: 4,
+    dropped: [{ ...named, entry_id: "#4", entry_name: "dragon", reason: "secondary_keys", key: "dragon" }],
+    tokens: 6,
     disabled_prompts: [],
   });
 });

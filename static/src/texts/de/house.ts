@@ -71,6 +71,8 @@ export const house: typeof English = {
       persona: "Persona",
       workflow: "Ablauf",
       voice: "Stimme",
+      lorebook: "Lorebook",
+      preset: "Voreinstellung",
       attachment: "Bild",
     },
   },

@@ -67,6 +67,8 @@ export const house = {
       persona: "Persona",
       workflow: "Workflow",
       voice: "Voice",
+      lorebook: "Lorebook",
+      preset: "Preset",
       attachment: "Picture",
     },
   },

@@ -67,6 +67,8 @@ export const house: typeof English = {
       persona: "ペルソナ",
       workflow: "ワークフロー",
       voice: "音声",
+      lorebook: "ロアブック",
+      preset: "プリセット",
       attachment: "画像",
     },
   },

@@ -1,0 +1,55 @@
+/** What a conversation offers to a trial of lorebooks. For services.ts alone: it is taken from four rooms. */
+import type { Characters } from "./characters/characters.ts";
+import { findCard, namesOf, withNames } from "./characters/greetings.ts";
+import type { BlockStore } from "./chat/blocks.ts";
+import type { ConversationStore } from "./chat/conversation_store.ts";
+import { sourceOf } from "./chat/history.ts";
+import type { ScanSource } from "./lorebooks/activation.ts";
+import type { ScannedConversation } from "./lorebooks/trial.ts";
+import type { Personas } from "./personas/personas.ts";
+import { countedParts } from "./prompts/token_estimate.ts";
+
+/** Where it is taken from. */
+export interface ScanParts {
+  store: ConversationStore;
+  blocks: BlockStore;
+  characters: Characters;
+  personas: Personas;
+  /** Who the owner is where a conversation does not say. */
+  defaultPersonaId(): string | null;
+  /** What the owner is called without a persona. */
+  ownerName(): Promise<string>;
+}
+
+/** The newest messages that are scanned. */
+const MAX_MESSAGES = 1_000;
+
+/** Takes of a conversation what a trial scans: as the prompt of its first character would be. @throws {AppError} `not_found` */
+export async function scannedConversation(id: string, parts: ScanParts): Promise<ScannedConversation> {
+  const { head, messageCount } = parts.store.get(id);
+  const personaId = typeof head.persona_id === "string" ? head.persona_id : parts.defaultPersonaId();
+  const persona = personaId === null ? undefined : await parts.personas.find(personaId);
+  const characterId = head.participants[0]?.character_id;
+  const card = characterId === undefined ? undefined : await findCard(parts.characters, characterId);
+  const names = namesOf(card, persona?.name ?? await parts.ownerName());
+  const { history } = sourceOf(parts.blocks, id, head, {});
+  const messages = Iterator.from(history).take(MAX_MESSAGES).map(({ message }) => ({
+    role: message.role,
+    text: countedParts(message).text,
+    name: message.role === "user" ? names.user : names.char,
+  })).toArray().reverse();
+  const texts: [ScanSource, unknown][] = [
+    ["persona", persona?.description],
+    ["description", card?.data.description],
+    ["personality", card?.data.personality],
+    ["depth_prompt", (card?.data.extensions.depth_prompt as { prompt?: unknown } | null | undefined)?.prompt],
+    ["scenario", card?.data.scenario],
+    ["creator_notes", card?.data.creator_notes],
+  ];
+  return {
+    messages,
+    turn: messageCount,
+    scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
+    expand: (text) => withNames(text, names),
+  };
+}
