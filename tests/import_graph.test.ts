@@ -21,7 +21,7 @@ const ROOMS: Record<string, string[]> = {
   settings: [],
   setup: [],
   speech: [],
-  transfer: ["attachments"],
+  transfer: ["attachments", "documents"],
 };
 
 interface Import {

@@ -9,7 +9,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { BodyCache } from "./body_cache.ts";
-import { bodyOf, headOf, joined, wholeHeadBytes } from "./sealed_parts.ts";
+import { bodyOf, headOf, joined, partPlace, removedRow, wholeHeadBytes } from "./sealed_parts.ts";
 
 /** A document without its body. `head` is `undefined` where it cannot be opened. */
 export interface ListedDocument<Head> {
@@ -132,11 +132,12 @@ export class DocumentStore<Head, Body> {
       if (before === undefined) throw new AppError("not_found", `There is no ${noun} "${id}"`);
       this.#expect(id, before, expectedVersion);
       const record: TrashRecord = { id, entry: uuidV7() };
+      const removed = removedRow({ kind, id }, record.entry);
       const title = before.head === undefined ? id : titleOf(before.head);
       await db.write([
         {
           sql: "UPDATE document SET kind = ?, id = ? WHERE kind = ? AND id = ?",
-          params: [removedKind(kind), record.entry, kind, id],
+          params: [removed.kind, removed.id, kind, id],
           expectChanges: 1,
         },
         trash.put(kind, title, record, record.entry),
@@ -155,10 +156,11 @@ export class DocumentStore<Head, Body> {
       const { db, kind, noun } = this.#options;
       if (this.#heads().has(id)) throw new AppError("conflict", `There is a ${noun} "${id}" again`);
       this.#refuseOtherCase(id);
+      const removed = removedRow({ kind, id }, entry);
       await db.write([
         {
           sql: "UPDATE document SET kind = ?, id = ? WHERE kind = ? AND id = ?",
-          params: [kind, id, removedKind(kind), entry],
+          params: [kind, id, removed.kind, removed.id],
           expectChanges: 1,
         },
         takeOut,
@@ -170,10 +172,10 @@ export class DocumentStore<Head, Body> {
 
   /** Removes for good what lay in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
-    const { entry } = value as TrashRecord;
-    const { db, kind } = this.#options;
-    await db.write([
-      { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [removedKind(kind), entry] },
+    const { id, entry } = value as TrashRecord;
+    const removed = removedRow({ kind: this.#options.kind, id }, entry);
+    await this.#options.db.write([
+      { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [removed.kind, removed.id] },
       takeOut,
     ]);
   }
@@ -284,12 +286,7 @@ export class DocumentStore<Head, Body> {
     return new AppError("internal", `The ${this.#options.noun} "${id}" cannot be read`, { cause });
   }
 
-  /** A row in the trash keeps the place under which it was sealed. */
   #place(id: string, field: "head" | "body", version: number): Place {
-    return { table: "document", id: `${this.#options.kind}/${id}`, field, version };
+    return partPlace({ kind: this.#options.kind, id }, field, version);
   }
-}
-
-function removedKind(kind: string): string {
-  return `removed ${kind}`;
 }

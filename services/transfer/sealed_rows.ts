@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Place, Sealer } from "../crypto/sealer.ts";
+import { bodyOf, headOf, joined, partPlace } from "../documents/sealed_parts.ts";
 import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
@@ -25,6 +26,8 @@ export const PURPOSES = [
   "jobs",
   "journal",
   "key-check",
+  "lorebooks",
+  "presets",
   "settings",
   "speech",
   "tokens",
@@ -74,6 +77,9 @@ const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
   },
 };
 
+/** Purposes of documents in two parts. */
+const DOCUMENT_PURPOSES = ["lorebooks", "presets"] as const;
+
 /** What is in the trash: a title behind its length, and a record. */
 const TRASH_PARTS = ["title", "record"] as const;
 
@@ -115,7 +121,8 @@ export function resealRows(
       const what = `${table} ${row.id ?? row.key ?? row.mid ?? row.conversation_id}`;
       for (const [column, candidates] of Object.entries(COLUMNS[table] ?? {})) {
         const old = row[column] as Uint8Array;
-        row[column] = take(old, reseal(old, candidates(row), from, to), what);
+        const fresh = reseal(old, candidates(row), from, to);
+        row[column] = take(old, fresh ?? (table === "document" ? resealParts(row, from, to) : undefined), what);
       }
       if (table === "trash") row.sealed = take(row.sealed as Uint8Array, resealTrash(row, from, to), what);
       insert ??= target.prepare(
@@ -149,6 +156,16 @@ export function reseal(
     }
     return to.forPurpose(purpose).sealNow(place, plain);
   }
+}
+
+/** A document that lists show: its head, behind its length, and its body. */
+function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
+  const whole = sealed as Uint8Array;
+  const [head, body] = ([["head", headOf(whole)], ["body", bodyOf(whole)]] as const).map(([field, part]) => {
+    const place = partPlace({ kind: String(kind), id: String(id) }, field, Number(version));
+    return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, place })), from, to);
+  });
+  return head === undefined || body === undefined ? undefined : joined(head, body);
 }
 
 function resealTrash(row: Row, from: Sealer, to: Sealer): Uint8Array | undefined {

@@ -41,6 +41,11 @@ export async function fillHouse(app: TestApp): Promise<void> {
     const { id } = await (await expectOk(app.post("/api/voices", form))).json();
     if (name === "Uncle") await expectOk(app.delete(`/api/voices/${id}`));
   }
+  const book = { entries: [{ keys: ["sea"], content: "Salt." }] };
+  for (const id of ["b1", "b2"]) await expectOk(app.put(`/api/lorebooks/${id}`, { name: `Book ${id}`, book }));
+  for (const id of ["s1", "s2"]) await expectOk(app.put(`/api/presets/${id}`, { sampler: { temperature: 0.5 } }));
+  await expectOk(app.delete("/api/lorebooks/b2"));
+  await expectOk(app.delete("/api/presets/s2"));
   await enrol(app, "example.org");
 }
 
@@ -50,6 +55,7 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
     ...["/api/conversations", "/api/conversations/c1?variants=1", "/api/conversations/c2?variants=1"],
     ...["/api/conversations/c1/revisions", "/api/conversations/c2/messages/a1/variants", "/api/connections"],
     ...["/api/settings", "/api/personas", "/api/characters?view=full", "/api/trash", "/api/tts/config", "/api/voices"],
+    ...["/api/lorebooks", "/api/lorebooks/b1", "/api/presets", "/api/presets/s1"],
     ...["/api/auth/credentials", "/api/jobs", "/api/attachments/a.png"],
   ];
   const seen: Record<string, unknown> = {};
@@ -65,6 +71,7 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
 export async function restoreAll(app: TestApp): Promise<number> {
   const items: { id: string }[] = await (await expectOk(app.get("/api/trash"))).json();
   for (const { id } of items) await expectOk(app.post(`/api/trash/${id}/restore`));
+  for (const path of ["/api/lorebooks/b2", "/api/presets/s2"]) await (await expectOk(app.get(path))).json();
   await expectOk(app.get("/api/attachments/b.png")).then((answer) => answer.arrayBuffer());
   return items.length;
 }
