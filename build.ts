@@ -6,6 +6,9 @@
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { packageFolderOf, packageFoldersIn, readPackages } from "./build/inventory.ts";
+import { billOfMaterials, noticesText } from "./build/notices.ts";
+import { ownTarget, type Target, targetsIn } from "./build/targets.ts";
 
 /** One thing this file can build; `args` are the words after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;
@@ -31,6 +34,10 @@ export interface BuiltFile {
 
 const ROOT = new URL("./", import.meta.url);
 
+/** Written beside the executables. */
+const NOTICES_FILE = "licences.txt";
+const BILL_FILE = "parlor.cdx.json";
+
 /** Files smaller than this gain nothing from compression worth a second file. */
 const MIN_COMPRESSED_BYTES = 1024;
 
@@ -39,10 +46,17 @@ const MODES: Record<string, Mode> = {
     const files = await buildUi({ root: ROOT, isDev: args.includes("--dev") });
     for (const file of files) console.log(`${file.path}  ${file.sizeBytes} bytes, ${file.gzipBytes} with gzip`);
   },
-  executable: async () => {
+  executable: async (args) => {
+    const targets = targetsIn(args);
     await buildUi({ root: ROOT, isDev: false });
-    const sizeBytes = await buildExecutable({ root: ROOT, path: new URL("dist/parlor", ROOT) });
-    console.log(`dist/parlor  ${sizeBytes} bytes`);
+    const named = targets.map((target) => ({ target, file: target.file }));
+    const files: string[] = [];
+    for (const { target, file } of named.length > 0 ? named : [{ target: undefined, file: "parlor" }]) {
+      const sizeBytes = await buildExecutable({ root: ROOT, path: new URL(`dist/${file}`, ROOT), target });
+      files.push(file);
+      console.log(`dist/${file}  ${sizeBytes} bytes`);
+    }
+    await writeChecksums(new URL("dist/", ROOT), [...files, NOTICES_FILE, BILL_FILE]);
   },
 };
 
@@ -206,8 +220,10 @@ async function removeOthers(assets: URL, kept: Set<string>): Promise<void> {
 export interface ExecutableBuildOptions {
   /** Folder with the source and static/dist, ending with a slash. */
   root: URL;
-  /** Where the executable goes. */
+  /** Where the executable goes; notices and bill of materials go beside it. */
   path: URL;
+  /** The machine it is for; this one by default. */
+  target?: Target;
 }
 
 /**
@@ -220,26 +236,84 @@ export interface ExecutableBuildOptions {
  * @returns Its size in bytes.
  * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable would not hold.
  */
-export async function buildExecutable({ root, path }: ExecutableBuildOptions): Promise<number> {
-  const { unstable } = await readDenoConfig(root);
+export async function buildExecutable({ root, path, target }: ExecutableBuildOptions): Promise<number> {
+  const { unstable, version } = await readDenoConfig(root);
   const stage = await Deno.makeTempDir({ prefix: "parlor-executable-" });
   try {
     await Deno.writeTextFile(`${stage}/deno.json`, JSON.stringify({ nodeModulesDir: "none", unstable }));
     await copyFolder(fileURLToPath(new URL("static/dist", root)), `${stage}/static/dist`);
-    await stageBundle(root, "main.ts", `${stage}/app`);
-    const target = fileURLToPath(path);
-    await Deno.mkdir(new URL("./", path), { recursive: true });
     const compiler = Deno.env.get("DENO_COMPILE_CLI") || Deno.execPath();
-    // A code cache would lie in the shared temporary folder under a name that anybody on the machine can take first.
-    const flags = ["--quiet", "--no-check", "--no-code-cache", ...await startPermissions(root)];
-    const included = ["--include", "static/dist", "--include", "app"];
-    const what =
-      `compile "${target}" (where the compile runtime cannot be loaded, tests/real/tools/denort.sh gives one)`;
-    await runDeno(compiler, ["compile", ...flags, ...included, "--output", target, "app/main.js"], stage, what);
+    const packages = new Set([
+      ...await stageBundle(root, "main.ts", `${stage}/app`),
+      ...await packagesOfUi(root, stage),
+    ]);
+    const product = {
+      version,
+      runtimeVersion: await versionOf(compiler),
+      licenceText: await Deno.readTextFile(new URL("LICENSE", root)),
+      packages: await readPackages(root, packages),
+    };
+    await Deno.mkdir(new URL("./", path), { recursive: true });
+    await Deno.writeTextFile(`${stage}/${NOTICES_FILE}`, noticesText(product));
+    await Deno.writeTextFile(new URL(NOTICES_FILE, path), noticesText(product));
+    await Deno.writeTextFile(new URL(BILL_FILE, path), billOfMaterials(product));
+    await compile(compiler, stage, fileURLToPath(path), [...await startPermissions(root)], target);
     return (await Deno.stat(path)).size;
   } finally {
     await Deno.remove(stage, { recursive: true });
   }
+}
+
+async function compile(compiler: string, stage: string, to: string, permissions: string[], target?: Target) {
+  // A code cache would lie in the shared temporary folder under a name that anybody on the machine can take first.
+  const flags = ["--quiet", "--no-check", "--no-code-cache", ...permissions];
+  const included = ["--include", "static/dist", "--include", "app", "--include", NOTICES_FILE];
+  const forTarget = target === undefined ? [] : ["--target", target.triple];
+  const env = Deno.env.toObject();
+  // A runtime that was given is one for this machine.
+  if (target !== undefined && target.triple !== ownTarget()?.triple) delete env.DENORT_BIN;
+  const { code, stderr } = await new Deno.Command(compiler, {
+    args: ["compile", ...flags, ...included, ...forTarget, "--output", to, "app/main.js"],
+    ...{ cwd: stage, env, clearEnv: true, stdin: "null", stdout: "null", stderr: "piped" },
+  }).output();
+  if (code === 0) return;
+  const said = new TextDecoder().decode(stderr);
+  if (/Setting up base binary|Could not find standalone binary section/.test(said)) {
+    throw new Error(
+      `Cannot compile for ${target?.name ?? "this machine"}: the compile runtime (denort ${await versionOf(
+        compiler,
+      )}) is ` +
+        "neither in Deno's cache nor can it be downloaded; build where Deno's download host is reached, or set DENORT_BIN " +
+        "(tests/real/tools/denort.sh gives one for linux-x64)",
+    );
+  }
+  console.error(said);
+  throw new Error(`Cannot compile "${to}": deno ended with code ${code}`);
+}
+
+async function versionOf(deno: string): Promise<string> {
+  const { stdout } = await new Deno.Command(deno, { args: ["--version"], stderr: "inherit" }).output();
+  return /^deno (\S+)/.exec(new TextDecoder().decode(stdout))?.[1] ?? "unknown";
+}
+
+/** The page is bundled once more, only to see which packages are in it. */
+async function packagesOfUi(root: URL, stage: string): Promise<Set<string>> {
+  const folder = `${stage}/ui-inputs`;
+  const entry = fileURLToPath(new URL("static/src/main.tsx", root));
+  const flags = ["--quiet", "--platform", "browser", "--code-splitting", "--sourcemap=external", "--outdir", folder];
+  await runDeno(Deno.execPath(), ["bundle", ...flags, entry], fileURLToPath(root), `bundle "${entry}"`);
+  const maps = (await filesBelow(folder)).filter((path) => path.endsWith(".map"));
+  const found = await Promise.all(maps.map(async (path) => packageFoldersIn(await Deno.readTextFile(path))));
+  return new Set(found.flatMap((folders) => [...folders]));
+}
+
+/** Writes SHA256SUMS as `sha256sum --check` reads it. */
+async function writeChecksums(folder: URL, files: string[]): Promise<void> {
+  const lines = await Promise.all(files.map(async (file) => {
+    const hash = createHash("sha256").update(await Deno.readFile(new URL(file, folder))).digest("hex");
+    return `${hash}  ${file}\n`;
+  }));
+  await Deno.writeTextFile(new URL("SHA256SUMS", folder), lines.join(""));
 }
 
 /** Gives the permissions of the start task as flags: the executable, and whoever starts the server alike, has no others. */
@@ -250,44 +324,54 @@ export async function startPermissions(root: URL = ROOT): Promise<string[]> {
   return flags.trim().split(" ");
 }
 
-async function readDenoConfig(root: URL): Promise<{ unstable: string[]; tasks: { start: string } }> {
+async function readDenoConfig(root: URL): Promise<{ version: string; unstable: string[]; tasks: { start: string } }> {
   return JSON.parse(await Deno.readTextFile(new URL("deno.json", root)));
 }
 
-/** Bundles a file into the folder, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`. */
-async function stageBundle(root: URL, entry: string, folder: string): Promise<void> {
+/**
+ * Bundles a file into the folder, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`.
+ *
+ * @returns Folders of the packages of which something went in.
+ */
+async function stageBundle(root: URL, entry: string, folder: string): Promise<Set<string>> {
   const output = `${folder}/${entry.slice(entry.lastIndexOf("/") + 1, -".ts".length)}.js`;
-  const args = ["bundle", "--quiet", "--platform", "deno", "--output", output, entry];
+  const args = ["bundle", "--quiet", "--platform", "deno", "--sourcemap=external", "--output", output, entry];
   await runDeno(Deno.execPath(), args, fileURLToPath(root), `bundle "${entry}"`);
+  const packages = packageFoldersIn(await Deno.readTextFile(`${output}.map`));
+  await Deno.remove(`${output}.map`);
   const { text, files } = await stagePackageFiles(await Deno.readTextFile(output), folder);
+  for (const [, path] of files) packages.add(packageFolderOf(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
-    if (path.startsWith("../static/dist/") || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
+    const isStaged = path.startsWith("../static/dist/") || path === `../${NOTICES_FILE}`;
+    if (isStaged || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
     const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];
     if (name === undefined) throw new Error(`Cannot bundle "${entry}": the executable would not hold "${path}"`);
     workers.add(name);
     return `new URL("./${name}.js", import.meta.url)`;
   });
   await Deno.writeTextFile(output, staged);
-  for (const name of workers) await stageBundle(root, await findService(root, `${name}.ts`), folder);
+  for (const name of workers) {
+    const inWorker = await stageBundle(root, await findService(root, `${name}.ts`), folder);
+    for (const found of inWorker) packages.add(found);
+  }
+  return packages;
 }
 
 /**
  * Puts files of packages, which code finds by `import.meta.resolve("package/file.wasm")`, beside it and names them there:
  * as `.bin`, since the compiler would take a `.wasm` for a module and look for what it imports.
  *
- * @returns The code, and the names of the files in their packages.
+ * @returns The code, and the names of the files in their packages with where they lie.
  */
-async function stagePackageFiles(code: string, folder: string): Promise<{ text: string; files: Set<string> }> {
-  const specifiers = new Map<string, string>();
+async function stagePackageFiles(code: string, folder: string): Promise<{ text: string; files: Map<string, URL> }> {
+  const files = new Map<string, URL>();
   const text = code.replace(/import\.meta\.resolve\("([^"]+\/([\w.]+))"\)/g, (_found, specifier, name) => {
-    specifiers.set(name, specifier);
+    files.set(name, new URL(import.meta.resolve(specifier)));
     return `new URL("./${name}.bin", import.meta.url).href`;
   });
-  for (const [name, specifier] of specifiers) {
-    await Deno.copyFile(new URL(import.meta.resolve(specifier)), `${folder}/${name}.bin`);
-  }
-  return { text, files: new Set(specifiers.keys()) };
+  for (const [name, from] of files) await Deno.copyFile(from, `${folder}/${name}.bin`);
+  return { text, files };
 }
 
 /** Gives the path of the one file of that name: a bundle no longer tells which folder its parts came from. */
@@ -328,5 +412,10 @@ if (import.meta.main) {
     console.error(`Cannot build "${name}": known modes are ${Object.keys(MODES).join(", ")}`);
     Deno.exit(2);
   }
-  await mode(args);
+  try {
+    await mode(args);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    Deno.exit(1);
+  }
 }

@@ -8,6 +8,7 @@ import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { DOCTOR_HELP, runDoctor } from "./services/cli/doctor.ts";
 import { KEY_HELP, runKey } from "./services/cli/key.ts";
+import { licenceNotices, LICENCES_HELP } from "./services/cli/licences.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
@@ -25,6 +26,7 @@ const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
   ["backup", { help: BACKUP_HELP, run: runBackup }],
   ["doctor", { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) }],
   ["key", { help: KEY_HELP, run: runKey }],
+  ["licenses", { help: LICENCES_HELP, run: async (_args, { print }) => print(await licenceNotices()) }],
   ["restore", { help: BACKUP_HELP, run: runRestore }],
 ]);
 const encoder = new TextEncoder();

@@ -18,6 +18,7 @@ export function helpText(version: string): string {
     "       parlor backup | restore FILE",
     "       parlor key export | import | rotate",
     "       parlor doctor [--url URL]",
+    "       parlor licenses",
     "       parlor --help | --version | --print-config",
     "",
     "Options (each is also an environment variable, and a key in config.toml of the data folder):",

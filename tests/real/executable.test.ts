@@ -7,6 +7,7 @@ import { sniffImage } from "../../services/attachments/image_type.ts";
 import { openFakeHub } from "../helpers/fake_hub.ts";
 import { ggufFile } from "../helpers/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/image_files.ts";
+import { runParlor } from "../helpers/parlor_command.ts";
 import { makeRgbaPng } from "../helpers/png_files.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply } from "./helpers/reply_stream.ts";
@@ -16,6 +17,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** What the program may add to the runtime it is compiled into. BENCH.md */
 const MAX_ADDED_BYTES = 25_000_000;
 const BUILD_MS = 180_000;
+/** The user id that Debian calls nobody. */
+const STRANGER = 65_534;
 
 interface StoredMessage {
   role: string;
@@ -200,6 +203,120 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       await expectDemoChat(again, `after-${signal}`);
     },
   );
+
+  test("it carries the notices of what is in it, and a bill of materials and checksums lie beside it", async () => {
+    const { code, stdout } = await runParlor(["licenses"], { executable });
+    expect(code).toBe(0);
+    expect(stdout).toBe(await Deno.readTextFile(`${ROOT}dist/licences.txt`));
+    const bill = JSON.parse(await Deno.readTextFile(`${ROOT}dist/parlor.cdx.json`));
+    expect(bill).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: denoConfig.version } } });
+    const parts: { name: string; version: string; hashes?: unknown[] }[] = bill.components;
+    expect(parts.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["deno", "hono", "zod", "preact", "@jsquash/webp"]),
+    );
+    for (const tool of ["vitest", "playwright-core", "axe-core"]) {
+      expect(parts.find(({ name }) => name === tool)).toBeUndefined();
+    }
+    for (const { name, version, hashes } of parts) {
+      expect(stdout).toContain(`${name} ${version}`.replace("deno ", "Deno "));
+      if (name !== "deno") expect(hashes, name).toHaveLength(1);
+    }
+    const check = new Deno.Command("sha256sum", { args: ["--check", "SHA256SUMS"], cwd: `${ROOT}dist` });
+    expect((await check.output()).success).toBe(true);
+  });
+
+  test("a machine whose runtime is not to be had is told in one sentence, and a target that is none too", async () => {
+    // Only the compiler is cut off: the bundler may still have to load its packages.
+    const compiler = `${dataDir}-compiler`;
+    const cutOff = `HTTPS_PROXY=http://127.0.0.1:9 DENO_DIR=${dataDir}-deno exec ${INSTALLED}/deno "$@"`;
+    await Deno.writeTextFile(compiler, `#!/bin/sh\n${cutOff}\n`, { mode: 0o755 });
+    const build = async (target: string) => {
+      const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: ["run", "-A", "build.ts", "executable", "--target", target],
+        cwd: ROOT,
+        env: { DENO_COMPILE_CLI: compiler },
+      }).output();
+      return { code, stderr: new TextDecoder().decode(stderr) };
+    };
+    expect(await build("macos-arm64")).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^Cannot compile for macos-arm64: the compile runtime [^\n]*\n$/),
+    });
+    expect(await build("amiga")).toMatchObject({ code: 1, stderr: expect.stringContaining("windows-x64") });
+    for (const path of [compiler, `${dataDir}-deno`]) await Deno.remove(path, { recursive: true }).catch(() => {});
+  }, BUILD_MS);
+
+  test("as a stranger without rights, in an empty folder with nothing on PATH, it serves and chats", async () => {
+    const home = await Deno.makeTempDir({ prefix: "parlor-stranger-" });
+    try {
+      const isRoot = Deno.uid() === 0;
+      const program = `${home}/parlor`;
+      await Deno.copyFile(executable, program);
+      await Deno.chmod(program, 0o755);
+      await Deno.mkdir(`${home}/empty`);
+      if (isRoot) {
+        for (const path of [home, `${home}/empty`]) await Deno.chown(path, STRANGER, STRANGER);
+        await Deno.writeTextFile(
+          `${home}/start`,
+          `#!/bin/sh\nexec setpriv --reuid ${STRANGER} --regid ${STRANGER} --clear-groups ${program} "$@"\n`,
+          { mode: 0o755 },
+        );
+      }
+      await using server = await startChildServer({
+        executable: isRoot ? `${home}/start` : program,
+        ...{ dataDir: `${home}/data`, cwd: `${home}/empty` },
+        env: { TMPDIR: `${home}/empty`, PATH: isRoot ? "/usr/bin" : "/none" },
+      });
+      await expectDemoChat(server, "stranger");
+      if (isRoot) expect((await Deno.stat(`${home}/data/app.db`)).uid).toBe(STRANGER);
+      expect((await Deno.stat(`${home}/data`)).mode! & 0o777).toBe(0o700);
+      const page = await server.request("GET", "/sign-in");
+      expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")]);
+      expect(await server.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
+      expect(await Array.fromAsync(Deno.readDir(`${home}/empty`))).toEqual([]);
+    } finally {
+      await Deno.remove(home, { recursive: true });
+    }
+  });
+
+  test("the guard within refuses addresses of the house", async () => {
+    await using server = await start();
+    const answer = await server.request("POST", "/api/characters/import-url", { url: "http://127.0.0.1:80/card.png" });
+    expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
+  });
+
+  test("it backs up beside its running server, restores elsewhere, rotates the key, and finds nothing wrong", async () => {
+    const env = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
+    const folder = await Deno.makeTempDir({ prefix: "parlor-moved-" });
+    const data = `${folder}/data`;
+    const command = (...args: string[]) => runParlor(args, { executable, env });
+    try {
+      {
+        await using server = await start(["--backup-dir", `${folder}/daily`]);
+        await server.json("PUT", "/api/conversations/moved", { title: "Moved", messages: [] });
+        expect(await command("backup", `${folder}/b`, "--data-dir", dataDir)).toMatchObject({ code: 0, stderr: "" });
+        // The daily one is made in a Worker that the executable carries.
+        await expect.poll(() => server.json<{ kind: string; state: string }[]>("GET", "/api/jobs"), { timeout: 30_000 })
+          .toContainEqual(expect.objectContaining({ kind: "backup", state: "done" }));
+        const invite = await command("auth", "invite", "--data-dir", dataDir, "--base-url", server.url);
+        expect(invite).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Invite: \S+/) });
+        expect(await command("doctor", "--data-dir", dataDir, "--port", new URL(server.url).port)).toMatchObject({
+          code: 0,
+        });
+      }
+      expect(await command("restore", `${folder}/b`, "--data-dir", data)).toMatchObject({ code: 0, stderr: "" });
+      expect(await command("key", "rotate", "--data-dir", data)).toMatchObject({ code: 0, stderr: "" });
+      await using server = await startChildServer({
+        executable,
+        dataDir: data,
+        cwd: elsewhere,
+        env: { TMPDIR: elsewhere },
+      });
+      expect(await server.json("GET", "/api/conversations/moved")).toMatchObject({ title: "Moved" });
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  });
 
   test("it leaves nothing outside its data folder", async () => {
     await using server = await start();

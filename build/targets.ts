@@ -1,0 +1,45 @@
+/** The machines an executable is made for. */
+
+/** A kind of machine. */
+export interface Target {
+  /** What `--target` takes, and what stands in the file's name. */
+  name: string;
+  /** What Deno's compiler calls it. */
+  triple: string;
+  /** Name of the executable in dist/. */
+  file: string;
+}
+
+/** All of them. */
+export const TARGETS: readonly Target[] = [
+  { name: "linux-x64", triple: "x86_64-unknown-linux-gnu", file: "parlor-linux-x64" },
+  { name: "linux-arm64", triple: "aarch64-unknown-linux-gnu", file: "parlor-linux-arm64" },
+  { name: "macos-x64", triple: "x86_64-apple-darwin", file: "parlor-macos-x64" },
+  { name: "macos-arm64", triple: "aarch64-apple-darwin", file: "parlor-macos-arm64" },
+  { name: "windows-x64", triple: "x86_64-pc-windows-msvc", file: "parlor-windows-x64.exe" },
+];
+
+/**
+ * Reads `--target NAME` or `--target=NAME`, which may stand several times or be `all`.
+ *
+ * @returns Nothing where none was named: then it is for this machine.
+ * @throws {Error} for a name that is none.
+ */
+export function targetsIn(args: readonly string[]): Target[] {
+  const names = args.flatMap((arg, i) =>
+    arg === "--target" ? [args[i + 1] ?? ""] : arg.startsWith("--target=") ? [arg.slice("--target=".length)] : []
+  );
+  if (names.includes("all")) return [...TARGETS];
+  return names.map((name) => {
+    const target = TARGETS.find((candidate) => candidate.name === name);
+    if (target !== undefined) return target;
+    throw new Error(
+      `Unknown target "${name}": known are ${TARGETS.map((candidate) => candidate.name).join(", ")} and all`,
+    );
+  });
+}
+
+/** Gives the target of the machine we are on. */
+export function ownTarget(): Target | undefined {
+  return TARGETS.find(({ triple }) => triple === Deno.build.target);
+}
