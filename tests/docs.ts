@@ -1,0 +1,12 @@
+/** Writes the pages of docs/ that are made from code: `deno task docs`. Ends with 1 when a security case has no test. */
+import { configurationPage } from "../services/config_text.ts";
+import { problemsOf, securityCasesPage, testsByCase } from "./security_cases_page.ts";
+
+const DOCS = new URL("../docs/", import.meta.url);
+
+await Deno.writeTextFile(new URL("configuration.md", DOCS), configurationPage());
+const tests = await testsByCase();
+await Deno.writeTextFile(new URL("security-cases.md", DOCS), securityCasesPage(tests));
+const problems = problemsOf(tests);
+for (const problem of problems) console.error(problem);
+Deno.exit(problems.length === 0 ? 0 : 1);
