@@ -9,6 +9,7 @@ import { ggufFile } from "../helpers/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/image_files.ts";
 import { runParlor } from "../helpers/parlor_command.ts";
 import { makeRgbaPng } from "../helpers/png_files.ts";
+import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply } from "./helpers/reply_stream.ts";
 
@@ -16,7 +17,6 @@ const INSTALLED = realPart("REAL_DENORT_DIR", "denort.sh");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** What the program may add to the runtime it is compiled into. BENCH.md */
 const MAX_ADDED_BYTES = 25_000_000;
-const BUILD_MS = 180_000;
 /** The user id that Debian calls nobody. */
 const STRANGER = 65_534;
 
@@ -85,12 +85,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     startChildServer({ executable, dataDir, args, cwd: elsewhere, env: { TMPDIR: elsewhere } });
 
   beforeAll(async () => {
-    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["task", "--quiet", "build"],
-      cwd: ROOT,
-      env: { DENORT_BIN: `${INSTALLED}/denort`, DENO_COMPILE_CLI: `${INSTALLED}/deno`, DENO_TLS_CA_STORE: "system" },
-    }).output();
-    if (!success) throw new Error(`deno task build failed: ${new TextDecoder().decode(stderr)}`);
+    await buildForTests(INSTALLED!);
     elsewhere = await Deno.makeTempDir({ prefix: "parlor-elsewhere-" });
     dataDir = await Deno.makeTempDir({ prefix: "parlor-executable-data-" });
   }, BUILD_MS);

@@ -1,0 +1,67 @@
+# The image of Parlor: one executable on a small Debian, without rights, its data in the volume /data.
+#
+#   docker build -t parlor .                                          builds the executable as well
+#   docker build -t parlor --build-arg EXECUTABLE=given .             takes the one that deno task build left in dist/
+#   docker build -t parlor --build-arg YT_DLP=2026.10.15 .            with yt-dlp and ffmpeg, for voice samples from sites
+#   docker build -t parlor --build-arg TAILSCALED=1.102.5 .           with tailscaled, for the tailnet node
+
+# Which stage the executable comes from: built or given.
+ARG EXECUTABLE=built
+ARG BASE=debian:bookworm-slim
+
+FROM denoland/deno:debian-2.9.6 AS built
+WORKDIR /src
+COPY . .
+RUN deno task build && cp dist/parlor dist/licences.txt /
+
+FROM ${BASE} AS given
+# Path of the executable below the build context, and of the notices that belong to it.
+ARG GIVEN=dist/parlor
+COPY ${GIVEN} /parlor
+COPY dist/licences.txt /licences.txt
+
+FROM ${EXECUTABLE} AS executable
+
+FROM ${BASE}
+# Version of yt-dlp on the Python package index; empty for none.
+ARG YT_DLP=
+# Version of tailscaled; empty for none.
+ARG TAILSCALED=
+ARG TARGETARCH
+RUN set -eu; \
+    if [ -n "$YT_DLP$TAILSCALED" ]; then apt-get update; fi; \
+    if [ -n "$YT_DLP" ]; then \
+      apt-get install --yes --no-install-recommends ffmpeg python3-pip; \
+      python3 -m pip install --no-cache-dir --break-system-packages "yt-dlp==$YT_DLP"; \
+    fi; \
+    if [ -n "$TAILSCALED" ]; then \
+      apt-get install --yes --no-install-recommends ca-certificates curl; \
+      archive="tailscale_${TAILSCALED}_${TARGETARCH:-$(dpkg --print-architecture)}"; \
+      cd /tmp; \
+      curl --fail --silent --show-error --location --remote-name "https://pkgs.tailscale.com/stable/$archive.tgz"; \
+      curl --fail --silent --show-error --location "https://pkgs.tailscale.com/stable/$archive.tgz.sha256" >sum; \
+      echo "$(cat sum)  $archive.tgz" | sha256sum --check --quiet; \
+      tar -xzf "$archive.tgz" && install "$archive/tailscaled" /usr/local/bin/ && rm -r "$archive" "$archive.tgz" sum; \
+      apt-get purge --yes --auto-remove curl; \
+    fi; \
+    rm -rf /var/lib/apt/lists/*; \
+    useradd --system --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin parlor; \
+    install --directory --owner=parlor --group=parlor --mode=0700 /data
+COPY --from=executable --chmod=0755 /parlor /usr/local/bin/parlor
+COPY --from=executable --chmod=0644 /licences.txt /usr/share/doc/parlor/licences.txt
+
+# In a container every client has the address of the bridge, and a loopback peer may be anybody: nobody is let in for where
+# they come from, and whoever enrols the first passkey needs the code in the log.
+ENV PARLOR_DATA_DIR=/data \
+    PARLOR_HOST=0.0.0.0 \
+    PARLOR_ALLOWED_HOSTS=localhost,127.0.0.1 \
+    PARLOR_PAIRING=code \
+    PARLOR_LOOPBACK_AUTH_BYPASS=false
+USER parlor
+VOLUME /data
+EXPOSE 8787
+STOPSIGNAL SIGTERM
+# The shell's own way to a socket, since a small image has no HTTP client.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["bash", "-c", \
+  "exec 3<>/dev/tcp/127.0.0.1/${PARLOR_PORT:-8787} && printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 204'"]
+ENTRYPOINT ["parlor"]

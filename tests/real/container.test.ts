@@ -1,0 +1,144 @@
+/** The image, built and run by a real Docker Engine: the first visit through its published port, and what it refuses. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDevice, openPasskeyBrowser } from "../helpers/passkey_browser.ts";
+import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
+import { openDocker } from "./helpers/docker.ts";
+import { realPart } from "./helpers/real_part.ts";
+
+const DENORT = realPart("REAL_DENORT_DIR", "denort.sh");
+const ENGINE = realPart("REAL_CONTAINER_DIR", "container.sh");
+const IMAGE = "parlor:test";
+const [NAME, VOLUME] = ["parlor-test", "parlor-test-data"];
+/** As compose.yaml has it. */
+const HARDENED = [
+  "--init",
+  "--read-only",
+  "--tmpfs",
+  "/tmp",
+  "--cap-drop",
+  "ALL",
+  "--security-opt",
+  "no-new-privileges",
+];
+const SLOW_MS = 120_000;
+
+describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { timeout: SLOW_MS }, () => {
+  const docker = openDocker(ENGINE!);
+  let browser: Browser;
+
+  /** Starts it and gives its address on this machine, once its health check is content. */
+  async function start(...args: string[]): Promise<string> {
+    await docker.run("rm", "--force", NAME);
+    await docker.must("run", "--detach", "--name", NAME, ...HARDENED, "--publish", "127.0.0.1::8787", ...args, IMAGE);
+    await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
+      .toBe("healthy\n");
+    const [, port] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
+    return `http://localhost:${port}`;
+  }
+
+  /** Sends a request from inside, where the image has no program for it but the shell. */
+  async function fromInside(path: string): Promise<string> {
+    const asked = `GET ${path} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n`;
+    const script = `exec 3<>/dev/tcp/127.0.0.1/8787 && printf '${asked}' >&3 && cat <&3`;
+    return (await docker.must("exec", NAME, "bash", "-c", script)).split("\r\n", 1)[0]!;
+  }
+
+  async function logs(): Promise<string> {
+    const { stdout, stderr } = await docker.run("logs", NAME);
+    return stdout + stderr;
+  }
+
+  beforeAll(async () => {
+    await buildForTests(DENORT!);
+    await docker.build(IMAGE, ["--build-arg", "EXECUTABLE=given"]);
+    browser = await openPasskeyBrowser();
+  }, BUILD_MS + SLOW_MS);
+
+  afterAll(async () => {
+    await browser?.close();
+    await docker.run("rm", "--force", "--volumes", NAME);
+    await docker.run("volume", "rm", "--force", VOLUME);
+  });
+
+  test("H18 nobody is let in for being inside; the first visit through the port pairs by the code in the log, then chats", async () => {
+    const url = await start("--volume", `${VOLUME}:/data`);
+    expect(await fromInside("/healthz")).toBe("HTTP/1.1 204 No Content");
+    for (const path of ["/api/conversations", "/api/settings", "/api/auth/tokens"]) {
+      expect(await fromInside(path), path).toBe("HTTP/1.1 401 Unauthorized");
+    }
+    expect((await fetch(`${url}/api/conversations`)).status).toBe(401);
+    expect((await fetch(url)).status).toBe(200);
+
+    const owner = await openDevice(browser, url);
+    await owner.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+    await owner.page.getByLabel("Code").fill("AAAA-AAAA");
+    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByRole("alert").first().waitFor();
+    const [, code] = /Pairing code: (\S+)/.exec(await logs())!;
+    await owner.page.getByLabel("Code").fill(code!);
+    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    const composer = owner.page.getByLabel("Message", { exact: true });
+    await composer.waitFor();
+    await composer.fill("Is anybody there?");
+    await composer.press("Enter");
+    await owner.page.locator(".reply .prose").getByText("no language model").waitFor();
+    await owner.page.getByRole("button", { name: "Regenerate" }).waitFor();
+
+    // A second container on the volume, as after an update: the passkey signs in again, and the chat is there.
+    await docker.must("stop", NAME);
+    expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
+    const port = new URL(url).port;
+    await docker.must("start", NAME);
+    await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
+      .toBe("healthy\n");
+    const [, again] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
+    expect((await fetch(`http://localhost:${again}/api/conversations`)).status).toBe(401);
+    if (again === port) await owner.page.reload();
+    else await owner.page.goto(`http://localhost:${again}`);
+    await owner.page.locator(".reply .prose").or(owner.page.getByText("Is anybody there?").first()).first().waitFor();
+    expect({
+      foreign: owner.foreign.filter((address) => !address.startsWith("http://localhost:")),
+      errors: owner.errors,
+    })
+      .toEqual({ foreign: [], errors: [] });
+    await owner.context.close();
+  });
+
+  test("it runs without rights, keeps its data private, and carries its notices", async () => {
+    await start();
+    expect(await docker.must("exec", NAME, "id", "--user")).toBe("10001\n");
+    expect(await docker.must("exec", NAME, "stat", "--format", "%a %U", "/data", "/data/app.db")).toBe(
+      "700 parlor\n600 parlor\n",
+    );
+    expect(await docker.must("exec", NAME, "parlor", "licenses")).toContain("hono");
+    expect(await docker.run("exec", NAME, "touch", "/usr/local/bin/x")).toMatchObject({ code: 1 });
+    const doctor = await docker.run("exec", NAME, "parlor", "doctor");
+    expect(doctor.stdout).toContain("The database is whole");
+  });
+
+  test("the storage key comes as a secret, and without it the data is refused rather than sealed by a new one", async () => {
+    const secrets = await Deno.makeTempDir();
+    try {
+      await Deno.writeTextFile(`${secrets}/key`, "ab".repeat(32), { mode: 0o444 });
+      await Deno.chmod(secrets, 0o755);
+      const volume = ["--volume", `${VOLUME}-key:/data`];
+      const key = [
+        "--volume",
+        `${secrets}/key:/run/secrets/key:ro`,
+        "--env",
+        "PARLOR_STORAGE_KEY_FILE=/run/secrets/key",
+      ];
+      await start(...volume, ...key);
+      expect((await docker.run("exec", NAME, "test", "-e", "/data/storage-key")).code).toBe(1);
+      await docker.must("rm", "--force", NAME);
+      const { code, stderr } = await docker.run("run", "--rm", ...HARDENED, ...volume, IMAGE);
+      expect(code).toBe(1);
+      expect(stderr).toContain("Cannot find the storage key");
+    } finally {
+      await docker.run("rm", "--force", NAME);
+      await docker.run("volume", "rm", "--force", `${VOLUME}-key`);
+      await Deno.remove(secrets, { recursive: true });
+    }
+  });
+});
