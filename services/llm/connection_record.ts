@@ -1,6 +1,8 @@
 /** A connection profile as it is stored: one sealed JSON document, its key inside and bound to one origin. */
 import { AppError } from "../errors.ts";
-import { normaliseBaseUrl, originOf } from "../net/base_url.ts";
+import { type BoundKey, keyAfter } from "../bound_key.ts";
+import { normaliseBaseUrl } from "../net/base_url.ts";
+import type { ProfileRecord } from "../sealed_profiles.ts";
 import type { ProviderKind, UpstreamTimeouts } from "./provider.ts";
 
 /** A connection profile without its key. */
@@ -47,18 +49,7 @@ export interface ConnectionContent {
   model?: string;
   contextSize?: number;
   timeouts?: Partial<UpstreamTimeouts>;
-  /** `origin` is the one it was entered for; it is sent nowhere else (SECURITY-CASES.md, U01). */
-  key?: { value: string; origin: string };
-}
-
-/** One row of the table. */
-export interface ConnectionRecord {
-  id: string;
-  version: number;
-  createdAtMs: number;
-  updatedAtMs: number;
-  /** `undefined` when it cannot be opened. */
-  content: ConnectionContent | undefined;
+  key?: BoundKey;
 }
 
 const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https://api.anthropic.com" };
@@ -79,7 +70,7 @@ export function contentFrom(input: ConnectionInput, before: ConnectionContent | 
     ...(input.model && { model: input.model }),
     ...(input.contextSize && { contextSize: input.contextSize }),
     ...timeoutsFrom(input.timeouts),
-    ...keyFor(kind, baseUrl, input.apiKey, before),
+    ...(kind === "demo" ? {} : keyAfter(baseUrl, input.apiKey, before?.key)),
   };
 }
 
@@ -99,26 +90,12 @@ function baseUrlOf(kind: ProviderKind, text: string | null | undefined): string 
   });
 }
 
-function keyFor(
-  kind: ProviderKind,
-  baseUrl: string,
-  apiKey: string | null | undefined,
-  before: ConnectionContent | undefined,
-): Pick<ConnectionContent, "key"> {
-  if (kind === "demo" || apiKey === null) return {};
-  const origin = originOf(baseUrl);
-  const entered = apiKey?.trim();
-  if (entered) return { key: { value: entered, origin } };
-  if (entered === "") return {};
-  return before?.key?.origin === origin ? { key: before.key } : {};
-}
-
 function defaultName(kind: ProviderKind, baseUrl: string): string {
   return kind === "demo" ? "Demo" : new URL(baseUrl).host;
 }
 
 /** Shows a record without its key. */
-export function connectionFrom(record: ConnectionRecord, activeId: string | undefined): Connection {
+export function connectionFrom(record: ProfileRecord<ConnectionContent>, activeId: string | undefined): Connection {
   const { id, version, createdAtMs, updatedAtMs, content } = record;
   const frame = { id, version, createdAtMs, updatedAtMs, isActive: id === activeId };
   if (content === undefined) {

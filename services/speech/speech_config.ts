@@ -1,4 +1,5 @@
 /** The owner's speech endpoint: one sealed document, its key inside and bound to one origin. */
+import { type BoundKey, keyAfter } from "../bound_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -37,8 +38,7 @@ interface Content {
   voice: string;
   format: AudioFormat;
   speed: number;
-  /** `origin` is the one it was entered for; it is sent nowhere else (SECURITY-CASES.md, U01). */
-  key?: { value: string; origin: string };
+  key?: BoundKey;
 }
 
 const DEFAULTS: Content = { baseUrl: "", model: "", voice: "", format: "mp3", speed: 1 };
@@ -126,16 +126,8 @@ function contentFrom(input: SpeechConfigInput, before: Content): Content {
     voice: (input.voice === undefined ? before.voice : input.voice ?? "").trim(),
     format: input.format === undefined ? before.format : input.format ?? DEFAULTS.format,
     speed: input.speed === undefined ? before.speed : input.speed ?? DEFAULTS.speed,
-    ...keyOf(baseUrl, input.apiKey, before),
+    ...(baseUrl === "" ? {} : keyAfter(baseUrl, input.apiKey, before.key)),
   };
-}
-
-function keyOf(baseUrl: string, apiKey: string | null | undefined, before: Content): Pick<Content, "key"> {
-  const entered = apiKey?.trim();
-  if (apiKey === null || entered === "" || baseUrl === "") return {};
-  const origin = originOf(baseUrl);
-  if (entered) return { key: { value: entered, origin } };
-  return before.key?.origin === origin ? { key: before.key } : {};
 }
 
 function placeOf(version: number) {
