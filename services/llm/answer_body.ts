@@ -1,7 +1,8 @@
 /** Tells what an answer of status 200 really is: an event stream, one JSON value, an error in disguise, a web page. */
+import { readText } from "../net/read_text.ts";
 import type { ChatEvent } from "./chat_event.ts";
 import { UpstreamError } from "./upstream_error.ts";
-import { readText, type UpstreamCall } from "./upstream_http.ts";
+import type { UpstreamCall } from "./upstream_http.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 

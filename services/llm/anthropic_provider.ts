@@ -1,4 +1,5 @@
 /** Anthropic's Messages endpoint, at Anthropic itself or at a local server that offers it. */
+import { readText } from "../net/read_text.ts";
 import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "./answer_body.ts";
 import { anthropicTranslator } from "./anthropic_events.ts";
 import { anthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
@@ -10,7 +11,7 @@ import { parseModelList } from "./model_list.ts";
 import { withShortWait } from "./openai_provider.ts";
 import type { ChatStream, ListedModel, ModelList, Provider, UpstreamTarget } from "./provider.ts";
 import { readReply } from "./reply_reader.ts";
-import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 
 const API_VERSION = "2023-06-01";
 const MAX_LIST_BYTES = 16 * 1024 * 1024;

@@ -1,8 +1,9 @@
 /** Asks a server how many tokens its model can hold (llm.md, section 5). */
+import { readText } from "../net/read_text.ts";
 import { headerKey } from "./auth_key.ts";
 import { endpointPrefixes, serverRoot } from "../net/base_url.ts";
 import type { UpstreamTarget } from "./provider.ts";
-import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
 

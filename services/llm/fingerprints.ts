@@ -2,17 +2,9 @@
  * Which server answers on which port, told by the shape of its answers, never by a status alone: LM Studio answers 200 to
  * everything, and several servers share a port (llm.md, sections 4 and 8).
  */
+import type { ProbeAnswer } from "../net/probe.ts";
 import { parseModelList } from "./model_list.ts";
 import type { ListedModel } from "./provider.ts";
-
-/** One answer of a probe. */
-export interface ProbeAnswer {
-  status: number;
-  headers: Headers;
-  text: string;
-  /** The text parsed, `undefined` when it is no JSON. */
-  json: unknown;
-}
 
 /** What an answer tells. */
 export interface ServerFind {

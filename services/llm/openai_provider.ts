@@ -1,4 +1,5 @@
 /** OpenAI-shaped servers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter and the rest. */
+import { readText } from "../net/read_text.ts";
 import { acceptAnswer, type Accepted, parseAnswer } from "./answer_body.ts";
 import { headerKey } from "./auth_key.ts";
 import type { ChatCall, CompletionChoice, OpenAiCompletion } from "./chat_event.ts";
@@ -12,7 +13,7 @@ import type { ChatStream, ModelList, Provider, UpstreamTarget } from "./provider
 import { readReply } from "./reply_reader.ts";
 import { TokenCounts } from "./token_count.ts";
 import { UpstreamError } from "./upstream_error.ts";
-import { readText, UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 
 // OpenRouter lists hundreds of models with their prices and descriptions.
 const MAX_LIST_BYTES = 16 * 1024 * 1024;

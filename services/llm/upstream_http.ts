@@ -2,6 +2,7 @@
 import { AppError } from "../errors.ts";
 import { watchConnect } from "../net/connect_watch.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "../net/owner_endpoint.ts";
+import { readText } from "../net/read_text.ts";
 import { CallWatch } from "./call_watch.ts";
 import { connectFailure } from "./connect_failure.ts";
 import type { UpstreamTarget } from "./provider.ts";
@@ -87,22 +88,6 @@ export class UpstreamCall {
     const masked = reported && { ...reported, message: this.mask(reported.message) };
     return errorFromReport(this.target.baseUrl, status, masked, options);
   }
-}
-
-/** Reads a body as text up to a cap; what lies beyond is dropped and the connection with it. */
-export async function readText(response: Response, maxBytes: number): Promise<string> {
-  if (!response.body) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.length;
-    text += decoder.decode(size > maxBytes ? chunk.subarray(0, chunk.length - (size - maxBytes)) : chunk, {
-      stream: true,
-    });
-    if (size >= maxBytes) break;
-  }
-  return text + decoder.decode();
 }
 
 const MAX_REDIRECTS = 3;

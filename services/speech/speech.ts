@@ -7,7 +7,7 @@ import { curatedVoices, type Voice } from "./curated_voices.ts";
 import type { SpeechConfig, SpeechSettings } from "./speech_config.ts";
 import { SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { plainCall } from "./spoken_text.ts";
-import { Turnstile } from "./turnstile.ts";
+import { Turnstile } from "../turnstile.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
 
 /** One piece to speak; what is left out is as configured. */

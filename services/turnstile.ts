@@ -1,4 +1,4 @@
-/** Lets a few calls at once through to a server and queues the rest: most speech servers have one model behind one lock. */
+/** Lets a few calls at once through to a server and queues the rest: most speech and image servers have one model behind one lock. */
 
 /** A queue per server. */
 export class Turnstile {
