@@ -25,6 +25,7 @@ import { eventRoutes } from "./events.ts";
 import { forkRoutes } from "./forks.ts";
 import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
+import { imageRoutes } from "./images.ts";
 import { jobRoutes } from "./jobs.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
 import { messageRoutes } from "./messages.ts";
@@ -101,6 +102,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", searchRoutes(services.search));
   app.route("/", ttsRoutes(services.speech));
   app.route("/", voiceRoutes(services.voices, services.voiceImports));
+  app.route("/", imageRoutes(services.drawn, { discoverHosts: config.discoverHosts }));
   app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));
   app.route("/", eventRoutes(services.events));

@@ -19,6 +19,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "PUT /api/attachments/{name}": "upload",
   "POST /api/chat": "chat",
   "POST /api/chat/preview": "chat",
+  "POST /api/image/generate": "chat",
   "PUT /api/conversations/{id}": "conversation",
   "PUT /api/characters/{id}": "card",
   "PUT /api/characters/{id}/avatar": "card",

@@ -16,11 +16,13 @@ import { Journal } from "./chat/journal.ts";
 import { LiveReplies } from "./chat/live_replies.ts";
 import { Messages } from "./chat/messages.ts";
 import { createChatUpstream } from "./chat/model_choice.ts";
+import { MessagePictures } from "./chat/message_pictures.ts";
 import { recoverReplies } from "./chat/recovery.ts";
 import { describe, type Reply } from "./chat/reply.ts";
 import { Revisions } from "./chat/revisions.ts";
 import { RevisionStore } from "./chat/revision_store.ts";
 import { Search } from "./chat/search.ts";
+import { createAskModel } from "./chat/side_question.ts";
 import { Titles } from "./chat/titles.ts";
 import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
 import { Turns } from "./turns.ts";
@@ -28,6 +30,7 @@ import { VariantStore } from "./chat/variants.ts";
 import { CardSite } from "./characters/card_site.ts";
 import { firstGreetings } from "./characters/greetings.ts";
 import { type CharacterRoom, openCharacters } from "./characters/open_characters.ts";
+import { Portraits } from "./characters/portraits.ts";
 import type { Config } from "./config.ts";
 import { scannedConversation } from "./conversation_scan.ts";
 import { saveConfigKey } from "./config_file.ts";
@@ -36,6 +39,8 @@ import { uuidV7 } from "./crypto/random.ts";
 import { createSealer } from "./crypto/sealer.ts";
 import { loadStorageKey } from "./crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "./events/event_hub.ts";
+import type { BackendLimits } from "./images/backend.ts";
+import { type ImageRoom, openImages } from "./images/open_images.ts";
 import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
 import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
@@ -78,6 +83,9 @@ export interface Services extends CharacterRoom, LorebookRoom {
   images: ImagePool;
   auth: Auth;
   cardSite: CardSite;
+  /** Pictures that image backends draw. */
+  drawn: ImageRoom;
+  portraits: Portraits;
   personas: Personas;
   attachments: Attachments;
   /** What conversations refer to. */
@@ -118,6 +126,8 @@ export interface ServiceOptions {
   backupPassphrase?: string;
   /** How long nobody must have been answered before a title is made; infinite for none. */
   titleIdleMs?: number;
+  /** Limits of calls to image backends. */
+  imageLimits?: Partial<BackendLimits>;
 }
 
 /** What `{{user}}` is where the owner gave no name. */
@@ -137,7 +147,7 @@ const HOUR_MS = 60 * 60 * 1000;
  * @throws {AppError} with one sentence for the owner when something cannot be opened; nothing stays open then.
  */
 export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
-  const { log, announce = () => {}, now = Date.now, titleIdleMs } = options;
+  const { log, announce = () => {}, now = Date.now, titleIdleMs, imageLimits } = options;
   const opened: (() => void | Promise<void>)[] = [];
   const close = async () => {
     for (const undo of opened.splice(0).reverse()) await undo();
@@ -242,7 +252,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
         save: () => saveConfigKey(config, key, true),
       });
     const { room: gallery, close: closeGallery } = await openCharacters({
-      ...{ db, databasePath: dataDir.file("app.db"), dataDir, cardDirs: config.cardDirs, trash, jobs, events, log },
+      ...{ db, databasePath: dataDir.file("app.db"), dataDir, cardDirs: config.cardDirs, trash, events, log },
       trashSealer: sealer.forPurpose("trash"),
       pictures: images,
       builtinFlag: rememberedFlag("builtin_app_installed", config.builtinAppInstalled),
@@ -335,6 +345,15 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
     });
     opened.push(() => dailyBackup.close());
+    const { room: drawn, painter, close: closeImages } = await openImages({
+      ...{ db, dataDir, events, jobs, trash, attachments, pictures: images, avatars: gallery.avatars, now },
+      sealer: sealer.forPurpose("images"),
+      messages: new MessagePictures({ store, blocks, live, events, conversations }),
+      ask: createAskModel(chatUpstream),
+      limits: imageLimits,
+    });
+    opened.push(closeImages);
+    const portraits = new Portraits({ jobs, characters: gallery.characters, painter });
 
     // Every kind of removed things is known by now.
     const sweep = async () => {
@@ -377,6 +396,8 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       images,
       auth,
       cardSite,
+      drawn,
+      portraits,
       personas,
       attachments,
       references,

@@ -12,6 +12,7 @@ const ROOMS: Record<string, string[]> = {
   doctor: ["auth"],
   chat: ["attachments", "llm", "prompts"],
   documents: [],
+  images: ["attachments", "characters"],
   llm: [],
   lorebooks: ["documents"],
   presets: ["documents"],

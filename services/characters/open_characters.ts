@@ -1,8 +1,7 @@
-/** Opens the room: the index, the characters, their pictures, portraits and trash, each once. */
+/** Opens the room: the index, the characters, their pictures and trash, each once. Portraits wait for who draws them. */
 import { join, resolve } from "node:path";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
@@ -11,13 +10,11 @@ import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin.
 import { CardIndex } from "./card_index.ts";
 import { CardTrash, type TrashBin } from "./card_trash.ts";
 import { Characters, type PictureTools } from "./characters.ts";
-import { type Painter, Portraits } from "./portraits.ts";
 
 /** Everything about characters. */
 export interface CharacterRoom {
   characters: Characters;
   avatars: Avatars;
-  portraits: Portraits;
   builtinCharacter: BuiltinCharacter;
 }
 
@@ -36,12 +33,10 @@ export interface CharacterRoomOptions {
   };
   /** For the purpose "trash". */
   trashSealer: PurposeSealer;
-  jobs: JobRunner;
   events: EventHub;
   log: Log;
   pictures: PictureTools;
   builtinFlag: InstalledFlag;
-  painter?: Painter;
 }
 
 /**
@@ -52,7 +47,7 @@ export interface CharacterRoomOptions {
 export async function openCharacters(
   options: CharacterRoomOptions,
 ): Promise<{ room: CharacterRoom; close(): Promise<void> }> {
-  const { db, dataDir, cardDirs, events, log, pictures, jobs, painter, builtinFlag: flag } = options;
+  const { db, dataDir, cardDirs, events, log, pictures, builtinFlag: flag } = options;
   const folder = await dataDir.ensureFolder("characters");
   const sealedFolder = await dataDir.ensureFolder("trash");
   const cache = await dataDir.ensureFolder("cache");
@@ -70,7 +65,6 @@ export async function openCharacters(
     room: {
       characters,
       avatars,
-      portraits: new Portraits({ jobs, characters, painter }),
       builtinCharacter: new BuiltinCharacter({ characters, flag }),
     },
     async close() {

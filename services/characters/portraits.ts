@@ -40,13 +40,12 @@ export class Portraits {
   readonly #jobs: JobRunner;
   readonly #characters: Characters;
 
-  /** @param options.painter Absent where nothing can draw: every portrait fails then and says why. */
-  constructor(options: { jobs: JobRunner; characters: Characters; painter?: Painter }) {
+  constructor(options: { jobs: JobRunner; characters: Characters; painter: Painter }) {
     const { jobs, characters, painter } = options;
     this.#jobs = jobs;
     this.#characters = characters;
-    // Not resumable: a backend may have drawn it already, and to draw is to make its owner's machine work.
-    jobs.register(KIND, { parallel: 1, resumable: false, run: (context) => draw(context, characters, painter) });
+    // Resumable: it is still wanted, and what a backend drew for an ended process nobody can fetch.
+    jobs.register(KIND, { parallel: 1, resumable: true, run: (context) => draw(context, characters, painter) });
   }
 
   /**
@@ -81,11 +80,8 @@ export class Portraits {
   }
 }
 
-async function draw(context: JobContext, characters: Characters, painter: Painter | undefined): Promise<void> {
+async function draw(context: JobContext, characters: Characters, painter: Painter): Promise<void> {
   const { id } = context.params as { id: string };
-  if (painter === undefined) {
-    throw new AppError("not_available", "Cannot draw a portrait: no image backend is active");
-  }
   const { character } = await characters.get(id);
   context.signal.throwIfAborted();
   const image = await painter({

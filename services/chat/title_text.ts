@@ -1,6 +1,7 @@
 /** How a model is asked for a title, and what of its answer is one. */
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import { titleFrom } from "./conversation.ts";
+import { withoutThoughts } from "./thoughts.ts";
 
 const INSTRUCTION =
   "Give this conversation a title of two to six words, in the language I write in. Answer with the title alone: no quotation marks, no explanation.";
@@ -29,14 +30,6 @@ export function titleIn(completion: OpenAiCompletion): string | undefined {
   // "Here is a title:" stands before one.
   const line = lines.find((candidate) => !candidate.endsWith(":"));
   return line === undefined ? undefined : titleFrom(line) || undefined;
-}
-
-/** Takes out what a model thought, also where the template had opened its thoughts or the answer ended inside them. */
-function withoutThoughts(text: string): string {
-  return text
-    .replace(/<(think|thinking|thought|reasoning)>[\s\S]*?<\/\1>/gi, "")
-    .replace(/^[\s\S]*<\/(think|thinking|thought|reasoning)>/i, "")
-    .replace(/<(think|thinking|thought|reasoning)>[\s\S]*$/i, "");
 }
 
 function withoutMarks(line: string): string {

@@ -5,7 +5,7 @@ import { parseOwnerUrl } from "./owner_endpoint.ts";
 /** Paths of endpoints that people paste along with the base. */
 const KNOWN_TAILS = [
   ...["/chat/completions", "/completions", "/models", "/messages"],
-  ...["/audio/speech", "/audio/voices"],
+  ...["/audio/speech", "/audio/voices", "/sdapi/v1"],
 ];
 
 /**

@@ -3,6 +3,7 @@ import { type App, createApp } from "../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../routes/listener.ts";
 import type { Config } from "../../services/config.ts";
 import { loadConfig } from "../../services/config.ts";
+import type { BackendLimits } from "../../services/images/backend.ts";
 import { createLog } from "../../services/log.ts";
 import { openServices, type Services } from "../../services/services.ts";
 
@@ -24,6 +25,8 @@ export interface TestAppOptions {
   now?: () => number;
   /** How long nobody must have been answered before a title is made; without it none is, since that is a call more. */
   titleIdleMs?: number;
+  /** Limits of calls to image backends; looks at doubles follow one another at once. */
+  imageLimits?: Partial<BackendLimits>;
   /** Takes what the server would show on its terminal. */
   announce?: (text: string) => void;
 }
@@ -118,8 +121,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     write: (line) => void logLines.push(line),
     now: Date.now,
   });
-  const { now, announce, titleIdleMs = Infinity } = options;
-  const services = await openServices(config, { log, now, announce, titleIdleMs });
+  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 } } = options;
+  const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits });
   try {
     const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder });
     const listener = openListener({

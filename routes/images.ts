@@ -1,0 +1,119 @@
+/** `/api/image`: image backends, the pictures they draw, and ComfyUI's workflows. */
+import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { AppError } from "../services/errors.ts";
+import { discoverBackends } from "../services/images/discover_images.ts";
+import type { Generations } from "../services/images/generations.ts";
+import type { ImageRoom } from "../services/images/open_images.ts";
+import { dataUrlOf } from "../services/images/pictures_in.ts";
+import { errorBody } from "./errors.ts";
+import { etag, expectedHash, expectedVersion } from "./etag.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import * as schema from "./schemas/images.ts";
+
+/** Routes of images. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
+export function imageRoutes(
+  { profiles, drawing, generations, workflows }: ImageRoom,
+  options: { discoverHosts: readonly string[] },
+) {
+  return newRouter()
+    .openapi(schema.listRoute, (c) => c.json(profiles.list().map(schema.answerOf), 200))
+    .openapi(schema.putRoute, async (c) => {
+      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const { profile, isNew } = await profiles.put(schema.inputOf(c.req.valid("json")), expected);
+      c.header("ETag", etag(profile.version));
+      return isNew ? c.json(schema.answerOf(profile), 201) : c.json(schema.answerOf(profile), 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      await profiles.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    })
+    .openapi(
+      schema.activateRoute,
+      async (c) => c.json(schema.answerOf(await profiles.activate(c.req.valid("param").id)), 200),
+    )
+    .openapi(schema.testRoute, async (c) => {
+      const verdict = await drawing.test(schema.inputOf(c.req.valid("json")), clientSignal(c));
+      return c.json(schema.verdictOf(verdict), 200);
+    })
+    .openapi(schema.discoverRoute, async (c) => {
+      const found = await discoverBackends({ hosts: options.discoverHosts });
+      return c.json(found.map(schema.foundOf), 200);
+    })
+    .openapi(
+      schema.checkpointsRoute,
+      async (c) => c.json(await drawing.checkpoints(c.req.valid("param").id, clientSignal(c)), 200),
+    )
+    .openapi(schema.generateRoute, async (c) => {
+      const job = await generations.start(schema.requestOf(c.req.valid("json")));
+      c.header("X-Parlor-Job-Id", job.id);
+      if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
+        return c.json(await untilStop(c, generations.result(job.id)), 200);
+      }
+      return rawAnswer(c.body(eventStream(progressOf(c, generations, job.id)), 200, EVENT_STREAM_HEADERS));
+    })
+    .openapi(schema.workflowsRoute, async (c) => c.json((await workflows.list()).map(schema.listedOf), 200))
+    .openapi(schema.workflowRoute, async (c) => {
+      const { workflow, version } = await workflows.get(c.req.valid("param").id);
+      c.header("ETag", etag(version));
+      return c.json(workflow, 200);
+    })
+    .openapi(schema.putWorkflowRoute, async (c) => {
+      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
+      c.header("ETag", etag(saved.version));
+      return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
+    })
+    .openapi(schema.deleteWorkflowRoute, async (c) => {
+      await workflows.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      return c.body(null, 204);
+    });
+}
+
+/** A picture that goes on at the next start has no end in this process. */
+async function untilStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
+  const { closing } = c.env;
+  const stop = Promise.withResolvers<never>();
+  const onStop = () =>
+    stop.reject(new AppError("not_available", "Parlor is stopping; the picture is drawn after the next start"));
+  closing.addEventListener("abort", onStop, { once: true });
+  if (closing.aborted) onStop();
+  try {
+    return await Promise.race([work, stop.promise]);
+  } finally {
+    closing.removeEventListener("abort", onStop);
+    work.catch(() => {});
+  }
+}
+
+/** Follows a picture: its job, its progress as it changes, its end. The client's leaving ends the following alone. */
+function progressOf(c: AppContext, generations: Generations, jobId: string): FrameSource {
+  const { requestId } = c.var;
+  const steps = generations.follow(jobId);
+  const result = untilStop(c, generations.result(jobId)).then(
+    (answer) => schema.imageFrame("done", answer),
+    (error) => schema.imageFrame("error", errorBody(error, requestId)),
+  );
+  let state: "begin" | "progress" | "over" = "begin";
+  return {
+    async next() {
+      if (state === "over") return undefined;
+      if (state === "begin") {
+        state = "progress";
+        return schema.imageFrame("job", { id: jobId });
+      }
+      const next = await Promise.race([steps.next(), result]);
+      if (next instanceof Uint8Array || next.done) {
+        state = "over";
+        return next instanceof Uint8Array ? next : await result;
+      }
+      const { share: progress, step, steps: of, preview } = next.value;
+      return schema.imageFrame("progress", {
+        ...{ progress, step, steps: of },
+        preview: preview === undefined ? undefined : dataUrlOf(preview),
+      });
+    },
+    close: () => void steps.return(undefined),
+  };
+}

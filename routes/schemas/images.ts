@@ -1,0 +1,319 @@
+/** Image backends, their pictures and workflows on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { DiscoveredBackend } from "../../services/images/discover_images.ts";
+import type { BackendVerdict } from "../../services/images/drawing.ts";
+import type { GenerationRequest } from "../../services/images/generations.ts";
+import {
+  BACKEND_KINDS,
+  type DrawDefaults,
+  type ImageProfile,
+  type ImageProfileInput,
+} from "../../services/images/image_profile.ts";
+import type { WorkflowEntry } from "../../services/images/workflows.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+
+const Kind = z.enum(BACKEND_KINDS);
+const Name = z.string().max(500);
+const Prompt = z.string().max(20_000);
+const Pixels = z.number().int().min(16).max(8192);
+
+/** How a picture is drawn; the same names in a profile's defaults and in a request. */
+const Settings = z.object({
+  negative_prompt: Prompt.nullish(),
+  width: Pixels.nullish(),
+  height: Pixels.nullish(),
+  steps: z.number().int().min(1).max(1000).nullish(),
+  cfg_scale: z.number().min(0).max(100).nullish(),
+  sampler: Name.nullish(),
+  scheduler: Name.nullish(),
+  seed: z.number().int().min(-1).max(Number.MAX_SAFE_INTEGER).nullish().openapi({ description: "-1 for a new one" }),
+});
+
+const ProfileBody = z.object({
+  id: Id.optional(),
+  name: z.string().max(200).nullish(),
+  kind: Kind,
+  base_url: z.string().min(1).max(2000),
+  checkpoint: Name.nullish(),
+  workflow_id: Id.nullish(),
+  defaults: Settings.nullish(),
+  api_key: z.string().max(10_000).nullish().openapi({
+    description: "A bearer token, or user:password for A1111; absent keeps the stored key, null clears it",
+  }),
+}).openapi("ImageProfileInput");
+
+const ProfileAnswer = z.object({
+  id: Id,
+  name: z.string(),
+  kind: Kind,
+  base_url: z.string(),
+  checkpoint: z.string().optional(),
+  workflow_id: z.string().optional(),
+  defaults: Settings,
+  has_key: z.boolean(),
+  active: z.boolean(),
+  unreadable: z.boolean().optional(),
+  created_at: Time,
+  updated_at: Time,
+}).openapi("ImageProfile");
+
+const Verdict = z.object({ reachable: z.boolean(), error: z.string().optional() }).openapi("ImageVerdict");
+
+const Found = z.object({
+  kind: Kind,
+  base_url: z.string(),
+  hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it cannot be used as it is" }),
+}).openapi("FoundImageBackend");
+
+const GenerateBody = Settings.extend({
+  prompt: Prompt.refine((text) => text.trim() !== "", "there is nothing to draw"),
+  checkpoint: Name.nullish(),
+  workflow_id: Id.nullish(),
+  init_image: z.string().max(32 * 1024 * 1024).nullish().openapi({
+    description: "Name of an attachment, or a data URL",
+  }),
+  character_id: Id.nullish(),
+  conversation_id: Id.nullish(),
+  message_id: Id.nullish().openapi({ description: "The picture is attached to it; the last message where left out" }),
+}).openapi("GenerateImage");
+
+const Generated = z.object({
+  images: z.array(z.object({
+    name: z.string(),
+    url: z.string(),
+    width: z.number().int(),
+    height: z.number().int(),
+    seed: z.number(),
+  })),
+  profile_id: z.string(),
+  took_ms: z.number(),
+  message_id: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
+}).openapi("GeneratedImages");
+
+const Workflow = z.record(z.string(), z.unknown()).openapi("Workflow", {
+  description: "ComfyUI's API format: nodes by id",
+});
+
+const WorkflowListed = z.object({
+  id: Id,
+  name: z.string(),
+  updated_at: Time.optional(),
+  placeholders: z.array(z.string()),
+  problem: z.string().optional().openapi({ description: "Why it cannot be used" }),
+  builtin: z.boolean().optional(),
+}).openapi("WorkflowListed");
+
+/** Gives what a client sent its form inside the server. */
+export function inputOf(body: z.infer<typeof ProfileBody>): ImageProfileInput {
+  const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
+  return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults: settingsOf(body.defaults ?? {}) };
+}
+
+/** Gives a request for a picture its form inside the server. */
+export function requestOf(body: z.infer<typeof GenerateBody>): GenerationRequest {
+  return {
+    ...settingsOf(body),
+    prompt: body.prompt,
+    checkpoint: body.checkpoint ?? undefined,
+    workflowId: body.workflow_id ?? undefined,
+    initImage: body.init_image ?? undefined,
+    characterId: body.character_id ?? undefined,
+    conversationId: body.conversation_id ?? undefined,
+    messageId: body.message_id ?? undefined,
+  };
+}
+
+function settingsOf(settings: z.infer<typeof Settings>): DrawDefaults {
+  return {
+    negativePrompt: settings.negative_prompt ?? undefined,
+    widthPx: settings.width ?? undefined,
+    heightPx: settings.height ?? undefined,
+    steps: settings.steps ?? undefined,
+    cfgScale: settings.cfg_scale ?? undefined,
+    sampler: settings.sampler ?? undefined,
+    scheduler: settings.scheduler ?? undefined,
+    seed: settings.seed ?? undefined,
+  };
+}
+
+/** Gives a profile its form on the wire. */
+export function answerOf(profile: ImageProfile): z.infer<typeof ProfileAnswer> {
+  const { id, name, kind, checkpoint, defaults } = profile;
+  return {
+    ...{ id, name, kind, checkpoint },
+    base_url: profile.baseUrl,
+    workflow_id: profile.workflowId,
+    defaults: {
+      negative_prompt: defaults.negativePrompt,
+      width: defaults.widthPx,
+      height: defaults.heightPx,
+      steps: defaults.steps,
+      cfg_scale: defaults.cfgScale,
+      sampler: defaults.sampler,
+      scheduler: defaults.scheduler,
+      seed: defaults.seed,
+    },
+    has_key: profile.hasKey,
+    active: profile.isActive,
+    unreadable: profile.isUnreadable,
+    created_at: new Date(profile.createdAtMs).toISOString(),
+    updated_at: new Date(profile.updatedAtMs).toISOString(),
+  };
+}
+
+/** Gives a verdict its form on the wire. */
+export function verdictOf({ isReachable, error }: BackendVerdict): z.infer<typeof Verdict> {
+  return { reachable: isReachable, error };
+}
+
+/** Gives a found backend its form on the wire. */
+export function foundOf({ kind, baseUrl, hint }: DiscoveredBackend): z.infer<typeof Found> {
+  return { kind, base_url: baseUrl, hint };
+}
+
+/** Gives an entry of the list of workflows its form on the wire. */
+export function listedOf(entry: WorkflowEntry): z.infer<typeof WorkflowListed> {
+  const { id, name, updatedAtMs, placeholders, problem } = entry;
+  if (updatedAtMs === undefined) return { id, name, placeholders, problem, builtin: true };
+  return { id, name, placeholders, problem, updated_at: new Date(updatedAtMs).toISOString() };
+}
+
+const path = "/api/image/connections";
+const workflows = "/api/image/workflows";
+const tags = ["Images"];
+
+/** All profiles. */
+export const listRoute = createRoute({
+  method: "get",
+  path,
+  tags,
+  summary: "List image backends; keys are redacted",
+  responses: { 200: json(z.array(ProfileAnswer), "The profiles, newest first"), ...ERRORS },
+});
+
+/** Create or update a profile. */
+export const putRoute = createRoute({
+  method: "put",
+  path,
+  tags,
+  summary: "Create or update an image backend",
+  request: { headers: IfMatch, body: jsonBody(ProfileBody) },
+  responses: { 200: json(ProfileAnswer, "Saved"), 201: json(ProfileAnswer, "Created"), ...ERRORS },
+});
+
+/** Remove a profile. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Remove an image backend",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** Choose a profile. */
+export const activateRoute = createRoute({
+  method: "post",
+  path: `${path}/{id}/activate`,
+  tags,
+  summary: "Make it the backend that draws",
+  request: { params: IdParams },
+  responses: { 200: json(ProfileAnswer, "The profile"), ...ERRORS },
+});
+
+/** Test a profile before it is saved. */
+export const testRoute = createRoute({
+  method: "post",
+  path: `${path}/test`,
+  tags,
+  summary: "Check whether an unsaved image backend can be used; the id of a saved one lends its key to the same origin",
+  request: { body: jsonBody(ProfileBody) },
+  responses: { 200: json(Verdict, "Whether it answers as it should"), ...ERRORS },
+});
+
+/** Look for running backends. */
+export const discoverRoute = createRoute({
+  method: "post",
+  path: "/api/image/discover",
+  tags,
+  summary: "Probe the configured hosts (this machine) for both kinds of image backends on ports 7860 and 8188",
+  responses: { 200: json(z.array(Found), "What was found"), ...ERRORS },
+});
+
+/** Checkpoints of a backend. */
+export const checkpointsRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}/checkpoints`,
+  tags,
+  summary: "The checkpoints a backend has now",
+  request: { params: IdParams },
+  responses: {
+    200: json(z.array(z.object({ name: z.string(), title: z.string() })), "The checkpoints as it gives them"),
+    ...ERRORS,
+  },
+});
+
+/** Draw. */
+export const generateRoute = createRoute({
+  method: "post",
+  path: "/api/image/generate",
+  tags,
+  summary: "Draw a picture with the active backend; with Accept: text/event-stream its progress is told",
+  request: { body: jsonBody(GenerateBody) },
+  responses: {
+    200: {
+      description:
+        "The stored pictures; as events: job {id}, progress {progress, step?, steps?, preview?}, then done " +
+        "(the JSON answer) or error. X-Parlor-Job-Id names the job, which goes on when the client leaves",
+      content: { "application/json": { schema: Generated }, "text/event-stream": { schema: z.string() } },
+    },
+    ...ERRORS,
+  },
+});
+
+/** All workflows. */
+export const workflowsRoute = createRoute({
+  method: "get",
+  path: workflows,
+  tags,
+  summary: "The workflows in <datadir>/workflows, and the starter",
+  responses: { 200: json(z.array(WorkflowListed), "By name"), ...ERRORS },
+});
+
+/** One workflow. */
+export const workflowRoute = createRoute({
+  method: "get",
+  path: `${workflows}/{id}`,
+  tags,
+  summary: "One workflow",
+  request: { params: IdParams },
+  responses: { 200: json(Workflow, "The workflow; the ETag is its version"), ...ERRORS },
+});
+
+/** Save a workflow. */
+export const putWorkflowRoute = createRoute({
+  method: "put",
+  path: `${workflows}/{id}`,
+  tags,
+  summary: "Save a workflow in API format",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(z.unknown()) },
+  responses: { 200: json(Workflow, "Saved"), 201: json(Workflow, "Created"), ...ERRORS },
+});
+
+/** Remove a workflow. */
+export const deleteWorkflowRoute = createRoute({
+  method: "delete",
+  path: `${workflows}/{id}`,
+  tags,
+  summary: "Move a workflow to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+const encoder = new TextEncoder();
+
+/** Makes one event of a picture's stream. */
+export function imageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
+  return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}

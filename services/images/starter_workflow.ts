@@ -1,0 +1,55 @@
+/** The workflow that ships: text to picture with one checkpoint, of nodes that every ComfyUI has. */
+import type { Workflow } from "./workflow_format.ts";
+
+/** Its id; a file of that name takes its place. */
+export const STARTER_ID = "starter";
+
+/** Shows its picture rather than saving it: Parlor keeps it, and nothing piles up on the server's disk. */
+export const STARTER_WORKFLOW: Workflow = {
+  "3": {
+    class_type: "KSampler",
+    inputs: {
+      seed: "%seed%",
+      steps: "%steps%",
+      cfg: "%scale%",
+      sampler_name: "%sampler%",
+      scheduler: "%scheduler%",
+      denoise: "%denoise%",
+      model: ["4", 0],
+      positive: ["6", 0],
+      negative: ["7", 0],
+      latent_image: ["5", 0],
+    },
+    _meta: { title: "Sampler" },
+  },
+  "4": {
+    class_type: "CheckpointLoaderSimple",
+    inputs: { ckpt_name: "%model%" },
+    _meta: { title: "Checkpoint" },
+  },
+  "5": {
+    class_type: "EmptyLatentImage",
+    inputs: { width: "%width%", height: "%height%", batch_size: 1 },
+    _meta: { title: "Size" },
+  },
+  "6": {
+    class_type: "CLIPTextEncode",
+    inputs: { text: "%prompt%", clip: ["4", 1] },
+    _meta: { title: "Prompt" },
+  },
+  "7": {
+    class_type: "CLIPTextEncode",
+    inputs: { text: "%negative_prompt%", clip: ["4", 1] },
+    _meta: { title: "Negative prompt" },
+  },
+  "8": {
+    class_type: "VAEDecode",
+    inputs: { samples: ["3", 0], vae: ["4", 2] },
+    _meta: { title: "Decode" },
+  },
+  "9": {
+    class_type: "PreviewImage",
+    inputs: { images: ["8", 0] },
+    _meta: { title: "Picture" },
+  },
+};
