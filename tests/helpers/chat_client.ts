@@ -99,8 +99,12 @@ export async function savedMessage(app: TestApp, mid: string, id = "c1"): Promis
 }
 
 /** Waits until a condition holds; gives up after ten seconds. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const limit = Date.now() + 10_000; !(await condition());) {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs = 10_000,
+): Promise<void> {
+  for (const limit = Date.now() + withinMs; !(await condition());) {
     if (Date.now() > limit) throw new Error(`Waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sniffAudio } from "../../services/speech/audio_format.ts";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { realPart } from "./helpers/real_part.ts";
-import { type SpeechEngine, startSpeech } from "./helpers/speech_engine.ts";
+import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Room for a machine that is busy with something else. */
@@ -11,12 +11,12 @@ const SLOW_MS = 120_000;
 const SENTENCE = "The ferry comes in at nine, and the light on the pier is lit.";
 
 describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout: SLOW_MS }, () => {
-  let engine: SpeechEngine;
+  let engine: LoopbackTool;
   let parlor: ChildServer;
   let dataDir: string;
 
   beforeAll(async () => {
-    engine = await startSpeech(INSTALLED!);
+    engine = await startTool("speech.sh", INSTALLED!);
     dataDir = await Deno.makeTempDir({ prefix: "parlor-speech-" });
     parlor = await startChildServer({ dataDir });
     await parlor.json("PUT", "/api/tts/config", { base_url: engine.url, model: "piper", voice: "joe", format: "mp3" });
