@@ -24,7 +24,7 @@ export interface PortraitStatus {
 }
 
 const KIND = "portrait";
-const STEPS = 1000;
+const HUNDRED = 100;
 
 const STATES: Record<JobState, PortraitStatus["state"]> = {
   queued: "pending",
@@ -88,7 +88,7 @@ async function draw(context: JobContext, characters: Characters, painter: Painte
     characterId: id,
     card: character.card,
     signal: context.signal,
-    onProgress: (share) => context.progress({ done: Math.round(share * STEPS), total: STEPS, unit: "steps" }),
+    onProgress: (share) => context.progress({ done: Math.round(share * HUNDRED), total: HUNDRED, unit: "percent" }),
   });
   await context.verifying();
   await characters.setAvatar(id, image);

@@ -61,7 +61,7 @@ interface Live {
 }
 
 const KIND = "image";
-const STEPS = 1000;
+const HUNDRED = 100;
 const MAX_TITLE = 80;
 
 /** Starts, follows and ends the jobs. */
@@ -182,7 +182,7 @@ export class Generations {
   }
 
   #tell(context: JobContext, live: Live, step: DrawStep): void {
-    context.progress({ done: Math.round(step.share * STEPS), total: STEPS, unit: "steps" });
+    context.progress({ done: Math.round(step.share * HUNDRED), total: HUNDRED, unit: "percent" });
     live.progress = { ...step, number: (live.progress?.number ?? 0) + 1 };
     live.changed.resolve();
     live.changed = Promise.withResolvers();

@@ -24,6 +24,11 @@ export function imagesOf(content: string | ContentPart[]): string[] {
   });
 }
 
+/** Gives the addresses of all pictures of a message: those it says, and those that came to it. */
+export function picturesOf({ content, attachments = [] }: Message): string[] {
+  return [...imagesOf(content), ...attachments.map((name) => `/api/attachments/${encodeURIComponent(name)}`)];
+}
+
 /** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
 export function sentMessages(messages: readonly Message[]): SentMessage[] {
   return messages

@@ -41,6 +41,11 @@ export function figure(value: number): string {
   return formats().number.format(value);
 }
 
+/** Gives a share, 0 to 1, in hundredths. */
+export function percent(share: number): string {
+  return share.toLocaleString(formats().locale, { style: "percent", maximumFractionDigits: 0 });
+}
+
 /** Gives the time of day for today, else the date too. */
 export function moment(iso: string | undefined, now: Date): string {
   const date = new Date(iso ?? "");

@@ -14,5 +14,6 @@ test("progress says what is counted, of how much where that is known", () => {
   expect(progressWords({ done: 1200, total: null, unit: "files" })).toBe("1,200 files");
   expect(progressWords({ done: 5, total: null, unit: "bytes" })).toBe("5 B");
   expect(progressWords({ done: 2, total: 3, unit: "cards" })).toBe("2 of 3 cards");
+  expect(progressWords({ done: 40, total: 100, unit: "percent" })).toBe("40%");
   expect(progressWords(null)).toBeUndefined();
 });

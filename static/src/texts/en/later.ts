@@ -1,9 +1,10 @@
-/** Texts of screens that are opened on demand, which load them: the form of a connection, models, characters, voices, who has access. */
+/** Texts of screens that are opened on demand, which load them: the form of a connection, models, characters, voices, pictures, who has access. */
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
+import { images } from "./images.ts";
 import { models } from "./models.ts";
 import { voice } from "./voice.ts";
 
 /** The areas that the first load does without. */
-export const later = { ...models, ...characters, ...access, ...voice, ...connectionForm };
+export const later = { ...models, ...characters, ...access, ...voice, ...images, ...connectionForm };

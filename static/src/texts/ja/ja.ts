@@ -7,6 +7,7 @@ import { common } from "./common.ts";
 import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
 import { house } from "./house.ts";
+import { images } from "./images.ts";
 import { models } from "./models.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
@@ -22,6 +23,7 @@ export const ja: Texts = {
   ...connections,
   ...connectionForm,
   ...models,
+  ...images,
   ...house,
   ...palette,
   ...settings,

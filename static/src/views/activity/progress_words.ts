@@ -1,15 +1,16 @@
 /** How far a job has come, in figures with their unit. */
 import type { Job } from "../../api/types.ts";
-import { figure } from "../../texts/times.ts";
+import { figure, percent } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
 const STEPS = ["B", "kB", "MB", "GB", "TB"];
 
-/** Gives `12 of 40 MB`, `3 of 8 steps`, `120 files`; nothing while nothing is counted. */
+/** Gives `12 of 40 MB`, `3 of 8 steps`, `40%`, `120 files`; nothing while nothing is counted. */
 export function progressWords(progress: Job["progress"]): string | undefined {
   if (progress === null) return undefined;
   const { done, total, unit } = progress;
   if (unit === "bytes") return total === null ? bytes(done) : texts.activity.of(bytes(done), bytes(total));
+  if (unit === "percent") return percent(done / (total ?? 100));
   const words = texts.activity.units[unit as keyof typeof texts.activity.units] ?? unit;
   return `${total === null ? figure(done) : texts.activity.of(figure(done), figure(total))} ${words}`;
 }

@@ -1,9 +1,11 @@
 /** The large picture of a character, and the job that draws one. */
 import type { Character } from "../../api/character_types.ts";
+import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { CharacterPage } from "../../state/character_page.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { portraitOf } from "./portrait_of.ts";
 
@@ -12,6 +14,7 @@ const WIDTH_PX = 320;
 
 /** Portrait and job. */
 export function CharacterPortrait({ page, character }: { page: CharacterPage; character: Character }) {
+  const store = useStore();
   const t = texts.characters;
   const { state, progress, error } = page.portrait.value;
   return (
@@ -22,6 +25,14 @@ export function CharacterPortrait({ page, character }: { page: CharacterPage; ch
           <span>{t.drawing}</span>
           <Progress label={t.drawing} value={state === "running" ? progress ?? null : null} />
         </div>
+      )}
+      {!character.external && state !== "pending" && state !== "running" && (
+        <Button
+          icon="wand"
+          onClick={() => void page.drawPortrait().catch((thrown) => store.report(thrown))}
+        >
+          {t.draw}
+        </Button>
       )}
       {state === "failed" && <Notice tone="danger" title={t.drawFailed}>{error?.message}</Notice>}
     </div>

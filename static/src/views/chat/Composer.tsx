@@ -11,6 +11,9 @@ import { useCommandActions } from "./command_actions.ts";
 import { CommandList, LIST_ID, optionId } from "./CommandList.tsx";
 import { Above, Below, PictureRow } from "./composer_notes.tsx";
 import { takeFiles } from "./incoming_files.ts";
+import { lazy } from "../../components/Lazy.tsx";
+
+const DrawDialog = lazy(() => import("../images/DrawDialog.tsx").then((file) => file.DrawDialog), { as: "overlay" });
 
 /** The composer with what there is to say about it. */
 export function Composer({ chat }: { chat: OpenChat }) {
@@ -20,6 +23,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
   // With a finger Enter is the only way to break a line; there the button sends.
   const isTouch = useMedia("(pointer: coarse)");
   const [isOver, setOver] = useState(false);
+  const [isDrawing, setDrawing] = useState(false);
   const text = chat.draft.text.value;
   const isRunning = chat.isRunning.value;
   const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
@@ -115,6 +119,13 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 event.currentTarget.value = "";
               }}
             />
+            {!chat.isTemporary && !chat.isEmpty.value && (
+              <IconButton
+                icon="wand"
+                label={texts.composer.draw}
+                onClick={() => setDrawing(true)}
+              />
+            )}
             <textarea
               ref={area}
               rows={1}
@@ -163,6 +174,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
           </div>
         </form>
         <Below chat={chat} />
+        {isDrawing && <DrawDialog chat={chat} onClose={() => setDrawing(false)} />}
       </div>
     </div>
   );

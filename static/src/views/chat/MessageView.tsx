@@ -1,9 +1,10 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
+import { useState } from "preact/hooks";
 import { memo } from "../../components/memo.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { Markdown } from "../../components/Markdown.tsx";
 import type { Message } from "../../api/types.ts";
-import { imagesOf, textOf } from "../../state/message_text.ts";
+import { picturesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
@@ -15,6 +16,7 @@ import { SpeakButton } from "./SpeakButton.tsx";
 import { Thoughts } from "./Thoughts.tsx";
 import { useSwipe } from "./swipe.ts";
 
+const ZoomedImage = lazy(() => import("./ZoomedImage.tsx").then((file) => file.ZoomedImage), { as: "overlay" });
 const EditForm = lazy(() => import("./EditForm.tsx").then((file) => file.EditForm));
 
 /** What a message's view takes. */
@@ -96,21 +98,30 @@ function HiddenNote() {
   return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
 }
 
+const SHOWN = /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/;
+
 /** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
 function Images({ message }: { message: Message }) {
-  const urls = imagesOf(message.content);
+  const [zoomed, setZoomed] = useState<string>();
+  const urls = picturesOf(message);
   if (urls.length === 0) return null;
+  const shown = urls.filter((url) => SHOWN.test(url));
   return (
     <span class="message-images">
       {urls.map((url, index) =>
-        /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/.test(url)
-          ? <img key={index} src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+        SHOWN.test(url)
+          ? (
+            <button key={index} type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => setZoomed(url)}>
+              <img src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+            </button>
+          )
           : (
             <a key={index} href={url} target="_blank" rel="noopener noreferrer nofollow">
               {texts.chat.image(index + 1)}
             </a>
           )
       )}
+      {zoomed && <ZoomedImage urls={shown} first={shown.indexOf(zoomed)} onClose={() => setZoomed(undefined)} />}
     </span>
   );
 }

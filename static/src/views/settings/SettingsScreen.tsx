@@ -17,6 +17,7 @@ import { findSettings, settingsSections } from "./settings_index.ts";
 import { TrashPage } from "./TrashPage.tsx";
 
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
+const ImagesPage = lazy(() => import("../images/ImagesPage.tsx").then(({ ImagesPage }) => ImagesPage));
 const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
 const VoicePage = lazy(() => import("../voice/VoicePage.tsx").then(({ VoicePage }) => VoicePage));
 const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
@@ -99,6 +100,7 @@ function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
 function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "general") return <GeneralPage />;
   if (section === "voice") return <VoicePage />;
+  if (section === "images") return <ImagesPage key={item} item={item} />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
   if (section === "trash") return <TrashPage />;

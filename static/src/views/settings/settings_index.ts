@@ -26,6 +26,7 @@ export function settingsSections(): SettingsSection[] {
     { id: "connections", title: t.connections },
     { id: "personas", title: texts.personas.title },
     { id: "voice", title: texts.voice.title },
+    { id: "images", title: texts.images.title },
     { id: "models", title: texts.models.title },
     { id: "privacy", title: texts.privacy.nav },
     { id: "trash", title: texts.trash.title },
@@ -60,6 +61,7 @@ export function settingEntries(): SettingEntry[] {
       ["auto-speak", voice.auto],
       ["voice-library", voice.library.title],
     ],
+    images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
     trash: [["", texts.trash.empty]],
     about: [["", texts.about.version]],
   };

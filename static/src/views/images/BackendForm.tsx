@@ -1,0 +1,200 @@
+/** The form of an image backend, with Test and Save. */
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { BACKEND_KINDS, type Checkpoint, type ImageBackend } from "../../api/image_types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { Select } from "../../components/Select.tsx";
+import type { BackendCheck, ImageBackends } from "../../state/image_backends.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { Finding } from "./BackendCard.tsx";
+import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
+
+/** The form, once it is known what it is about. */
+export function BackendFormPage({ backends, item }: { backends: ImageBackends; item: string }) {
+  const t = texts.images;
+  const items = backends.items.value;
+  const backend = items?.find(({ id }) => id === item);
+  if (item !== "new" && backend === undefined) {
+    const error = backends.error.value;
+    if (error) return <ErrorNote title={t.loadFailed} error={error} onRetry={() => void backends.refresh()} />;
+    if (items === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+    return (
+      <EmptyState title={t.missing}>
+        <LinkButton href="/settings/images">{t.title}</LinkButton>
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <h2>{backend ? t.editTitle : t.add}</h2>
+      <BackendForm key={item} backends={backends} backend={backend} />
+    </>
+  );
+}
+
+function BackendForm({ backends, backend }: { backends: ImageBackends; backend: ImageBackend | undefined }) {
+  const store = useStore();
+  const t = texts.images;
+  const [fields, setFields] = useState(() => fieldsOf(backend));
+  const [check, setCheck] = useState<BackendCheck>();
+  const [failure, setFailure] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const [checkpoints, setCheckpoints] = useState<Checkpoint[]>([]);
+  useEffect(() => {
+    if (backend) void backends.checkpoints(backend.id).then(setCheckpoints);
+  }, [backend?.id]);
+  const bad = badFields(fields);
+  const set = (changes: Partial<BackendFields>) => {
+    setFields({ ...fields, ...changes });
+    if ("baseUrl" in changes || "apiKey" in changes) setCheck(undefined);
+  };
+  const test = async () => {
+    setCheck({ kind: "running" });
+    try {
+      setCheck({ kind: "done", verdict: await backends.api.testBackend(inputOf(fields, backend?.id)) });
+    } catch (thrown) {
+      setCheck({ kind: "failed", error: asApiError(thrown) });
+    }
+  };
+  const save = async () => {
+    if (bad.size > 0) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await backends.save(inputOf(fields, backend?.id));
+      store.toasts.show(t.saved);
+      store.router.go("/settings/images");
+    } catch (thrown) {
+      setFailure(asApiError(thrown));
+    }
+    setBusy(false);
+  };
+  return (
+    <form
+      class="form"
+      noValidate
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <Select
+        label={t.kind}
+        value={fields.kind}
+        options={BACKEND_KINDS.map((value) => ({ value, name: t.kinds[value] }))}
+        onChange={(kind) => {
+          setFields(withKind(fields, kind));
+          setCheck(undefined);
+        }}
+      />
+      <TextField
+        type="url"
+        inputMode="url"
+        label={texts.form.url}
+        hint={t.urlHints[fields.kind]}
+        error={bad.has("baseUrl") ? texts.form.urlBad : undefined}
+        isRequired
+        value={fields.baseUrl}
+        onInput={(baseUrl) => set({ baseUrl })}
+      />
+      <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
+      <TextField
+        type="password"
+        isMono
+        autocomplete="new-password"
+        label={texts.form.key}
+        hint={backend?.has_key ? texts.form.keySaved : t.keyHints[fields.kind]}
+        value={fields.apiKey}
+        onInput={(apiKey) => set({ apiKey })}
+      />
+      {fields.kind === "comfyui" && <WorkflowField backends={backends} fields={fields} onChange={set} />}
+      <TextField
+        isMono
+        label={t.checkpoint}
+        hint={t.checkpointHint}
+        list={checkpoints.map(({ name }) => name)}
+        value={fields.checkpoint}
+        onInput={(checkpoint) => set({ checkpoint })}
+      />
+      <Drawn fields={fields} bad={bad} onChange={set} />
+      <Finding check={check} />
+      {failure && <ErrorNote title={texts.form.saveFailed} error={failure} />}
+      <div class="actions-row">
+        <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={bad.size > 0}>{texts.form.save}</Button>
+        <Button isBusy={check?.kind === "running"} onClick={() => void test()}>{texts.connections.test}</Button>
+        <LinkButton href="/settings/images" kind="quiet">{texts.cancel}</LinkButton>
+      </div>
+    </form>
+  );
+}
+
+interface PartProps {
+  fields: BackendFields;
+  onChange: (changes: Partial<BackendFields>) => void;
+}
+
+function WorkflowField({ backends, fields, onChange }: PartProps & { backends: ImageBackends }) {
+  const usable = (backends.workflows.value ?? []).filter(({ problem }) => problem === undefined);
+  const options = usable.map(({ id, name, builtin }) => ({
+    value: builtin ? "" : id,
+    name: builtin ? texts.images.starter : name,
+  }));
+  const isKnown = options.some(({ value }) => value === fields.workflowId);
+  return (
+    <Select
+      label={texts.images.workflow}
+      hint={texts.images.workflowHint}
+      value={fields.workflowId}
+      options={isKnown ? options : [...options, { value: fields.workflowId, name: fields.workflowId }]}
+      onChange={(workflowId) => onChange({ workflowId })}
+    />
+  );
+}
+
+/** How pictures are drawn unless a request says otherwise. */
+function Drawn({ fields, bad, onChange }: PartProps & { bad: Set<keyof BackendFields> }) {
+  const t = texts.images;
+  const number = (name: keyof typeof NUMBERS, label: string) => {
+    const { min, max } = NUMBERS[name];
+    return (
+      <TextField
+        inputMode={NUMBERS[name].isWhole ? "numeric" : "decimal"}
+        label={label}
+        placeholder={t.standards[name]}
+        error={bad.has(name) ? texts.chat.options.bad(min, max) : undefined}
+        value={fields[name]}
+        onInput={(text) => onChange({ [name]: text })}
+      />
+    );
+  };
+  return (
+    <fieldset class="images-drawn">
+      <legend>{t.drawn}</legend>
+      <TextField
+        rows={2}
+        label={t.negative}
+        hint={t.negativeHint}
+        value={fields.negative}
+        onInput={(negative) => onChange({ negative })}
+      />
+      <div class="images-numbers">
+        {number("width", t.width)}
+        {number("height", t.height)}
+        {number("steps", t.steps)}
+        {number("cfgScale", t.cfgScale)}
+        <TextField label={t.sampler} isMono value={fields.sampler} onInput={(sampler) => onChange({ sampler })} />
+        <TextField
+          label={t.scheduler}
+          isMono
+          value={fields.scheduler}
+          onInput={(scheduler) => onChange({ scheduler })}
+        />
+      </div>
+    </fieldset>
+  );
+}
