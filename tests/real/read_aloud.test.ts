@@ -7,7 +7,7 @@ import { FakeLlm } from "../helpers/fake_llm.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 import { sendMessage } from "../helpers/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
-import { type SpeechEngine, startSpeech } from "./helpers/speech_engine.ts";
+import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Room for a machine that is busy with something else. */
@@ -16,11 +16,11 @@ const FIRST = "The ferry comes in at nine, and the light on the pier is lit.";
 const SECOND = "Nobody waits for it tonight.";
 
 describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout: SLOW_MS }, () => {
-  let engine: SpeechEngine;
+  let engine: LoopbackTool;
   let browser: Browser;
 
   beforeAll(async () => {
-    engine = await startSpeech(INSTALLED!);
+    engine = await startTool("speech.sh", INSTALLED!);
     await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
     browser = await openBrowser(AUDIO_FLAGS);
   }, SLOW_MS);
