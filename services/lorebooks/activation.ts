@@ -1,4 +1,5 @@
 /** Decides which lorebook entries go into a prompt, and why. Pure but for what it is handed: chance, token counts, the matcher. */
+import { compareOwners, compareRank, nameOf, shownAs } from "./activated_entry.ts";
 import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
@@ -60,7 +61,7 @@ export interface ActivationInput {
   maxRecursion?: number;
 }
 
-/** Why an entry fired. For `key` and `recursion` with the key that was found, as its author wrote it. */
+/** Why an entry fired. For `key` and `recursion` with the key that was found, its macros replaced. */
 export interface ActivationReason {
   kind: "key" | "constant" | "sticky" | "recursion" | "decorator";
   key?: string;
@@ -283,39 +284,4 @@ class Scan {
     this.#dropped.push({ entry: nameOf(entry), reason, ...(key !== undefined && { key }) });
     this.#open.delete(entry);
   }
-}
-
-function shownAs(
-  entry: ScanEntry,
-  { content, tokens, reason, turn }: { content: string; tokens: number; reason: ActivationReason; turn: number },
-): ActivatedEntry {
-  const { position, role, order, decorators } = entry;
-  const isReversed = decorators.reverseDepth !== undefined && decorators.depth === undefined;
-  const depth = isReversed ? Math.max(0, turn - decorators.reverseDepth!) : entry.depth;
-  return {
-    ...nameOf(entry),
-    ...{ content, position, order, tokens, reason },
-    ...(position === "at_depth" && { depth, role }),
-    ...(entry.probability < 100 && { probability: entry.probability }),
-    ...(decorators.ignoreOnMaxContext && { isFirstToGo: true as const }),
-  };
-}
-
-function nameOf({ owner, id, name }: ScanEntry): EntryName {
-  return { bookId: owner.id, bookName: owner.name, entryId: id, entryName: name };
-}
-
-const SCOPES = ["chat", "character", "persona", "global"];
-
-function compareOwners(a: ScanEntry, b: ScanEntry): number {
-  return SCOPES.indexOf(a.owner.scope) - SCOPES.indexOf(b.owner.scope) || a.index - b.index;
-}
-
-/** Who is asked first where the budget is tight: cards.md, section 1, and V2's precedence of the character's book. */
-function compareRank(a: Candidate, b: Candidate): number {
-  const isLast = ({ entry }: Candidate) => entry.decorators.ignoreOnMaxContext ? 1 : 0;
-  const isFirst = ({ reason }: Candidate) => reason.kind === "key" || reason.kind === "recursion" ? 1 : 0;
-  return isLast(a) - isLast(b) || isFirst(a) - isFirst(b) ||
-    SCOPES.indexOf(a.entry.owner.scope) - SCOPES.indexOf(b.entry.owner.scope) ||
-    b.entry.priority - a.entry.priority || b.entry.order - a.entry.order || a.entry.index - b.entry.index;
 }

@@ -1,41 +1,12 @@
 /** The Worker that tries patterns on texts. It answers each as it goes, so that key_matcher.ts sees where it stands still. */
-import type { KeyQuery } from "./key_matcher.ts";
+import { CASE_SENSITIVE, FLAGS, type KeyJob, PATTERN, WHOLE_WORD } from "./key_job.ts";
 import { compiled, holdsPlain, type KeyFinding, patternOf, type ScanKey, ScanText } from "./scan_keys.ts";
-
-/** What the serving thread sends: plain lists, since thousands of objects take longer to send than to look for. */
-export interface KeyJob {
-  texts: string[];
-  keys: string[];
-  /** Per key: which of `among` its texts are, and its flags. */
-  ways: number[];
-  /** Sets of texts, by their places. */
-  among: number[][];
-}
-
-const CASE_SENSITIVE = 1;
-const WHOLE_WORD = 2;
-const PATTERN = 4;
-const FLAGS = 8;
 
 /** What it gets back: that the work began, then the answers in order. */
 export type KeyNews = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
 
 /** Plain keys answered together. */
 const BATCH = 500;
-
-/** Packs queries for the Worker. */
-export function jobOf(texts: string[], queries: readonly KeyQuery[]): KeyJob {
-  const sets = new Map<string, number>();
-  const among: number[][] = [];
-  const ways = queries.map(({ key, texts: within }) => {
-    const name = within.join();
-    let set = sets.get(name);
-    if (set === undefined) sets.set(name, set = among.push(within) - 1);
-    return set * FLAGS + (key.isCaseSensitive ? CASE_SENSITIVE : 0) + (key.isWholeWord ? WHOLE_WORD : 0) +
-      (key.pattern === undefined ? 0 : PATTERN);
-  });
-  return { texts, keys: queries.map(({ key }) => key.text), ways, among };
-}
 
 function* newsOf({ texts, keys, ways, among }: KeyJob): Generator<KeyNews> {
   yield { kind: "begun" };
