@@ -2,7 +2,7 @@
 import { AppError, messageOf } from "../errors.ts";
 import type { Hub, HubFile } from "./hub.ts";
 import { hubError, isPassing, retryAfterSeconds } from "./hub_errors.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../pause.ts";
 import type { Transfer } from "./transfer.ts";
 import type { TransferEnd, TransferTarget } from "./transfer_protocol.ts";
 

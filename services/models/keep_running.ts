@@ -2,7 +2,7 @@
 import type { Log } from "../log.ts";
 import type { LlamaOptions } from "./llama_program.ts";
 import { LlamaServer } from "./llama_server.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../pause.ts";
 import { freeMemory, residentBytes } from "./process_memory.ts";
 import type { RunnerStatus } from "./runner_status.ts";
 

@@ -1,8 +1,8 @@
 /** One start of llama.cpp's server: its address, its key, and how it answers. */
 import { randomToken } from "../crypto/random.ts";
 import { llamaArguments, type LlamaOptions } from "./llama_program.ts";
-import { pause } from "./pause.ts";
-import { startWatched, type WatchedProcess } from "./watched_process.ts";
+import { pause } from "../pause.ts";
+import { startWatched, type WatchedProcess } from "../watched_process.ts";
 
 /** A server that was started, on a free port of the loopback interface and with a key that nobody else knows. */
 export class LlamaServer {

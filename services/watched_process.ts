@@ -1,5 +1,5 @@
 /** A program that cannot outlive this process, however this process ends; its last lines of output are kept. */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, messageOf } from "./errors.ts";
 
 /** A running program. */
 export interface WatchedProcess {
@@ -15,8 +15,10 @@ export interface WatchedProcess {
 /** How to start one. */
 export interface WatchedOptions {
   args: string[];
-  /** Beside the environment of this process, without Parlor's own variables. */
+  /** Beside what it inherits. */
   env: Record<string, string>;
+  /** Variables of this process that it inherits; by default all but Parlor's own. */
+  inherits?: readonly string[];
   /** Between the polite signal and the one that no program ignores. */
   stopWithinMs?: number;
 }
@@ -47,7 +49,7 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
   const child = spawn(
     isWatched ? "/bin/sh" : program,
     isWatched ? ["-c", WATCH_SCRIPT, "sh", program, ...options.args] : options.args,
-    options.env,
+    { ...inherited(options.inherits), ...options.env },
   );
   const lines: string[] = [];
   const take = (line: string) => {
@@ -81,12 +83,16 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
   };
 }
 
-function spawn(command: string, args: string[], added: Record<string, string>): Deno.ChildProcess {
-  const own = Object.entries(Deno.env.toObject()).filter(([name]) => !name.startsWith("PARLOR_"));
+function inherited(names: readonly string[] | undefined): Record<string, string> {
+  const passes = (name: string) => names === undefined ? !name.startsWith("PARLOR_") : names.includes(name);
+  return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => passes(name)));
+}
+
+function spawn(command: string, args: string[], env: Record<string, string>): Deno.ChildProcess {
   try {
     return new Deno.Command(command, {
       args,
-      env: { ...Object.fromEntries(own), ...added },
+      env,
       clearEnv: true,
       stdin: "piped",
       stdout: "piped",
