@@ -2,6 +2,7 @@
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
+import { openTailnetDoor } from "./routes/tailnet_door.ts";
 import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
 import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
@@ -127,19 +128,15 @@ async function serve(config: Config): Promise<void> {
     backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
   });
   try {
-    const listener = openListener({
-      host: config.host,
-      port: config.port,
-      tls: tlsFiles(config),
-      handler: createApp(services, { version: VERSION }).fetch,
-      log,
-    });
+    const handler = createApp(services, { version: VERSION }).fetch;
+    const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
+    services.tailnet.begin(() => openTailnetDoor({ handler, nodeUrl: () => services.tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     await stopSignal();
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
     // Replies end and are saved while the listener drains, so that their clients still hear of it.
-    await Promise.all([listener.close(), services.chat.close()]);
+    await Promise.all([listener.close(), services.tailnet.close(), services.chat.close()]);
     clearTimeout(limit);
   } finally {
     await services.close();

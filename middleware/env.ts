@@ -28,6 +28,7 @@ export interface RequestFacts {
   origin: string;
   /** The Host header as it came. */
   hostHeader: string;
+  /** The other end is this machine; never behind the tailnet's listener, where it is but the node. */
   isPeerLoopback: boolean;
   /** DESIGN.md section 5: the request was made on this machine, by nobody's leave but the owner's. */
   isLocal: boolean;

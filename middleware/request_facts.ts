@@ -30,14 +30,20 @@ export function requestFactsFor(
   return (request, connection) => {
     const { headers } = request;
     const peerAddress = canonicalAddress(connection.peerAddress);
-    const isPeerLoopback = isLoopbackAddress(peerAddress);
-    const isPeerTrusted = isTrusted(peerAddress);
+    // Behind the tailnet's listener is the own node alone: it connects from this machine and says for whom.
+    const isOwnNode = connection.listener === "tailnet";
+    const isPeerLoopback = !isOwnNode && isLoopbackAddress(peerAddress);
+    const isPeerTrusted = isOwnNode || isTrusted(peerAddress);
     const isTls = request.url.startsWith("https:");
     const hostHeader = hostHeaderOf(request, isTls);
     const forwarded = isPeerTrusted ? headers.get("x-forwarded-for") : null;
-    const clientAddress = forwarded === null ? peerAddress : clientOf(forwarded, peerAddress, isTrusted);
+    const clientAddress = isOwnNode
+      ? hopAddress(lastItem(forwarded) ?? "unknown")
+      : forwarded === null
+      ? peerAddress
+      : clientOf(forwarded, peerAddress, isTrusted);
     const scheme = (isPeerTrusted && forwardedScheme(headers.get("x-forwarded-proto"))) || (isTls ? "https" : "http");
-    const forwardedHost = isPeerTrusted ? lastItem(headers.get("x-forwarded-host")) : undefined;
+    const forwardedHost = isPeerTrusted && !isOwnNode ? lastItem(headers.get("x-forwarded-host")) : undefined;
     const asked = parseHost(hostHeader);
     const named = forwardedHost === undefined ? asked : parseHost(forwardedHost);
     const defaultPort = scheme === "https" ? 443 : 80;
@@ -48,7 +54,7 @@ export function requestFactsFor(
     // A trusted proxy has to name its client: without the header we cannot tell who that is.
     const isClientHere = isPeerLoopback &&
       (isPeerTrusted ? forwarded !== null && isLoopbackAddress(clientAddress) : !hasForwardingHeader);
-    const isSameMachine = isClientHere && connection.listener === "main" && isLoopbackName(named.host);
+    const isSameMachine = isClientHere && isLoopbackName(named.host);
     return {
       peerAddress,
       clientAddress,

@@ -40,6 +40,7 @@ import { runnerRoutes } from "./runner.ts";
 import { searchRoutes } from "./search.ts";
 import { settingsRoutes } from "./settings.ts";
 import { setupRoutes } from "./setup.ts";
+import { tailnetRoutes } from "./tailnet.ts";
 import { trashRoutes } from "./trash.ts";
 import { ttsRoutes } from "./tts.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
@@ -105,6 +106,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", imageRoutes(services.drawn, { discoverHosts: config.discoverHosts }));
   app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));
+  app.route("/", tailnetRoutes(services.tailnet));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
   app.route("/", modelRoutes(services.models));

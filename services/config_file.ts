@@ -4,7 +4,11 @@ import { AppError } from "./errors.ts";
 import { type ConfigKeyName, flagName } from "./config_keys.ts";
 import { tomlText } from "./config_text.ts";
 import type { Config } from "./config.ts";
+import { Turns } from "./turns.ts";
 import { readFileIfExists, writeFileAtomic } from "./storage/atomic_file.ts";
+
+/** By path: a key written meanwhile by another room must not be lost. */
+const writes = new Turns();
 
 /** Gives a config.toml text in which `key` has the value; comments and order stay. */
 export function withKey(text: string, key: string, value: boolean | string): string {
@@ -30,10 +34,12 @@ export async function saveConfigKey(config: Config, key: ConfigKeyName, value: b
     );
   }
   const path = `${config.dataDir}/config.toml`;
-  const bytes = await readFileIfExists(path);
-  const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
-  if (parseToml(text)[key] !== value) {
-    throw new AppError("internal", `Cannot write ${key} into "${path}": its layout is not understood`);
-  }
-  await writeFileAtomic(path, text);
+  await writes.take(path, async () => {
+    const bytes = await readFileIfExists(path);
+    const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
+    if (parseToml(text)[key] !== value) {
+      throw new AppError("internal", `Cannot write ${key} into "${path}": its layout is not understood`);
+    }
+    await writeFileAtomic(path, text);
+  });
 }

@@ -4,6 +4,7 @@ import {
   cidrs,
   type ConfigValue,
   domainSuffix,
+  hostLabel,
   hosts,
   httpUrl,
   oneOf,
@@ -168,7 +169,7 @@ export const CONFIG_KEYS = {
     check: cidrs,
   },
   tailnet_enabled: { type: "boolean", default: false, about: "whether the tailnet node starts with the server" },
-  tailnet_hostname: { type: "string", default: "parlor", about: "name of the tailnet node", check: hosts },
+  tailnet_hostname: { type: "string", default: "parlor", about: "name of the tailnet node", check: hostLabel },
   tailnet_control_url: {
     type: "string",
     default: "https://controlplane.tailscale.com",

@@ -112,6 +112,16 @@ export function domainSuffix(value: ConfigValue): void {
   }
 }
 
+/** One label of a host name, as a tailnet gives them to its machines. @see RFC 1123, section 2.1 */
+export const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A check that a value is one label of a host name. */
+export function hostLabel(value: ConfigValue): void {
+  if (typeof value === "string" && !HOST_LABEL.test(value)) {
+    throw new Error("expected 1 to 63 lower-case letters, digits or hyphens, no hyphen at either end");
+  }
+}
+
 function items(value: ConfigValue): readonly string[] {
   return Array.isArray(value) ? value : [];
 }

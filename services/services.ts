@@ -64,6 +64,9 @@ import { Speech } from "./speech/speech.ts";
 import { SpeechSettings } from "./speech/speech_config.ts";
 import { VoiceImports } from "./speech/voice_import.ts";
 import { VoiceSamples } from "./speech/voice_samples.ts";
+import type { NodeTimes } from "./tailnet/node_status.ts";
+import { openTailnet } from "./tailnet/open_tailnet.ts";
+import type { Tailnet } from "./tailnet/tailnet.ts";
 import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
 import { finishIncoming } from "./storage/incoming.ts";
@@ -110,6 +113,7 @@ export interface Services extends CharacterRoom, LorebookRoom {
   /** Tries lorebooks on conversations and texts. */
   lorebookTrial: LorebookTrial;
   setup: Setup;
+  tailnet: Tailnet;
   /** Ends what runs, saves it, and gives everything back. */
   close(): Promise<void>;
 }
@@ -128,6 +132,7 @@ export interface ServiceOptions {
   titleIdleMs?: number;
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
+  tailnetTimes?: Partial<NodeTimes>;
 }
 
 /** What `{{user}}` is where the owner gave no name. */
@@ -147,7 +152,7 @@ const HOUR_MS = 60 * 60 * 1000;
  * @throws {AppError} with one sentence for the owner when something cannot be opened; nothing stays open then.
  */
 export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
-  const { log, announce = () => {}, now = Date.now, titleIdleMs, imageLimits } = options;
+  const { log, announce = () => {}, now = Date.now, titleIdleMs, imageLimits, tailnetTimes } = options;
   const opened: (() => void | Promise<void>)[] = [];
   const close = async () => {
     for (const undo of opened.splice(0).reverse()) await undo();
@@ -177,7 +182,13 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     opened.push(() => images.close());
 
     const pageOrigins = createPageOriginWatch({ corsOrigins: config.corsOrigins, log });
-    const hosts = createHostPolicy({ allowedHosts: config.allowedHosts, tailnetSuffix: config.tailnetSuffix });
+    const tailnet = openTailnet({
+      ...{ config, dataDir, db, events, log, times: tailnetTimes },
+      sealer: sealer.forPurpose("settings"),
+    });
+    opened.push(() => tailnet.close());
+    const ownNode = () => tailnet.own;
+    const hosts = createHostPolicy({ allowedHosts: config.allowedHosts, tailnetSuffix: config.tailnetSuffix, ownNode });
     warnOfPlacesWithoutPasskeys(config, log);
     const auth = await openAuth({
       paths: {
@@ -186,6 +197,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
         sessionKey: dataDir.file("session-key"),
       },
       ...{ settings: config, sealer, db, events, hosts, pageOrigins, log, now },
+      ownSuffix: () => tailnet.own?.suffix,
       announcePairingCode: (code) => announce(`Pairing code: ${code}`),
     });
     opened.push(() => auth.close());
@@ -420,6 +432,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       lorebookTrial,
       settings,
       setup,
+      tailnet,
       ...gallery,
       ...lorebookRoom,
       close,

@@ -23,6 +23,7 @@ const ROOMS: Record<string, string[]> = {
   setup: [],
   speech: [],
   transfer: ["attachments", "documents"],
+  tailnet: [],
 };
 
 interface Import {

@@ -1,11 +1,13 @@
 /** The whole server for a test: real services in a temporary data directory behind a real listener. */
 import { type App, createApp } from "../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../routes/listener.ts";
+import { openTailnetDoor } from "../../routes/tailnet_door.ts";
 import type { Config } from "../../services/config.ts";
 import { loadConfig } from "../../services/config.ts";
 import type { BackendLimits } from "../../services/images/backend.ts";
 import { createLog } from "../../services/log.ts";
 import { openServices, type Services } from "../../services/services.ts";
+import type { NodeTimes } from "../../services/tailnet/node_status.ts";
 
 /** What a test may set. */
 export interface TestAppOptions {
@@ -27,6 +29,7 @@ export interface TestAppOptions {
   titleIdleMs?: number;
   /** Limits of calls to image backends; looks at doubles follow one another at once. */
   imageLimits?: Partial<BackendLimits>;
+  tailnetTimes?: Partial<NodeTimes>;
   /** Takes what the server would show on its terminal. */
   announce?: (text: string) => void;
 }
@@ -121,8 +124,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     write: (line) => void logLines.push(line),
     now: Date.now,
   });
-  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 } } = options;
-  const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits });
+  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes } = options;
+  const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits, tailnetTimes });
   try {
     const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder });
     const listener = openListener({
@@ -133,6 +136,9 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
       handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
       log,
     });
+    services.tailnet.begin(() =>
+      openTailnetDoor({ handler: app.fetch, nodeUrl: () => services.tailnet.status().url, log })
+    );
     return { services, app, listener };
   } catch (error) {
     await services.close();
@@ -154,7 +160,7 @@ export function testConfig(dataDir: string, changes: Partial<Config> = {}): Conf
 
 async function close({ services, listener }: Running): Promise<void> {
   // As main.ts does: replies end while the listener drains.
-  await Promise.all([listener.close(), services.chat.close()]);
+  await Promise.all([listener.close(), services.tailnet.close(), services.chat.close()]);
   await services.close();
 }
 

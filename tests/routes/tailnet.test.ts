@@ -1,0 +1,197 @@
+import { expect, test } from "vitest";
+import { enrol } from "../helpers/enrolled.ts";
+import { fetchAs } from "../helpers/fetch_as.ts";
+import { isGone } from "../helpers/processes.ts";
+import { openTailnetBench } from "../helpers/tailnet_bench.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+
+const OFF = {
+  ...{ enabled: false, mode: "off", state: "disabled", hostname: "parlor" },
+  ...{ fqdn: null, port: null, url: null, auth_url: null, error: null },
+};
+const EXISTS = (path: string) => Deno.stat(path).then(() => true, () => false);
+
+test("the node is off at first and nothing of it is there", async () => {
+  await using bench = await openTailnetBench();
+  expect(await bench.status()).toEqual(OFF);
+  expect(await bench.double.starts()).toEqual([]);
+  expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
+});
+
+test("switched on it waits for its person, then runs, over plain HTTP with the reason", async () => {
+  await using bench = await openTailnetBench({ nameSuffix: "-1" });
+  expect(await bench.enable("study")).toMatchObject({
+    enabled: true,
+    mode: "userspace",
+    state: "starting",
+    fqdn: null,
+  });
+  const waiting = await bench.until("needs_auth");
+  expect(waiting).toMatchObject({ hostname: "study", url: null, error: null });
+  expect(waiting.auth_url).toBe("http://control.test/register/hskey-authreq-secret");
+  await bench.double.approve();
+  expect(await bench.until("running")).toEqual({
+    ...{ enabled: true, mode: "userspace", state: "running", hostname: "study", auth_url: null },
+    ...{ fqdn: "study-1.fox-owl.ts.net", port: 80, url: "http://study-1.fox-owl.ts.net" },
+    error: expect.stringMatching(/no HTTPS certificates/),
+  });
+  const { args, environment, prefs } = await bench.double.facts();
+  expect(args).toEqual(expect.arrayContaining(["--tun=userspace-networking", "--port=0", "--no-logs-no-support"]));
+  expect(Object.keys(environment).filter((name) => /^(PORT|PARLOR_|TS_)/.test(name)).sort())
+    .toEqual(["TS_DISABLE_PORTMAPPER", "TS_LOGS_DIR"]);
+  expect(prefs).toMatchObject({ ControlURL: "http://control.test", CorpDNS: false, RouteAll: false, ShieldsUp: false });
+  expect(prefs, "what it does not know of its settings is kept").toHaveProperty("AdvertiseRoutes", null);
+  expect(await bench.double.faults()).toEqual([]);
+});
+
+test("what is wanted is remembered in config.toml", async () => {
+  await using bench = await openTailnetBench();
+  await bench.enable("study");
+  const config = () => Deno.readTextFile(`${bench.app.dataDir}/config.toml`);
+  expect(await config()).toContain('tailnet_hostname = "study"\n');
+  expect(await config()).toContain("tailnet_enabled = true\n");
+  await bench.disable();
+  expect(await config(), "what another room wrote at the same time is there, too").toContain("builtin_app_installed");
+  expect(await config()).toContain("tailnet_enabled = false");
+});
+
+test.each([
+  ["empty", ""],
+  ["long", "a".repeat(64)],
+  ["with a dot", "a.b"],
+  ["with a line end", "a\nb"],
+  ["with a flag", "--socket=/x"],
+  ["with an underscore", "a_b"],
+  ["in capitals", "Parlor"],
+  ["with a hyphen at its end", "a-"],
+  ["beyond ASCII", "bücher"],
+  ["that is no text", 5],
+])("T02 a host name %s is 400 and starts nothing", async (_, hostname) => {
+  await using bench = await openTailnetBench();
+  const answer = await bench.app.post("/api/tailnet/enable", { hostname });
+  expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+  expect(await bench.status()).toEqual(OFF);
+  expect(await bench.double.starts()).toEqual([]);
+});
+
+test("T02 switched on twice, and by two at a time, there is one node", async () => {
+  await using bench = await openTailnetBench();
+  await Promise.all([bench.enable(), bench.enable()]);
+  await bench.until("needs_auth");
+  expect((await bench.enable()).state).toBe("needs_auth");
+  await bench.double.approve();
+  await bench.until("running");
+  expect((await bench.enable()).state).toBe("running");
+  expect(await bench.double.starts()).toHaveLength(1);
+  expect(await bench.double.count("POST start")).toBe(1);
+  expect(await bench.double.faults()).toEqual([]);
+});
+
+test("a request without a body switches on under the known name", async () => {
+  await using bench = await openTailnetBench();
+  const answer = await bench.app.post("/api/tailnet/enable");
+  expect([answer.status, await answer.json()]).toMatchObject([200, { enabled: true, hostname: "parlor" }]);
+});
+
+test("T02 a body of another type is refused, not passed over", async () => {
+  await using bench = await openTailnetBench();
+  const headers = { "Content-Type": "application/octet-stream" };
+  expect((await bench.app.post("/api/tailnet/enable", '{"hostname":"../x"}', { headers })).status).toBe(400);
+  expect(await bench.double.starts()).toEqual([]);
+});
+
+test("T02 switched off during the sign-in it ends cleanly and leaves nothing", async () => {
+  await using bench = await openTailnetBench();
+  await bench.enable();
+  await bench.until("needs_auth");
+  const { pid } = await bench.double.facts();
+  expect(await bench.disable()).toMatchObject({ enabled: false, state: "stopped", auth_url: null });
+  expect(await bench.until("disabled")).toEqual(OFF);
+  expect(await isGone(pid)).toBe(true);
+  expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
+});
+
+test("switched off while it runs it says good-bye, is wiped, and has to be signed in anew", async () => {
+  await using bench = await openTailnetBench();
+  await bench.run();
+  await bench.disable();
+  await bench.until("disabled");
+  expect(await bench.double.count("POST logout")).toBe(1);
+  expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
+  await bench.enable();
+  expect((await bench.until("needs_auth")).auth_url).not.toBeNull();
+});
+
+test.each(["fails", "hangs"] as const)("a farewell that %s keeps nobody from switching off", async (logout) => {
+  await using bench = await openTailnetBench({ logout }, { tailnetTimes: { logoutMs: 100 } });
+  await bench.run();
+  await bench.disable();
+  await bench.until("disabled");
+  expect(await EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
+});
+
+test("a state that a sudden end kept from being wiped is wiped at the next start", async () => {
+  await using bench = await openTailnetBench();
+  await bench.run();
+  await bench.app.services.tailnet.disable();
+  await bench.app.restart(); // in the middle of it, or behind it
+  await bench.until("disabled");
+  await expect.poll(() => EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
+});
+
+test("T02 a stranger at a gated origin learns and switches nothing", async () => {
+  await using bench = await openTailnetBench({}, { config: { loopbackAuthBypass: false } });
+  await bench.enable();
+  await bench.until("needs_auth");
+  await enrol(bench.app, "localhost");
+  for (const [method, path] of [["GET", "status"], ["POST", "enable"], ["POST", "disable"]] as const) {
+    const answer = await fetchAs(bench.app, { method, path: `/api/tailnet/${path}` });
+    expect([path, answer.status]).toEqual([path, 401]);
+    expect(answer.body).not.toContain("authreq");
+  }
+  expect(bench.app.services.tailnet.status()).toMatchObject({ enabled: true, state: "needs_auth" });
+});
+
+test("T02 the log holds no sign-in address", async () => {
+  await using bench = await openTailnetBench();
+  await bench.run();
+  await bench.double.die(3);
+  await bench.untilStatus(({ state }) => state === "error");
+  expect(bench.app.logLines.join("\n")).not.toMatch(/authreq|tskey/);
+});
+
+test("without tailscaled switching on is 503 that says how to get it, and changes nothing", async () => {
+  await using bench = await openTailnetBench({}, { config: { tailscaledPath: "/nowhere/tailscaled" } });
+  const answer = await bench.app.post("/api/tailnet/enable", {});
+  expect([answer.status, (await answer.json()).error]).toMatchObject([503, {
+    code: "not_available",
+    message: expect.stringMatching(/no file.*Install Tailscale/),
+  }]);
+  expect(await bench.status()).toEqual(OFF);
+});
+
+test("wanted by the configuration and without tailscaled the server runs, and says what is missing", async () => {
+  const config = { tailscaledPath: "/nowhere/tailscaled", tailnetEnabled: true };
+  await using bench = await openTailnetBench({}, { config });
+  const { error } = await bench.until("error");
+  expect(error).toMatch(/Install Tailscale/);
+  expect((await bench.app.get("/api/health")).status).toBe(200);
+});
+
+test("what a flag fixes cannot be switched: 409 names it", async () => {
+  await using probe = await openTestApp();
+  const sources = { ...probe.services.config.sources, tailnet_enabled: "flag" as const };
+  await using bench = await openTailnetBench({}, { config: { sources } });
+  const answer = await bench.app.post("/api/tailnet/enable", {});
+  expect([answer.status, (await answer.json()).error.message]).toEqual([409, expect.stringMatching(/tailnet_enabled/)]);
+  expect(await bench.double.starts()).toEqual([]);
+});
+
+test("a configuration file that cannot be written keeps nobody from switching on, also at the next start", async () => {
+  await using bench = await openTailnetBench();
+  await Deno.mkdir(`${bench.app.dataDir}/config.toml`);
+  await bench.enable("study");
+  await bench.until("needs_auth");
+  await bench.app.restart();
+  expect(await bench.status()).toMatchObject({ enabled: true, hostname: "study" });
+});
