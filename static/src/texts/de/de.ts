@@ -13,6 +13,7 @@ import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { settings } from "./settings.ts";
+import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
 
 /** All texts of the page. */
@@ -30,5 +31,6 @@ export const de: Texts = {
   ...characters,
   ...personas,
   ...access,
+  ...tailnet,
   ...voice,
 };

@@ -4,7 +4,8 @@ import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
 import { images } from "./images.ts";
 import { models } from "./models.ts";
+import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
 
 /** The areas that the first load does without. */
-export const later = { ...models, ...characters, ...access, ...voice, ...images, ...connectionForm };
+export const later = { ...models, ...characters, ...access, ...voice, ...images, ...connectionForm, ...tailnet };

@@ -6,6 +6,7 @@ import { findStorage } from "../../state/device.ts";
 import { keepToken } from "../../state/kept_token.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { WhyNoPasskeys } from "./NoPasskeys.tsx";
 import { PasskeyList } from "./PasskeyList.tsx";
 import { TokenList } from "./TokenList.tsx";
@@ -24,6 +25,7 @@ export function PrivacyPage() {
       {!status.passkeys_supported && <WhyNoPasskeys level={3} />}
       {isOwner && <PasskeyList status={status} />}
       {isOwner && <TokenList canMint={status.method === "session"} />}
+      {isOwner && <TailnetPanel />}
     </section>
   );
 }

@@ -51,6 +51,7 @@ export function settingEntries(): SettingEntry[] {
     ],
     personas: [["", texts.personas.setDefault]],
     connections: [["", connections.discover], ["", form.key], ["", form.model], ["", form.context]],
+    privacy: [["", texts.tailnet.title]],
     voice: [
       ["speech-url", voice.server],
       ["speech-format", voice.format],

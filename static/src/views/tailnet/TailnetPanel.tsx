@@ -1,0 +1,145 @@
+/** Settings: the node in the owner's tailnet, and what each of its states needs of a person. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { tailnetApi, type TailnetStatus } from "../../api/tailnet_endpoints.ts";
+import { Button } from "../../components/Button.tsx";
+import { CopyButton } from "../../components/CopyButton.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { useStore } from "../../state/store.ts";
+import { TailnetNode } from "../../state/tailnet.ts";
+import { texts } from "../../texts/texts.ts";
+import { QrCode } from "../auth/QrCode.tsx";
+import { useAction } from "../auth/use_action.ts";
+import { NameForm } from "./NameForm.tsx";
+import { TurnOffDialog } from "./TurnOffDialog.tsx";
+
+/** The panel; it listens for changes while it is shown. */
+export function TailnetPanel() {
+  const store = useStore();
+  const [node] = useState(() => new TailnetNode(tailnetApi(store.api.client)));
+  useEffect(() => {
+    void node.refresh();
+    return store.listen((event) => node.onChange(event));
+  }, []);
+  const t = texts.tailnet;
+  const [status, error] = [node.status.value, node.error.value];
+  return (
+    <section class="privacy-part tailnet" aria-labelledby="tailnet">
+      <h3 id="tailnet">
+        {t.title}
+        {status && <span class="badge" role="status">{t.states[status.state]}</span>}
+      </h3>
+      <p class="muted">{t.intro}</p>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void node.refresh()} />}
+      {status && <State key={status.state} node={node} status={status} />}
+    </section>
+  );
+}
+
+function State({ node, status }: { node: TailnetNode; status: TailnetStatus }) {
+  const t = texts.tailnet;
+  const { state, error, enabled } = status;
+  switch (state) {
+    case "disabled":
+      return <Off node={node} status={status} />;
+    case "needs_auth":
+      return <WithTurnOff node={node} status={status}>{<SignIn status={status} />}</WithTurnOff>;
+    case "running":
+      return <Running node={node} status={status} />;
+    case "starting":
+      return (
+        <WithTurnOff node={node} status={status}>
+          {error ? <Notice tone="warning">{error}</Notice> : <p>{t.starting}</p>}
+        </WithTurnOff>
+      );
+    case "stopped":
+      return enabled
+        ? <WithTurnOff node={node} status={status} canRetry>{<p>{t.stopped}</p>}</WithTurnOff>
+        : <p>{t.stopping}</p>;
+    case "error":
+      return (
+        <WithTurnOff node={node} status={status} canRetry={enabled}>
+          <Notice tone="danger" title={t.failed}>{error}</Notice>
+        </WithTurnOff>
+      );
+  }
+}
+
+function Off({ node, status }: { node: TailnetNode; status: TailnetStatus }) {
+  const t = texts.tailnet;
+  return (
+    <>
+      <div class="tailnet-before">
+        <h4>{t.before}</h4>
+        <ul>
+          <li>{t.beforeOpen}</li>
+          <li>{t.beforeClosed}</li>
+          <li>{t.beforeLog}</li>
+        </ul>
+      </div>
+      <NameForm node={node} hostname={status.hostname} action={t.turnOn} isFirst />
+    </>
+  );
+}
+
+/** The address is a secret of whoever may sign it in, so it leads out without saying where from. */
+function SignIn({ status: { auth_url, error } }: { status: TailnetStatus }) {
+  const t = texts.tailnet;
+  if (auth_url === null) return <p>{error}</p>;
+  return (
+    <div class="shown-once">
+      <p>{t.signInText}</p>
+      <div class="actions-row">
+        <a class="button primary" href={auth_url} target="_blank" rel="noopener noreferrer">{t.signIn}</a>
+      </div>
+      <QrCode text={auth_url} label={t.signInQr} />
+      <Notice tone="warning">{t.beforeOpen}</Notice>
+    </div>
+  );
+}
+
+function Running({ node, status }: { node: TailnetNode; status: TailnetStatus }) {
+  const t = texts.tailnet;
+  const { url, error, hostname } = status;
+  return (
+    <WithTurnOff node={node} status={status}>
+      {url && (
+        <div class="shown-once">
+          <p class="secret">
+            <a class="tailnet-address" href={url} aria-label={`${t.address}: ${url}`}>{url}</a>
+            <CopyButton text={url} />
+          </p>
+          <QrCode text={url} label={t.addressQr} />
+        </div>
+      )}
+      {error ? <Notice tone="warning" title={t.plain}>{error}. {t.plainOpen}</Notice> : <p class="hint">{t.copied}</p>}
+      <NameForm node={node} hostname={hostname} action={t.rename} />
+    </WithTurnOff>
+  );
+}
+
+/** What stands below every state of a node that is switched on. */
+function WithTurnOff(
+  { node, status, canRetry = false, children }: {
+    node: TailnetNode;
+    status: TailnetStatus;
+    canRetry?: boolean;
+    children: ComponentChildren;
+  },
+) {
+  const t = texts.tailnet;
+  const [isAsking, setAsking] = useState(false);
+  const { isBusy, failure, run } = useAction(() => node.enable());
+  return (
+    <>
+      {children}
+      {failure && <Notice tone="danger" title={t.notOn}>{failure}</Notice>}
+      <div class="actions-row">
+        {canRetry && <Button isBusy={isBusy} onClick={() => void run()}>{t.again}</Button>}
+        <Button onClick={() => setAsking(true)}>{t.turnOff}</Button>
+      </div>
+      {isAsking && <TurnOffDialog node={node} status={status} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
