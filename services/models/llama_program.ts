@@ -1,7 +1,7 @@
 /** Where llama.cpp's server lies on this machine, how one gets it, and the command line for a model. */
 import { basename } from "node:path";
 import { AppError } from "../errors.ts";
-import { findOnPath } from "../find_program.ts";
+import { findOnPath, isFile } from "../find_program.ts";
 
 /** How a model is to be run. */
 export interface LlamaOptions {
@@ -59,8 +59,4 @@ export function llamaCommand(program: string | undefined, options: LlamaOptions)
 function quoted(word: string): string {
   if (/^[A-Za-z0-9_./:=@%+-]+$/.test(word)) return word;
   return Deno.build.os === "windows" ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return await Deno.stat(path).then((info) => info.isFile, () => false);
 }

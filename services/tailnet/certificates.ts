@@ -34,7 +34,7 @@ export class Certificates {
   stateFor(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
     if (!domains.includes(fqdn)) {
       this.#known = undefined;
-      const how = "HTTPS certificates and MagicDNS are switched on in its admin console";
+      const how = "its admin console can switch on MagicDNS and HTTPS certificates";
       return { kind: "refused", reason: `The tailnet gives no HTTPS certificates, ${CONSEQUENCE}; ${how}` };
     }
     if (this.#known?.fqdn !== fqdn) this.#ask(fqdn, { kind: "asked" }, signal);

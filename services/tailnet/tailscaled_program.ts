@@ -1,6 +1,6 @@
 /** Where tailscaled lies on this machine, how one gets it, and what it is started with. */
 import { AppError } from "../errors.ts";
-import { findProgram } from "../find_program.ts";
+import { findOnPath, isFile } from "../find_program.ts";
 
 const PROGRAM = "tailscaled";
 
@@ -31,8 +31,10 @@ export async function findTailscaled(configured: string | null): Promise<string>
   if (Deno.build.os === "windows") {
     throw new AppError("not_available", "Cannot run a tailnet node: Parlor does not support it on Windows");
   }
-  const path = await findProgram(PROGRAM, configured, USUAL_FOLDERS);
-  if (path !== undefined) return path;
+  if (configured === null) {
+    const found = await findOnPath(PROGRAM, USUAL_FOLDERS);
+    if (found !== undefined) return found;
+  } else if (await isFile(configured)) return configured;
   const where = configured === null ? `${PROGRAM} was not found` : `there is no file "${configured}"`;
   throw new AppError("not_available", `Cannot run a tailnet node: ${where}. ${HOW_TO_GET}`);
 }

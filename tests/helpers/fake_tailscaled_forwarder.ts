@@ -70,7 +70,9 @@ function forwardRaw(node: FakeNode, socket: Socket): void {
     const port = Number(first.subarray(0, end).toString());
     if (!node.isReachable) return void socket.destroy();
     if (node.served?.TCP?.[port] !== undefined) {
-      return void socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+      return void socket.end(
+        "HTTP/1.1 404 Not Found\r\ncontent-length: 19\r\nconnection: close\r\n\r\n404 page not found\n",
+      );
     }
     const onward = connect(port, "127.0.0.1", () => {
       onward.write(first.subarray(end + 1));

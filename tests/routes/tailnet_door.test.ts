@@ -22,9 +22,9 @@ async function withNeighbour(use: (port: number) => Promise<void>): Promise<void
 
 async function expectRawWayClosed({ app, double }: TailnetBench): Promise<void> {
   const answer = await double.askRaw(app.port, plainGet(`localhost:${app.port}`, "/api/conversations"));
-  expect([answer.status, answer.body]).toEqual([404, ""]);
+  expect([answer.status, answer.body]).toEqual([404, "404 page not found\n"]);
   await withNeighbour(async (port) => {
-    expect((await double.askRaw(port, plainGet(`127.0.0.1:${port}`, "/"))).body).toBe("");
+    expect((await double.askRaw(port, plainGet(`127.0.0.1:${port}`, "/"))).status).toBe(404);
   });
   expect(await double.faults(), "at no moment").toEqual([]);
 }
