@@ -1,0 +1,140 @@
+/** What a power cut may leave of the server's files, state by state, and that nothing acknowledged is missing in any. */
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkDatabase } from "../../services/storage/snapshot.ts";
+import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
+import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/crash_disk.ts";
+import { type TempFolder, tempFolder } from "../helpers/storage_folder.ts";
+import { openTestApp } from "../helpers/test_app.ts";
+
+/** A usual run of the tests samples what `LONG_TESTS=1` does in full. */
+const STATES = Deno.env.get("LONG_TESTS") === "1" ? 300 : 40;
+const ROUNDS = 12;
+const WRITERS = 4;
+const RECORDER = fileURLToPath(new URL("../helpers/disk_recorder.c", import.meta.url));
+
+/** Something the server acknowledged, and how much of the log there was by then. */
+interface Acknowledged {
+  what: "conversation" | "edit" | "draft" | "persona";
+  writer: number;
+  round: number;
+  at: number;
+}
+
+/** Numbers that are the same in every run, so that a state that fails can be looked at again. */
+function numbersFrom(seed: number): () => number {
+  let state = seed * 2_654_435_761 >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+const canRecord = Deno.build.os === "linux" &&
+  await new Deno.Command("cc", { args: ["--version"], stdout: "null", stderr: "null" }).output().then(
+    ({ success }) => success,
+    () => false,
+  );
+if (!canRecord) console.warn("SKIPPED D01: the recorder of writes takes Linux and a C compiler (cc)");
+
+describe.skipIf(!canRecord)("writes recorded under load", () => {
+  let home: TempFolder;
+  let records: DiskRecord[];
+  const acknowledged: Acknowledged[] = [];
+  const dataDir = () => home.file("data");
+
+  beforeAll(async () => {
+    home = await tempFolder();
+    const [library, log] = [home.file("recorder.so"), home.file("log")];
+    const compiled = await new Deno.Command("cc", {
+      args: ["-O1", "-shared", "-fPIC", "-o", library, RECORDER, "-ldl"],
+    }).output();
+    if (!compiled.success) throw new Error(new TextDecoder().decode(compiled.stderr));
+    await Deno.mkdir(dataDir(), { mode: 0o700 });
+    const recording = { LD_PRELOAD: library, RECORD_ROOT: dataDir(), RECORD_LOG: log };
+    await using server = await startChildServer({ dataDir: dataDir(), env: { ...ownEnvironment(), ...recording } });
+    await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(server, writer, log)));
+    await server.kill("SIGKILL");
+    records = readDiskLog(await Deno.readFile(log));
+  }, 120_000);
+  afterAll(() => home?.[Symbol.asyncDispose]());
+
+  async function write(server: ChildServer, writer: number, log: string): Promise<void> {
+    const conversation = `/api/conversations/w${writer}`;
+    const filler = "x".repeat(700);
+    for (let round = 0; round < ROUNDS; round++) {
+      const done = (what: Acknowledged["what"]) =>
+        acknowledged.push({ what, writer, round, at: Deno.statSync(log).size });
+      const messages = [{ id: `m${writer}-${round}`, role: "user", content: filler }];
+      await server.json("PUT", `${conversation}-${round}`, { title: `Title ${round}`, messages });
+      done("conversation");
+      if (round === 0) {
+        await server.json("PUT", conversation, { messages: [{ id: `e${writer}`, role: "user", content: "0" }] });
+      } else await server.json("PATCH", `${conversation}/messages/e${writer}`, { content: String(round) });
+      done("edit");
+      await server.json("PATCH", `${conversation}/draft`, { draft: String(round) });
+      done("draft");
+      await server.json("PUT", `/api/personas/p${writer}-${round}`, { name: `Name ${round}` });
+      done("persona");
+    }
+  }
+
+  /** Makes the files of one state, opens the server on them, and gives what is missing. */
+  async function missingAfter(cut: number, seed: number, honoursSync: boolean): Promise<string[]> {
+    await using folder = await tempFolder();
+    const image = imageAfterCut(records.slice(0, cut), numbersFrom(seed), { honoursSync });
+    for (const [path, content] of [...image].sort(([a], [b]) => a < b ? -1 : 1)) {
+      const to = folder.path + path.slice(dataDir().length);
+      if (content === undefined) await Deno.mkdir(to, { recursive: true, mode: 0o700 });
+      // A file whose folder is not there is not there either.
+      else if (image.has(dirname(path)) || dirname(path) === dataDir()) {
+        await Deno.writeFile(to, content, { mode: 0o600 });
+      }
+    }
+    const end = records[cut - 1]!.end;
+    const missing: string[] = [];
+    try {
+      await using app = await openTestApp({ dataDir: folder.path });
+      const read = async (path: string) => await (await app.get(path)).json();
+      for (const { what, writer, round } of acknowledged.filter(({ at }) => at <= end)) {
+        const path = `/api/conversations/w${writer}`;
+        const isThere = what === "conversation"
+          ? (await read(`${path}-${round}`)).title === `Title ${round}`
+          : what === "edit"
+          ? Number((await read(path)).messages?.[0].content) >= round
+          : what === "draft"
+          ? Number((await read(path)).draft) >= round
+          : (await read(`/api/personas/p${writer}-${round}`)).name === `Name ${round}`;
+        if (!isThere) missing.push(`${what} ${writer}/${round}`);
+      }
+    } catch (error) {
+      missing.push(`the server does not open: ${error}`);
+    }
+    if (missing.length === 0) checkDatabase(folder.file("app.db"));
+    return missing;
+  }
+
+  test(
+    `D01 in ${STATES} states after a power cut, with writes dropped, torn and reordered, nothing acknowledged is missing`,
+    async () => {
+      const random = numbersFrom(7);
+      expect(records.filter(({ op }) => op === "S").length).toBeGreaterThan(ROUNDS * WRITERS);
+      for (let state = 0; state < STATES; state++) {
+        const cut = 1 + Math.floor(random() * records.length);
+        expect(await missingAfter(cut, state + 1, true), `cut after record ${cut}, seed ${state + 1}`).toEqual([]);
+      }
+    },
+    60_000 + STATES * 5_000,
+  );
+
+  test("D01 on a disk that ignores syncs the same states do miss what was acknowledged", async () => {
+    const losses = [];
+    for (let seed = 1; seed <= 8 && losses.length === 0; seed++) {
+      losses.push(...await missingAfter(records.length, seed, false));
+    }
+    expect(losses).not.toEqual([]);
+  }, 60_000);
+});
