@@ -69,9 +69,21 @@ async function settleFile(path: string): Promise<void> {
   }
 }
 
-/** Reads over a connection that cannot write, so that not even its closing changes the file. */
-function readVersion(path: string): number {
-  using connection = new DatabaseSync(path, { readOnly: true });
+/**
+ * Reads over a connection that cannot write, so that not even its closing changes the file. Where a power cut in the very
+ * first start left a rollback journal, that has to be played back first, as any program of SQLite's would.
+ */
+async function readVersion(path: string): Promise<number> {
+  try {
+    return readVersionOver(path, { readOnly: true });
+  } catch (error) {
+    if (!isReadOnly(error) || await sizeOf(`${path}-journal`) === undefined) throw error;
+    return readVersionOver(path, { readOnly: false });
+  }
+}
+
+function readVersionOver(path: string, options: { readOnly: boolean }): number {
+  using connection = new DatabaseSync(path, options);
   connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const version = Number(connection.prepare("PRAGMA user_version").get()?.user_version);
   const { tables } = connection.prepare("SELECT count(*) AS tables FROM sqlite_schema").get() ?? {};

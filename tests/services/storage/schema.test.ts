@@ -114,6 +114,21 @@ test(
   90_000,
 );
 
+test("D05 a rollback journal that a power cut in the first start left is played back", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("app.db");
+  // A copy in the middle of the first transaction, which is not yet one of the write-ahead log.
+  const database = new DatabaseSync(folder.file("first"));
+  database.exec("PRAGMA cache_size = 1; CREATE TABLE t(x); BEGIN; ");
+  for (let i = 0; i < 50; i++) database.exec("INSERT INTO t VALUES(zeroblob(4000))");
+  await Deno.copyFile(folder.file("first"), path);
+  await Deno.copyFile(folder.file("first-journal"), `${path}-journal`);
+  database.exec("ROLLBACK");
+  database.close();
+  await expect(testDatabase(path)).rejects.toMatchObject({ message: expect.stringContaining("another program") });
+  expect(await filesBelow(folder.path)).not.toContain(`${path}-journal`);
+});
+
 test("D05 a database of a newer program is refused untouched", async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
