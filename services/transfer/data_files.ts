@@ -20,9 +20,12 @@ export interface DataFile {
   state: string;
 }
 
-/** Says whether a restore replaces this name of the data directory; models and the like stay as they are. */
+/**
+ * Says whether a restore replaces this name of the data directory; models and the like stay as they are, and so does what
+ * begins with a dot: half-written files of ours, and what others keep here (Litestream does).
+ */
 export function isBackedUp(name: string): boolean {
-  return !LEFT_OUT.has(name) && !name.startsWith(REPLACED_PREFIX);
+  return !LEFT_OUT.has(name) && !name.startsWith(REPLACED_PREFIX) && !name.startsWith(".");
 }
 
 /** Lists the files beside the database, without following a link. */

@@ -24,7 +24,7 @@ export interface ResealPlan {
 export async function refuseUnknownFiles(dataDir: string): Promise<void> {
   const known = [...IN_THE_CLEAR, ...Object.keys(DOCUMENTS), "attachments", "trash", "replies"];
   for await (const { name } of Deno.readDir(dataDir)) {
-    if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || name.startsWith(".") || known.includes(name)) continue;
+    if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
     throw new AppError(
       "conflict",
       `Cannot seal the data anew: nobody knows whether "${name}" is sealed; move it away first`,

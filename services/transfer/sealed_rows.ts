@@ -115,7 +115,9 @@ export function resealRows(
     return fresh ?? old;
   };
   target.exec("BEGIN IMMEDIATE");
-  for (const table of tablesOf(source)) {
+  // Programs that copy the database elsewhere keep tables of their own in it.
+  const own = new Set(tablesOf(target));
+  for (const table of tablesOf(source).filter((name) => own.has(name))) {
     let insert: StatementSync | undefined;
     for (const row of source.prepare(`SELECT * FROM ${table}`).iterate() as Iterable<Row>) {
       const what = `${table} ${row.id ?? row.key ?? row.mid ?? row.conversation_id}`;

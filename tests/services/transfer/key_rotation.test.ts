@@ -40,6 +40,12 @@ describe("a data directory with something of every kind", () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const oldKey = await keyOf(dataDir);
+    const copied = new DatabaseSync(`${dataDir}/app.db`);
+    copied.exec(
+      "CREATE TABLE _litestream_seq(id INTEGER PRIMARY KEY, seq INTEGER); INSERT INTO _litestream_seq VALUES(1, 1)",
+    );
+    copied.close();
+    await Deno.mkdir(`${dataDir}/.app.db-litestream`);
     expect(await rotateKey({ dataDir, keepUnreadable: false })).toMatchObject({ unreadable: 0 });
     expect(await keyOf(dataDir)).not.toEqual(oldKey);
     expect((await filesBelow(dataDir)).filter((path) => /incoming|\.tmp|schema-/.test(path))).toEqual([]);
