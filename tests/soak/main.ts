@@ -1,0 +1,158 @@
+/**
+ * `deno task soak --minutes N`: writers and askers on one server for as long as was asked, through kills, stops, full disks and a
+ * model that drops or dawdles. After each life every acknowledged write has to be there; over the last, long one memory has to
+ * stay flat. Ends with 1 when either fails.
+ */
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
+import { RestlessAsker, RestlessWriter } from "../helpers/restless_writer.ts";
+import { fill } from "../helpers/storage_small_disk.ts";
+import { growthOf, residentBytes } from "./memory.ts";
+
+const [WRITERS, ASKERS] = [12, 4];
+/** Share of the time that goes into lives that end by force; the rest is one life, over which memory is watched. */
+const SHORT_LIVES = 0.6;
+const MAX_LIFE_MS = 12_000;
+const DISK_MIB = 768;
+/** Beyond this the memory of the long life has grown. */
+const MAX_GROWTH = 1.25;
+
+const minutes = Number(/^(\d+(?:\.\d+)?)$/.exec(Deno.args[Deno.args.indexOf("--minutes") + 1] ?? "")?.[1]);
+if (!Deno.args.includes("--minutes") || !(minutes > 0)) {
+  console.error("Usage: deno task soak --minutes N");
+  Deno.exit(2);
+}
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+const counts = {
+  lives: 0,
+  kills: 0,
+  stops: 0,
+  "full disks": 0,
+  "broken upstreams": 0,
+  "slow upstreams": 0,
+  refused: 0,
+};
+const clients = [
+  ...Array.from({ length: WRITERS }, (_, n) => new RestlessWriter(n)),
+  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n)),
+];
+const dataDir = await Deno.makeTempDir({ prefix: "parlor-soak-" });
+const isMounted = await mount(dataDir);
+if (!isMounted) console.warn("SKIPPED full disks: only root on Linux can mount a small file system");
+const usual = { words: 30, delay_between: 2, fail: "none", after: 0 } as const;
+const llm = await openFakeLlm({ switches: usual });
+try {
+  await run(Date.now() + minutes * 60_000);
+} finally {
+  await llm[Symbol.asyncDispose]();
+  if (isMounted) await new Deno.Command("umount", { args: [dataDir] }).output();
+  await Deno.remove(dataDir, { recursive: true });
+}
+
+async function run(endMs: number): Promise<void> {
+  const shortUntilMs = endMs - (endMs - Date.now()) * (1 - SHORT_LIVES);
+  while (Date.now() < shortUntilMs) {
+    await live(async (server) => {
+      await trouble(Math.min(MAX_LIFE_MS * (0.2 + 0.8 * Math.random()), shortUntilMs - Date.now() + 500));
+      const isKilled = Math.random() < 0.7;
+      counts[isKilled ? "kills" : "stops"]++;
+      await server.kill(isKilled ? "SIGKILL" : "SIGTERM");
+    });
+  }
+  const memory: number[] = [];
+  await live(async (server) => {
+    while (Date.now() < endMs) {
+      const until = trouble(Math.min(MAX_LIFE_MS, endMs - Date.now()));
+      for (let isOver = false; !isOver;) {
+        memory.push(await residentBytes(server.pid));
+        isOver = await Promise.race([until.then(() => true), sleep(1_000).then(() => false)]);
+      }
+    }
+  });
+  await live(() => sleep(0)); // which checks what the long life left
+
+  const acknowledged = clients.reduce((sum, client) => sum + client.acknowledged, 0);
+  console.log(`${minutes} minutes, ${acknowledged} writes and replies acknowledged, every one found again`);
+  console.log(Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "));
+  const { beginMib, endMib, ratio } = growthOf(memory);
+  console.log(
+    `memory of the long life: ${beginMib} MiB in its first third, ${endMib} MiB in its last (${ratio.toFixed(2)} ×)`,
+  );
+  if (ratio <= MAX_GROWTH) return;
+  console.error(`Memory has grown beyond ${MAX_GROWTH} ×`);
+  Deno.exitCode = 1;
+}
+
+/** One process from its start to its end, with everybody writing meanwhile. */
+async function live(while_: (server: ChildServer) => Promise<void>): Promise<void> {
+  await using server = await startChildServer({ dataDir });
+  if (counts.lives++ === 0) {
+    await server.json("PUT", "/api/connections", { id: "d", kind: "openai", base_url: llm.url, model: "fake-model" });
+    await server.json("POST", "/api/connections/d/activate");
+  }
+  await Promise.all(clients.map((client) => client.check(server)));
+  const life = { isOver: false };
+  const writing = clients.map((client) => keepWriting(client, server, life));
+  await while_(server);
+  life.isOver = true;
+  await server.kill();
+  await Promise.all(writing);
+}
+
+/**
+ * A refusal for a full disk or a broken model is an answer like another: nothing of it may be there, and the next one is tried. So
+ * is that the last reply is still being settled, which a full disk delays.
+ */
+async function keepWriting(
+  client: RestlessWriter | RestlessAsker,
+  server: ChildServer,
+  life: { isOver: boolean },
+): Promise<void> {
+  while (!life.isOver) {
+    try {
+      return await client.write(server);
+    } catch (error) {
+      if (!/answered with (409|50[0247])/.test(String(error))) throw error;
+      counts.refused++;
+      await sleep(20);
+    }
+  }
+}
+
+/** Makes trouble of one kind for a time, or none. */
+async function trouble(ms: number): Promise<void> {
+  const kinds = [sleep, brokenUpstream, slowUpstream, ...(isMounted ? [fullDisk] : [])];
+  await kinds[Math.floor(Math.random() * kinds.length)]!(ms);
+}
+
+async function brokenUpstream(ms: number): Promise<void> {
+  counts["broken upstreams"]++;
+  await withSwitches({ fail: "cut", after: 10 }, ms);
+}
+
+async function slowUpstream(ms: number): Promise<void> {
+  counts["slow upstreams"]++;
+  await withSwitches({ delay_first: 1_500, delay_between: 50 }, ms);
+}
+
+async function withSwitches(switches: Partial<FakeLlm["switches"]>, ms: number): Promise<void> {
+  const before = { ...llm.switches };
+  Object.assign(llm.switches, switches);
+  await sleep(ms);
+  Object.assign(llm.switches, before);
+}
+
+async function fullDisk(ms: number): Promise<void> {
+  counts["full disks"]++;
+  await sleep(ms / 2);
+  await fill(`${dataDir}/filler`);
+  await sleep(Math.min(2_000, ms / 4));
+  await Deno.remove(`${dataDir}/filler`);
+  await sleep(ms / 4);
+}
+
+async function mount(path: string): Promise<boolean> {
+  if (Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
+  const options = { args: ["-t", "tmpfs", "-o", `size=${DISK_MIB}m,mode=0700`, "tmpfs", path] };
+  return (await new Deno.Command("mount", options).output()).success;
+}
