@@ -4,10 +4,12 @@ import { AppError } from "../errors.ts";
 /** Text of `parlor licenses --help`. */
 export const LICENCES_HELP = "Usage: parlor licenses\n\nPrints the licence notices of all that is in this executable.";
 
+const NOTICES = new URL("../licences.txt", import.meta.url);
+
 /** Gives the notices that the executable carries. @throws {AppError} `not_available` from source, where nothing is bundled */
 export async function licenceNotices(): Promise<string> {
   try {
-    return (await Deno.readTextFile(new URL("../licences.txt", import.meta.url))).trimEnd();
+    return (await Deno.readTextFile(NOTICES)).trimEnd();
   } catch (cause) {
     throw new AppError(
       "not_available",
