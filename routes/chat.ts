@@ -33,8 +33,9 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
     .openapi(chatRoute, async (c) => {
       const body = c.req.valid("json");
       const request = chatRequestOf(body);
-      if (request.conversationId === undefined) {
-        return body.stream
+      if (request.conversationId === undefined || request.action === "impersonate") {
+        const isStream = body.stream ?? request.action === "impersonate";
+        return isStream
           ? await streamAnswer(c, chat, request)
           : c.json(await chat.complete(request, clientSignal(c)), 200);
       }
@@ -111,7 +112,7 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyPlace) {
 }
 
 /** Passes a model's stream on. The client's leaving aborts the upstream call at once. */
-async function streamAnswer(c: AppContext, chat: ChatService, request: ChatRequest) {
+async function streamAnswer(c: AppContext, chat: ChatService, request: ChatRequest & Partial<StatefulChatRequest>) {
   const { model, batches, cancel } = await chat.stream(request, clientSignal(c));
   const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
   const iterator = batches[Symbol.asyncIterator]();

@@ -3,7 +3,7 @@ import type { Characters } from "./characters/characters.ts";
 import { findCard, namesOf, withNames } from "./characters/greetings.ts";
 import type { BlockStore } from "./chat/blocks.ts";
 import type { ConversationStore } from "./chat/conversation_store.ts";
-import { sourceOf } from "./chat/history.ts";
+import { turnsOf } from "./chat/history.ts";
 import type { ScanSource } from "./lorebooks/activation.ts";
 import type { ScannedConversation } from "./lorebooks/trial.ts";
 import type { Personas } from "./personas/personas.ts";
@@ -32,8 +32,7 @@ export async function scannedConversation(id: string, parts: ScanParts): Promise
   const characterId = head.participants[0]?.character_id;
   const card = characterId === undefined ? undefined : await findCard(parts.characters, characterId);
   const names = namesOf(card, persona?.name ?? await parts.ownerName());
-  const { history } = sourceOf(parts.blocks, id, head, {});
-  const messages = Iterator.from(history).take(MAX_MESSAGES).map(({ message }) => ({
+  const messages = turnsOf(parts.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
     role: message.role,
     text: countedParts(message).text,
     name: message.role === "user" ? names.user : names.char,

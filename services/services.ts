@@ -12,6 +12,7 @@ import { Conversations } from "./chat/conversations.ts";
 import { ConversationReader } from "./chat/conversation_reader.ts";
 import { ConversationStore } from "./chat/conversation_store.ts";
 import { Forks } from "./chat/forks.ts";
+import { IdleQueue } from "./chat/idle_queue.ts";
 import { Journal } from "./chat/journal.ts";
 import { LiveReplies } from "./chat/live_replies.ts";
 import { Messages } from "./chat/messages.ts";
@@ -23,12 +24,13 @@ import { Revisions } from "./chat/revisions.ts";
 import { RevisionStore } from "./chat/revision_store.ts";
 import { Search } from "./chat/search.ts";
 import { createAskModel } from "./chat/side_question.ts";
+import { Summaries } from "./chat/summaries.ts";
 import { Titles } from "./chat/titles.ts";
 import { removedConversations, removedMessages } from "./chat/trash_kinds.ts";
 import { Turns } from "./turns.ts";
 import { VariantStore } from "./chat/variants.ts";
 import { CardSite } from "./characters/card_site.ts";
-import { firstGreetings } from "./characters/greetings.ts";
+import { findCard, greetingsOf, namesOf } from "./characters/greetings.ts";
 import { type CharacterRoom, openCharacters } from "./characters/open_characters.ts";
 import { Portraits } from "./characters/portraits.ts";
 import type { Config } from "./config.ts";
@@ -50,11 +52,10 @@ import { type LorebookRoom, type LorebookTrial, openLorebooks, openTrial } from 
 import { Models } from "./models/models.ts";
 import { type Guard, openGuard } from "./net/guarded_fetch.ts";
 import { openOwnerClient } from "./net/owner_client.ts";
-import { ContextSizes } from "./prompts/context_sizes.ts";
 import { openPresets } from "./presets/open_presets.ts";
 import type { Presets } from "./presets/presets.ts";
-import { Prompts } from "./prompts/prompts.ts";
-import { TokenCounter } from "./prompts/token_counter.ts";
+import { settledGreetings } from "./prompts/greetings.ts";
+import { openPrompts } from "./prompts/open_prompts.ts";
 import { TokenRatios } from "./prompts/token_ratios.ts";
 import { Personas } from "./personas/personas.ts";
 import { Settings } from "./settings/settings.ts";
@@ -128,7 +129,7 @@ export interface ServiceOptions {
   version?: string;
   /** Seals the daily backups. */
   backupPassphrase?: string;
-  /** How long nobody must have been answered before a title is made; infinite for none. */
+  /** How long nobody must have been answered before a title or a summary is made; infinite for none. */
   titleIdleMs?: number;
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
@@ -297,8 +298,16 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const conversationParts = {
       ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
       revisions: revisionStore,
-      greetings: async (ids: string[], personaId?: string) =>
-        await firstGreetings(gallery.characters, ids, await userName(personaId)),
+      greetings: async (ids: string[], personaId?: string) => {
+        const user = await userName(personaId);
+        const card = ids[0] === undefined ? undefined : await findCard(gallery.characters, ids[0]);
+        if (card === undefined) return undefined;
+        const settled = { seed: uuidV7(), nowMs: now() };
+        return {
+          characterId: ids[0]!,
+          texts: settledGreetings(greetingsOf(card, user), namesOf(card, user), settled),
+        };
+      },
     };
     const conversations = new Conversations(conversationParts);
     const messages = new Messages(conversationParts, conversations);
@@ -316,17 +325,28 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const chatUpstream = createChatUpstream(connections, upstream, now, async (id, signal) => {
       if (id === LOCAL_CONNECTION) await models.runner.wake(signal);
     });
-    const titles = new Titles({
-      ...{ db, store, blocks, conversations, live, turns, events, log },
-      upstream: chatUpstream,
-      isWanted: () => settings.get().settings.auto_title,
-      idleMs: titleIdleMs,
+    const idle = new IdleQueue({ live, events, idleMs: titleIdleMs });
+    opened.push(() => idle.close());
+    const idleParts = { db, store, blocks, conversations, turns, log, idle, upstream: chatUpstream };
+    const titles = new Titles({ ...idleParts, isWanted: () => settings.get().settings.auto_title });
+    const summaries = new Summaries({
+      ...{ ...idleParts, cards: gallery.characters, personas },
+      isWanted: () => settings.get().settings.auto_summary,
+      ownerName: () => settings.get().settings.display_name || NAMELESS_OWNER,
     });
-    opened.push(() => titles.close());
+    const promptRoom = openPrompts({
+      ...{ upstream, ratios, now, personas, presets, cards: gallery.characters },
+      lorebooks: lorebookRoom.lorebooks,
+      matcher: lorebookRoom.keyMatcher,
+      owner() {
+        const { display_name: name, default_persona_id: personaId } = settings.get().settings;
+        return { name: name || NAMELESS_OWNER, personaId: personaId ?? undefined };
+      },
+    });
     const chat = new ChatService({
       ...{ db, store, blocks, variants, conversations, live, turns, events, log, now, pictures, journal },
-      ...{ upstream: chatUpstream, titles },
-      prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream)),
+      ...{ upstream: chatUpstream, listeners: [titles, summaries] },
+      ...promptRoom,
       ratios,
     });
     opened.push(() => chat.close());

@@ -3,7 +3,11 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat.ts";
 import type { ChatPreview } from "../../services/chat/upstream_call.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
+import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
+import type { Counted, PromptEntry } from "../../services/prompts/sent_messages.ts";
+import { isTimeZone } from "../../services/prompts/macro_clock.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
+import { MissedEntry } from "./lorebooks.ts";
 import { MessageAnswer } from "./messages.ts";
 
 const RequestMessage = z.looseObject({
@@ -21,7 +25,13 @@ export const ChatBody = z.looseObject({
   conversation_id: Id.nullish(),
   user_message_id: Id.nullish(),
   assistant_message_id: Id.nullish(),
-  action: z.enum(["send", "regenerate", "continue"]).default("send"),
+  action: z.enum(["send", "regenerate", "continue", "impersonate"]).default("send").openapi({
+    description: "impersonate writes in the owner's name; neither turn nor text is stored",
+  }),
+  character_id: Id.nullish().openapi({ description: "Who is to speak, where several characters take part" }),
+  time_zone: z.string().max(64).refine(isTimeZone, "it is no time zone").nullish().openapi({
+    description: "IANA name; what a text says of date and time is told in it",
+  }),
   context: z.enum(["client", "server"]).default("client").openapi({
     description: "Who assembles what is sent: the client did, or the server does, from the stored conversation",
   }),
@@ -29,13 +39,16 @@ export const ChatBody = z.looseObject({
   top_p: z.number().min(0).max(1).nullish(),
 }).refine(
   (body) =>
-    body.action === "send" ||
+    body.action === "send" || body.action === "impersonate" ||
     (typeof body.assistant_message_id === "string" && typeof body.conversation_id === "string"),
   {
     message: "regenerate and continue name the conversation and the message",
     path: ["assistant_message_id"],
   },
-).refine((body) => body.context === "server" || body.messages.length > 0, {
+).refine((body) => body.action !== "impersonate" || typeof body.conversation_id === "string", {
+  message: "impersonate names the conversation",
+  path: ["conversation_id"],
+}).refine((body) => body.context === "server" || body.messages.length > 0, {
   message: "there is nothing to send",
   path: ["messages"],
 }).refine((body) => body.context === "client" || typeof body.conversation_id === "string", {
@@ -46,7 +59,7 @@ export const ChatBody = z.looseObject({
 /** Fields that are ours and mean nothing to a model server; `stream_options` is the server's own business. */
 const OWN_FIELDS = new Set([
   ...["model", "messages", "stream", "stream_options", "conversation_id", "user_message_id", "assistant_message_id"],
-  ...["action", "context", "time_zone"],
+  ...["action", "context", "time_zone", "character_id"],
 ]);
 
 /** Gives a parsed body its form inside the server; `conversationId` only where the request belongs to a conversation. */
@@ -63,11 +76,13 @@ export function chatRequestOf(body: z.infer<typeof ChatBody>): ChatRequest & Par
     assistantMessageId: body.assistant_message_id ?? undefined,
     action: body.action,
     context: body.context,
+    characterId: body.character_id ?? undefined,
+    timeZone: body.time_zone ?? undefined,
   };
 }
 
 /** Gives a preview its form on the wire. */
-export function previewAnswerOf({ route, context, params, prompt, dropped }: ChatPreview) {
+export function previewAnswerOf({ route, context, params, prompt, dropped, preset, speakers }: ChatPreview) {
   const { messages, parts, tokens, isExact, contextSize, answerTokens, budget, isTrimmed } = prompt;
   return {
     context,
@@ -75,7 +90,9 @@ export function previewAnswerOf({ route, context, params, prompt, dropped }: Cha
     connection: route.connection,
     params,
     messages,
-    parts: parts.map(({ part, messageId, tokens }) => ({ part, message_id: messageId, tokens })),
+    parts: parts.map(partOf),
+    preset: preset && { id: preset.id, name: preset.name },
+    speakers,
     tokens,
     counted_by: isExact ? "server" as const : "estimate" as const,
     context_size: contextSize.tokens,
@@ -83,8 +100,31 @@ export function previewAnswerOf({ route, context, params, prompt, dropped }: Cha
     answer_tokens: answerTokens,
     fits: tokens <= budget,
     trimmed: isTrimmed,
-    dropped: { count: dropped.count, last_message_id: dropped.lastMessageId },
+    dropped: {
+      count: dropped.count,
+      last_message_id: dropped.lastMessageId,
+      pieces: prompt.leftOut.map(pieceOf),
+      lorebook_entries: prompt.droppedLore.map(({ reason, key, ...entry }) => ({ ...entryOf(entry), reason, key })),
+    },
   };
+}
+
+function partOf({ part, messageId, tokens, pieces }: PromptEntry) {
+  return { part, message_id: messageId, tokens, pieces: pieces?.map(pieceOf) };
+}
+
+function pieceOf({ part, title, tokens, text, lore }: Counted) {
+  return {
+    part,
+    title,
+    tokens,
+    text,
+    entry: lore && { ...entryOf(lore), reason: lore.reason },
+  };
+}
+
+function entryOf({ book, bookName, entry, title }: Omit<LoreSource, "reason">) {
+  return { lorebook_id: book, lorebook_name: bookName, entry_id: entry, entry_name: title };
 }
 
 const Completion = z.looseObject({
@@ -95,6 +135,20 @@ const Completion = z.looseObject({
   choices: z.array(z.looseObject({})),
 }).openapi("ChatCompletion");
 
+const Entry = MissedEntry.omit({ reason: true, key: true }).extend({
+  reason: z.object({ kind: z.string(), key: z.string().optional() }).openapi({
+    description: "key, constant, sticky, recursion or decorator, and the key that was found",
+  }),
+}).openapi("PromptLore");
+
+const Piece = z.object({
+  part: z.string().openapi({ description: "main, persona, description, lorebook, examples, summary, note, …" }),
+  title: z.string().optional(),
+  tokens: z.number().int(),
+  text: z.string(),
+  entry: Entry.optional().openapi({ description: "The entry of a lorebook, and why it fired" }),
+}).openapi("PromptPiece");
+
 const Preview = z.object({
   context: z.enum(["client", "server"]),
   model: z.string(),
@@ -104,10 +158,15 @@ const Preview = z.object({
     description: "Exactly what would be sent, pictures by their address",
   }),
   parts: z.array(z.object({
-    part: z.enum(["system_prompt", "note", "history"]),
+    part: z.string().openapi({
+      description: "system_prompt, history, or what its first piece is: note, lorebook, instructions, prefill, …",
+    }),
     message_id: Id.optional(),
     tokens: z.number().int(),
+    pieces: z.array(Piece).optional().openapi({ description: "What a message was put together from, in this order" }),
   })).openapi({ description: "What each of the messages is" }),
+  preset: z.object({ id: z.string(), name: z.string() }).optional(),
+  speakers: z.array(z.string()).openapi({ description: "Who speaks, and who would like to after that" }),
   tokens: z.number().int(),
   counted_by: z.enum(["server", "estimate"]),
   context_size: z.number().int(),
@@ -115,9 +174,14 @@ const Preview = z.object({
   answer_tokens: z.number().int().openapi({ description: "Kept free for the answer" }),
   fits: z.boolean(),
   trimmed: z.boolean(),
-  dropped: z.object({ count: z.number().int(), last_message_id: Id.optional() }).openapi({
-    description: "Messages at the begin of the conversation that fall out",
-  }),
+  dropped: z.object({
+    count: z.number().int(),
+    last_message_id: Id.optional(),
+    pieces: z.array(Piece).openapi({
+      description: "Examples for which there is no room, a summary that is not needed",
+    }),
+    lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that fired and do not go out" }),
+  }).openapi({ description: "Messages at the begin of the conversation that fall out, and what else does" }),
 }).openapi("ChatPreview");
 
 const events = {

@@ -6,8 +6,18 @@ import { MessageAnswer, MessageBody } from "./messages.ts";
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
   participants: z.array(
-    z.looseObject({ character_id: Id, muted: z.boolean().optional(), talkativeness: z.number().optional() }),
+    z.looseObject({
+      character_id: Id,
+      muted: z.boolean().optional(),
+      talkativeness: z.number().min(0).max(1).optional(),
+    }),
+  ).max(100).refine(
+    (all) => new Set(all.map(({ character_id }) => character_id)).size === all.length,
+    "a character takes part once",
   ).nullish(),
+  reply_order: z.enum(["natural", "list", "manual"]).nullish().openapi({
+    description: "Who speaks next of several: who is spoken of and likes to talk, one after another, or who is named",
+  }),
   character_id: Id.nullish(),
   persona_id: z.string().nullish(),
   connection_id: z.string().nullish(),
@@ -19,6 +29,13 @@ const ConversationFields = z.looseObject({
     depth: z.number().int().min(0).max(100_000).optional().openapi({ description: "Messages that stand behind it" }),
     role: z.enum(["system", "user", "assistant"]).optional(),
   }).nullish(),
+  scenario: z.string().nullish().openapi({ description: "In the place of the card's" }),
+  summary: z.looseObject({
+    text: z.string(),
+    up_to_message_id: Id.optional().openapi({ description: "The last message that it tells of" }),
+  }).nullish().openapi({ description: "Goes out in the place of messages for which there is no room" }),
+  lorebook_ids: z.array(Id).max(100).nullish(),
+  preset_id: Id.nullish(),
   pinned: z.boolean().nullish(),
   folder: z.string().nullish(),
   created_at: Time.nullish(),

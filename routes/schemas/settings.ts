@@ -7,6 +7,9 @@ const FIELDS = {
   default_persona_id: Id.nullable(),
   preset_id: Id.nullable(),
   auto_title: z.boolean().openapi({ description: "Let the model name conversations when it is idle" }),
+  auto_summary: z.boolean().openapi({
+    description: "Let the model tell, when it is idle, what happened in messages that no longer fit",
+  }),
   auto_speak: z.boolean(),
   narration_voice: z.string().max(300).nullable().openapi({
     description: "Voice for what stands outside of quotation marks; null is the voice of whoever speaks",
@@ -30,6 +33,7 @@ const Body = z.object({
   default_persona_id: FIELDS.default_persona_id.optional(),
   preset_id: FIELDS.preset_id.optional(),
   auto_title: FIELDS.auto_title.nullish(),
+  auto_summary: FIELDS.auto_summary.nullish(),
   auto_speak: FIELDS.auto_speak.nullish(),
   narration_voice: FIELDS.narration_voice.optional(),
   speech_voice: FIELDS.speech_voice.optional(),

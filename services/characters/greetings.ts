@@ -35,20 +35,6 @@ export function withNames(text: string, { char, user }: Names): string {
   );
 }
 
-/**
- * Gives the greetings of the first of some characters.
- *
- * @returns `undefined` when there is no such character, or no readable card of it.
- */
-export async function firstGreetings(
-  characters: Characters,
-  [characterId]: string[],
-  userName: string,
-): Promise<{ characterId: string; texts: string[] } | undefined> {
-  const card = characterId === undefined ? undefined : await findCard(characters, characterId);
-  return card && { characterId: characterId!, texts: greetingsOf(card, userName) };
-}
-
 /** Finds the card of a character; `undefined` where there is none to be read. */
 export async function findCard(characters: Characters, id: string): Promise<Card | undefined> {
   try {

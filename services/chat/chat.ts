@@ -6,7 +6,9 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
 import type { Log } from "../log.ts";
+import type { ActivationState } from "../lorebooks/activation.ts";
 import type { Prompts } from "../prompts/prompts.ts";
+import type { Scenes } from "../prompts/scenes.ts";
 import type { TokenRatios } from "../prompts/token_ratios.ts";
 import type { Database } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
@@ -17,10 +19,19 @@ import type { LiveReplies } from "./live_replies.ts";
 import { isEmptyFailure, type Message } from "./message.ts";
 import { describe, Reply, type ReplyPlace, type ReplySource, StoredReply } from "./reply.ts";
 import { findReplyRow, replyEnded } from "./reply_rows.ts";
+import { TemplateForms } from "./template_forms.ts";
 import { writeTurn } from "./turn_writer.ts";
 import type { Turns } from "../turns.ts";
-import type { Titles } from "./titles.ts";
-import { callFor, type ChatPreview, previewOf, refuseNothing, type UpstreamCall } from "./upstream_call.ts";
+import type { Replied } from "./titles.ts";
+import { speakerOf } from "./staging.ts";
+import {
+  callFor,
+  type ChatPreview,
+  impersonationFor,
+  previewOf,
+  refuseNothing,
+  type UpstreamCall,
+} from "./upstream_call.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** Where a chat request goes and what it is answered with. */
@@ -58,9 +69,14 @@ export interface StatefulChatRequest extends ChatRequest {
   conversationId: string;
   userMessageId?: string;
   assistantMessageId?: string;
-  action: "send" | "regenerate" | "continue";
+  /** `impersonate` writes in the owner's name; nothing of that is stored. */
+  action: "send" | "regenerate" | "continue" | "impersonate";
   /** Who assembles what is sent; the client, unless it says otherwise. */
   context?: "client" | "server";
+  /** Who is to speak, where several characters take part. */
+  characterId?: string;
+  /** IANA name, of whoever asks. */
+  timeZone?: string;
 }
 
 /** A reply to follow. */
@@ -85,8 +101,10 @@ export interface ChatParts {
   turns: Turns;
   upstream: ChatUpstream;
   prompts: Prompts;
+  scenes: Scenes;
   ratios: TokenRatios;
-  titles: Pick<Titles, "replied">;
+  /** Hear of every reply that is written to its end. */
+  listeners: readonly { replied(reply: Replied): void }[];
   pictures: PictureParts;
   journal: Journal;
   events: EventHub;
@@ -106,6 +124,7 @@ export class ChatService {
   #running = new Set<Promise<void>>();
   #isClosing = false;
   #closing = new AbortController();
+  #forms = new TemplateForms();
 
   constructor(parts: ChatParts) {
     this.#parts = parts;
@@ -113,25 +132,42 @@ export class ChatService {
 
   /** Passes the model's stream on. The caller's signal ends the upstream call. */
   async stream(
-    request: ChatRequest,
+    request: ChatRequest & Partial<StatefulChatRequest>,
     signal: AbortSignal,
   ): Promise<{ model: string; batches: AsyncIterable<ChatEvent[]>; cancel(): void }> {
-    const { target, model } = await this.#parts.upstream.route({ model: request.model }, signal);
-    const stream = await this.#parts.upstream.open(target, {
-      model,
-      messages: request.messages,
-      params: request.params,
-    }, signal);
-    return { model, batches: stream.batches(), cancel: () => stream.cancel() };
+    const sent = await this.#passing(request, signal);
+    const stream = await this.#open(sent, signal);
+    return { model: sent.call.model, batches: stream.batches(), cancel: () => stream.cancel() };
   }
 
   /** Gives the model's whole answer as one OpenAI-shaped object. */
-  async complete(request: ChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
-    const { target, model } = await this.#parts.upstream.route({ model: request.model }, signal);
-    const call = { model, messages: request.messages, params: request.params };
-    const completion = await this.#parts.upstream.complete(target, call, signal);
-    this.#parts.ratios.learn(model, call.messages, completion.usage);
+  async complete(
+    request: ChatRequest & Partial<StatefulChatRequest>,
+    signal: AbortSignal,
+  ): Promise<OpenAiCompletion> {
+    const sent = await this.#passing(request, signal);
+    const completion = await this.#forms.ask(
+      sent,
+      (call) => this.#parts.upstream.complete(sent.target, call, signal),
+    );
+    this.#parts.ratios.learn(sent.call.model, sent.call.messages, completion.usage);
     return completion;
+  }
+
+  /** Makes a call that nothing is stored of: without a conversation, or in the owner's name in one. */
+  async #passing(request: ChatRequest & Partial<StatefulChatRequest>, signal: AbortSignal): Promise<UpstreamCall> {
+    const { store, upstream, pictures } = this.#parts;
+    const { conversationId } = request;
+    const head = conversationId === undefined ? undefined : store.get(conversationId).head;
+    const wanted = { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
+    const route = await upstream.route(wanted, signal);
+    if (conversationId === undefined) {
+      const { messages, params } = request;
+      return { target: route.target, call: { model: route.model, messages, params } };
+    }
+    refuseNothing(this.#parts, request as StatefulChatRequest);
+    const made = await impersonationFor(this.#parts, request as StatefulChatRequest, route, signal);
+    return { ...made, call: { ...made.call, messages: await moveIn(pictures, made.call.messages) } };
   }
 
   /** Tells what a request would send. @throws {AppError} as `previewOf` does */
@@ -242,7 +278,9 @@ export class ChatService {
     const messageId = request.assistantMessageId ?? uuidV7();
     const now = this.#parts.now();
     const generation = randomToken(9);
-    const { turn, base } = await writeTurn(this.#parts, request, { messageId, generation, model: route.model, now });
+    const characterId = await this.#speaker(request);
+    const run = { messageId, generation, model: route.model, now, characterId };
+    const { turn, base } = await writeTurn(this.#parts, request, run);
     const reply = new Reply({
       conversationId,
       messageId,
@@ -259,6 +297,15 @@ export class ChatService {
     return { reply, userMessageId: turn?.id ?? request.userMessageId, from, begun };
   }
 
+  /** A text that is written anew or continued keeps its character. */
+  async #speaker(request: StatefulChatRequest): Promise<string | undefined> {
+    const conversation = this.#parts.store.find(request.conversationId);
+    if (conversation === undefined || request.action !== "send") return undefined;
+    const last = request.messages.at(-1);
+    const turn = last?.role === "user" ? last : undefined;
+    return await speakerOf(this.#parts, conversation, turn, request.characterId);
+  }
+
   /** Runs a reply to its end and settles it. Gives a promise for its begin. */
   #run(reply: Reply, request: StatefulChatRequest, route: ChatRoute): Promise<void> {
     let markBegun!: () => void;
@@ -269,9 +316,9 @@ export class ChatService {
       let refusal: unknown;
       let sent: UpstreamCall | undefined;
       try {
-        const { target, call } = await callFor(this.#parts, request, route, reply.messageId, reply.signal);
-        sent = { target, call: { ...call, messages: await moveIn(this.#parts.pictures, call.messages) } };
-        const opening = this.#parts.upstream.open(target, sent.call, reply.signal);
+        const made = await callFor(this.#parts, request, route, reply.messageId, reply.signal);
+        sent = { ...made, call: { ...made.call, messages: await moveIn(this.#parts.pictures, made.call.messages) } };
+        const opening = this.#open(sent, reply.signal);
         setImmediate(reply.journal.prepare); // while the model thinks, so that its first word waits for no file
         const stream = await opening;
         markBegun();
@@ -280,7 +327,7 @@ export class ChatService {
         refusal = error;
         reply.fail(error);
       }
-      await this.#settle(reply);
+      await this.#settle(reply, sent?.prompt?.loreState);
       if (sent !== undefined) this.#learnFrom(reply, sent);
       if (reply.end?.status === "failed") markRefused(refusal);
       else markBegun();
@@ -293,16 +340,22 @@ export class ChatService {
     return begun;
   }
 
-  #learnFrom(reply: Reply, { target, call }: UpstreamCall): void {
-    const { ratios, titles } = this.#parts;
+  #open(sent: UpstreamCall, signal: AbortSignal): Promise<ChatStream> {
+    return this.#forms.ask(sent, (call) => this.#parts.upstream.open(sent.target, call, signal));
+  }
+
+  #learnFrom(reply: Reply, { target, call, prompt }: UpstreamCall): void {
+    const { ratios, listeners } = this.#parts;
     ratios.learn(call.model, call.messages, reply.end?.usage);
     if (reply.isDiscarded || reply.end?.status !== "complete") return;
-    titles.replied({ conversationId: reply.conversationId, target, call, answer: reply.text });
+    const replied: Replied = { conversationId: reply.conversationId, target, call, prompt, answer: reply.text };
+    for (const listener of listeners) listener.replied(replied);
   }
 
   /** Saves the message as it ended. Until that works the journal stays, and so does the reply, for whoever asks. */
-  async #settle(reply: Reply): Promise<void> {
+  async #settle(reply: Reply, loreState: ActivationState = {}): Promise<void> {
     const { conversations, live, events, log } = this.#parts;
+    const kept = Object.keys(loreState).length === 0 ? {} : { lorebook_state: loreState };
     try {
       while (!reply.isDiscarded) {
         try {
@@ -310,7 +363,7 @@ export class ChatService {
           await conversations.editMessage(
             reply.conversationId,
             reply.messageId,
-            (message) => ({ ...reply.finalMessage(message), updated_at: now }),
+            (message) => ({ ...reply.finalMessage(message), ...kept, updated_at: now }),
             {
               byReply: true,
               beside: () => [replyEnded(reply.messageId, this.#parts.now())],

@@ -23,6 +23,7 @@ import { completeMessage, isoTime, type Message, type MessageInput } from "./mes
 import { type GreetingSource, openingFrom } from "./openings.ts";
 import { replaceMessages } from "./revisions.ts";
 import type { RevisionStore } from "./revision_store.ts";
+import { headWithTrueSummary, withTrueSummary } from "./summary_standing.ts";
 import type { Turns } from "../turns.ts";
 import type { VariantStore } from "./variants.ts";
 
@@ -125,7 +126,7 @@ export class Conversations {
         createdAtMs: past?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
-        head: headFrom(input),
+        head: headWithTrueSummary(headFrom(input), past?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
       const { statements, text } = await this.replacing(past, state, { messages, standing });
@@ -297,7 +298,12 @@ export class Conversations {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
-      await this.write(state, edit.after === undefined ? -1 : 0, edit, options.beside?.(state) ?? []);
+      await this.write(
+        withTrueSummary(this.#parts.blocks, state, mid),
+        edit.after === undefined ? -1 : 0,
+        edit,
+        options.beside?.(state) ?? [],
+      );
       return edit.after;
     });
   }

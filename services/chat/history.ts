@@ -1,9 +1,9 @@
-/** What of a conversation goes to a model: its fields and its messages, as the prompts take them. */
+/** The messages of a conversation that go to a model, newest first, as the prompts take them. */
 import type { ChatMessage } from "../llm/chat_event.ts";
-import type { PromptNote, PromptSource, PromptTurn } from "../prompts/prompts.ts";
+import type { ActivationState } from "../lorebooks/activation.ts";
+import type { PromptTurn } from "../prompts/prompts.ts";
 import type { BlockStore } from "./blocks.ts";
-import type { ConversationHead } from "./conversation.ts";
-import type { Message } from "./message.ts";
+import type { Message, MessageContent } from "./message.ts";
 
 /** Where the history ends. */
 export interface HistoryEnd {
@@ -11,27 +11,30 @@ export interface HistoryEnd {
   before?: string;
   /** True when that message is the last of it: an answer that is to be continued. */
   isIncluded?: boolean;
-  /** A turn behind everything, which is not stored. */
-  turn?: ChatMessage;
+  /** A turn behind everything, which is not stored; with its id where it has one. */
+  turn?: ChatMessage & { id?: string };
 }
 
-/** Gives what there is to send of a conversation. Messages are read only as far as they are asked for. */
-export function sourceOf(
+/** A message as far as it matters to how it is sent; without an id where it is not stored. */
+export type SaidMessage = Pick<Message, "role" | "content"> & Partial<Message>;
+
+/** What becomes of the texts of messages on their way. */
+export interface HistoryView {
+  /** Puts in what the macros of a text stand for. */
+  expand?(text: string, id: string, atMs: number): string;
+  /** Gives the name that stands before a message, where several take part. */
+  nameOf?(message: SaidMessage): string | undefined;
+  now(): number;
+}
+
+/** Gives the messages that go out. They are read only as far as they are asked for. */
+export function* turnsOf(
   blocks: BlockStore,
-  conversationId: string,
-  head: ConversationHead | undefined,
-  end: HistoryEnd,
-): PromptSource {
-  return {
-    conversationId,
-    systemPrompt: typeof head?.system_prompt === "string" ? head.system_prompt : undefined,
-    note: noteOf(head?.note),
-    history: turnsOf(blocks, conversationId, end),
-  };
-}
-
-function* turnsOf(blocks: BlockStore, id: string, { before, isIncluded, turn }: HistoryEnd): Generator<PromptTurn> {
-  if (turn !== undefined) yield { message: turn };
+  id: string,
+  { before, isIncluded, turn }: HistoryEnd,
+  view: HistoryView,
+): Generator<PromptTurn> {
+  if (turn !== undefined) yield { message: viewed(turn, view) };
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
   for (; row !== undefined; row = blocks.previous(id, row.position)) {
     const messages = blocks.messagesOf(id, row);
@@ -40,9 +43,21 @@ function* turnsOf(blocks: BlockStore, id: string, { before, isIncluded, turn }: 
     else if (!isIncluded) at--;
     for (; at >= 0; at--) {
       const message = messages[at]!;
-      if (isSent(message) || message.id === before) yield { id: message.id, message: upstreamMessage(message) };
+      const isContinued = message.id === before;
+      if (!isSent(message) && !isContinued) continue;
+      // What is continued goes out as it is, or the rest would not fit to it.
+      const sent = isContinued ? { role: message.role, content: message.content } : viewed(message, view);
+      yield {
+        ...{ id: message.id, message: sent, atMs: Date.parse(message.created_at) },
+        loreState: loreStateOf(message.lorebook_state),
+      };
     }
   }
+}
+
+/** The field is one of the message's, which a client may have written. */
+function loreStateOf(value: unknown): ActivationState | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as ActivationState : undefined;
 }
 
 /** Hidden messages stay here; so do answers that have no text, or none yet. */
@@ -51,18 +66,22 @@ function isSent({ hidden, status, content }: Message): boolean {
 }
 
 /** Thoughts of earlier turns are not sent again: models do not expect them (llm.md, section 2). */
-function upstreamMessage({ role, content }: Message): ChatMessage {
-  return { role, content };
+function viewed(message: SaidMessage, { expand, nameOf, now }: HistoryView): ChatMessage {
+  const { role, content, id, created_at: at } = message;
+  const name = nameOf?.(message);
+  const change = (text: string) => expand?.(text, id ?? "", at === undefined ? now() : Date.parse(at)) ?? text;
+  return { role, content: named(mapped(content, change), name) };
 }
 
-/** The note is the client's document: whatever has no text or no place is none. */
-function noteOf(value: unknown): PromptNote | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { text, depth, role } = value as Record<string, unknown>;
-  if (typeof text !== "string") return undefined;
-  return {
-    text,
-    depth: typeof depth === "number" && depth >= 0 ? Math.floor(depth) : 0,
-    role: typeof role === "string" && role !== "" ? role : undefined,
-  };
+function mapped(content: MessageContent, change: (text: string) => string): MessageContent {
+  if (typeof content === "string") return change(content);
+  return content.map((part) => typeof part.text === "string" ? { ...part, text: change(part.text) } : part);
+}
+
+function named(content: MessageContent, name: string | undefined): MessageContent {
+  if (name === undefined) return content;
+  if (typeof content === "string") return `${name}: ${content}`;
+  const at = content.findIndex((part) => typeof part.text === "string");
+  if (at < 0) return [{ type: "text", text: `${name}:` }, ...content];
+  return content.map((part, n) => n === at ? { ...part, text: `${name}: ${part.text}` } : part);
 }

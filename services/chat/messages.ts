@@ -9,6 +9,7 @@ import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
 import { snippetOf } from "./conversation.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
 import { forget, type RemovedMessages } from "./removed_messages.ts";
+import { withTrueSummary } from "./summary_standing.ts";
 import type { Variant } from "./variants.ts";
 
 /** One page of messages, oldest first. */
@@ -83,7 +84,8 @@ export class Messages {
       const change = options.after === undefined
         ? { statements: blocks.append(id, [message]), last: message }
         : blocks.insert(id, [message], "after", options.after);
-      await this.#conversations.write(state, 1, change);
+      const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
+      await this.#conversations.write(next, 1, change);
       return message;
     });
   }
@@ -158,7 +160,8 @@ export class Messages {
       const removed: RemovedMessages = { messages, variants: variants.textsOf(mids), place };
       const title = snippetOf(messages[0]);
       const entry = uuidV7();
-      await this.#conversations.write(state, -mids.length, change, [
+      const next = mids[0] === undefined ? state : withTrueSummary(blocks, state, mids[0]);
+      await this.#conversations.write(next, -mids.length, change, [
         ...forget(mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, entry),

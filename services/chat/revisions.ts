@@ -6,9 +6,10 @@ import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
-import type { Message } from "./message.ts";
+import { type Message, withoutNulls } from "./message.ts";
 import { forget, putBack } from "./removed_messages.ts";
 import type { Revision, RevisionCause, RevisionRecord, RevisionStore } from "./revision_store.ts";
+import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** A change of all messages. */
@@ -73,7 +74,8 @@ export class Revisions {
       if (record.removed !== undefined) {
         const { messages } = record.removed;
         this.#conversations.refuseClashes(id, messages.map((message) => message.id));
-        await this.#conversations.write(state, messages.length, putBack(this.#parts, id, record.removed));
+        const next = withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
+        await this.#conversations.write(next, messages.length, putBack(this.#parts, id, record.removed));
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
       else await this.#restoreWhole(state, record);
     });
@@ -105,7 +107,7 @@ export class Revisions {
       { sql: "DELETE FROM reply WHERE mid = ?", params: [edited.id] },
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
-    await this.#conversations.write(state, 0, edit, beside);
+    await this.#conversations.write(withTrueSummary(blocks, state, edited.id), 0, edit, beside);
   }
 
   async #restoreWhole(state: ConversationState, record: RevisionRecord): Promise<void> {
@@ -114,7 +116,10 @@ export class Revisions {
     if (record.blocks === undefined) {
       const change: BlockChange = { statements: [], last: "unchanged" };
       const kept = revisions.keep(state, "restore", { head: state.head });
-      await this.#conversations.write({ ...state, head }, 0, change, kept);
+      // The messages are those of now, and so is what a summary tells of them.
+      const { summary } = state.head;
+      const restored = withoutNulls({ ...head, summary });
+      await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
     const standing = await blocks.openAll(state.id);

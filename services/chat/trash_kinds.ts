@@ -3,6 +3,7 @@ import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import { putBack, type RemovedMessages } from "./removed_messages.ts";
+import { withTrueSummaryBeside } from "./summary_standing.ts";
 
 /** What the trash keeps of messages. */
 export interface RemovedMessagesRecord {
@@ -41,7 +42,8 @@ export function removedMessages(parts: ConversationParts, conversations: Convers
         const state = parts.store.find(id);
         if (state === undefined) throw new AppError("conflict", `Its conversation "${id}" is gone`);
         conversations.refuseClashes(id, removed.messages.map((message) => message.id));
-        await conversations.write(state, removed.messages.length, putBack(parts, id, removed), [takeOut]);
+        const next = withTrueSummaryBeside(parts.blocks, state, removed.place);
+        await conversations.write(next, removed.messages.length, putBack(parts, id, removed), [takeOut]);
       });
     },
   };

@@ -26,6 +26,8 @@ export interface Run {
   generation: string;
   model: string;
   now: number;
+  /** Whose message the answer becomes, where it is a new one. */
+  characterId?: string;
 }
 
 /** What was stored. */
@@ -56,8 +58,7 @@ export async function writeTurn(parts: TurnParts, request: StatefulChatRequest, 
   }
   const isTurnThere = turn !== undefined && existing !== undefined && blocks.rowOf(id, turn.id) !== undefined;
   // Both are named for good: who speaks later changes nothing of what was said.
-  const character_id = existing?.head.participants[0]?.character_id;
-  const input = { role: "assistant", model: run.model, character_id };
+  const input = { role: "assistant", model: run.model, character_id: run.characterId };
   const place: Message = { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
   const added = turn === undefined || isTurnThere ? [place] : [turn, place];
   if (existing === undefined) await create(parts, request, run, added, turn);
@@ -145,6 +146,7 @@ async function create(
 function emptied(before: Message, run: Run): Message {
   const { reasoning: _, error: __, usage: ___, timings: ____, finish_reason: _____, tool_calls: ______, ...rest } =
     before;
+  delete rest.lorebook_state;
   return { ...rest, content: "", model: run.model, status: "streaming", updated_at: isoTimeOf(run) };
 }
 

@@ -1,52 +1,66 @@
-/** Puts together what a model is sent: fixed parts, and as much of the history as its context holds. */
+/** Puts together what a model is sent: the pieces of the scene, and as much of the history as its context holds. */
 import type { ChatMessage } from "../llm/chat_event.ts";
 import { defaultMaxTokens } from "../llm/openai_request.ts";
 import type { ContextSize, ContextSizes } from "./context_sizes.ts";
+import type { ActivationState } from "../lorebooks/activation.ts";
+import type { DroppedLore } from "./lore_scan.ts";
+import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
+import { type Counted, messagesOf, type PromptEntry, withInserted } from "./sent_messages.ts";
 import type { CountedModel, TokenCounter } from "./token_counter.ts";
-
-/** A note of the author, set into the history. */
-export interface PromptNote {
-  text: string;
-  /** Messages that stand behind it. */
-  depth: number;
-  role?: string;
-}
+import { Cuts, total } from "./trimming.ts";
 
 /** One message of the history. */
 export interface PromptTurn {
   /** `undefined` for a turn that is not stored. */
   id?: string;
   message: ChatMessage;
+  /** When it was said; milliseconds since 1970. */
+  atMs?: number;
+  /** What its lorebooks left for the turns after it. */
+  loreState?: ActivationState;
+}
+
+/** What there is to know when the pieces are made. */
+export interface Seen {
+  /** Newest first, as far as the context reaches and somewhat beyond. */
+  turns: readonly PromptTurn[];
+  /** Tokens that all messages may take. */
+  budget: number;
+  /** Tokens of a text, estimated. */
+  countTokens(text: string): number;
+  model: string;
+  /** False for a look, after which everything stands as before. */
+  remembers: boolean;
+}
+
+/** The pieces of a prompt and what did not become one. */
+export interface Composed {
+  blocks: PromptBlocks;
+  droppedLore?: DroppedLore[];
+  /** To be kept with the answer; see lore_scan.ts. */
+  loreState?: ActivationState;
 }
 
 /** What there is to send. */
 export interface PromptSource {
   /** Names the conversation, so that its trimming stays where it was. */
   conversationId: string;
-  systemPrompt?: string;
-  note?: PromptNote;
+  /** Makes the pieces; none where it is absent. */
+  compose?(seen: Seen, signal: AbortSignal): Promise<Composed>;
   /** Newest first, hidden ones left out; read only as far as the context reaches. */
   history: Iterable<PromptTurn>;
+  /** True where the newest message is the begin of the answer. */
+  continuesLast?: boolean;
 }
 
 /** What the sent has to fit into. */
 export interface PromptLimits extends CountedModel {
   /** Tokens that the answer may take; what is sent when the request names none, unless given. */
   answerTokens?: number;
+  /** Tokens that prompt and answer may take together, where less than the model holds. */
+  contextTokens?: number;
   /** Have the server count all messages, also where an estimate shows that there is room enough. */
   isExact?: boolean;
-}
-
-/** What a message of the prompt is. */
-export type PromptPart = "system_prompt" | "note" | "history";
-
-/** What is known of one message of a prompt. */
-export interface PromptEntry {
-  part: PromptPart;
-  /** Where it is a stored message. */
-  messageId?: string;
-  message: ChatMessage;
-  tokens: number;
 }
 
 /** What is sent, and what is known of it. */
@@ -64,21 +78,21 @@ export interface Prompt {
   budget: number;
   /** True when older messages did not fit. */
   isTrimmed: boolean;
+  /** Pieces for which there is no room, or that are not needed. */
+  leftOut: Counted[];
+  droppedLore: DroppedLore[];
+  loreState?: ActivationState;
 }
+
+type CountedBlocks = { [K in "leading" | "trailing"]: Counted[] } & {
+  inserted: Counted<PromptBlocks["inserted"][number]>[];
+  prefill: Counted[];
+};
 
 /** Estimates are off by this factor at worst once a ratio is learned; above it the tokeniser decides. */
 const SURE = 1.35;
 /** What is read of a history beyond what an estimate lets in, for the tokeniser to decide. */
 const BEYOND = 1.5;
-/**
- * Where trimming begins it takes away this share of the room, so that the next turns fit without another cut: what a
- * server has cached of the prompt stays good until then.
- */
-const TRIM_TO = 0.75;
-/** A cut is kept while what it leaves fills at least this share: a larger model shall see more. */
-const WORTH_KEEPING = 0.5;
-/** Conversations whose cut is remembered. */
-const CUTS = 1_000;
 /** Tokens that neither messages nor answer get: begin marks, and the template's opening of the answer. */
 const MARGIN = 16;
 
@@ -86,8 +100,7 @@ const MARGIN = 16;
 export class Prompts {
   readonly #counter: TokenCounter;
   readonly #sizes: ContextSizes;
-  /** The oldest message that was sent, by conversation; the cut used last stands last. */
-  readonly #cuts = new Map<string, string>();
+  readonly #cuts = new Cuts();
 
   constructor(counter: TokenCounter, sizes: ContextSizes) {
     this.#counter = counter;
@@ -99,88 +112,124 @@ export class Prompts {
     const contextSize = await this.#sizes.of(limits.target, limits.model);
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
     const parts = messages.map((message, n) => ({ part: "history" as const, message, tokens: tokens[n]! }));
-    return { ...promptOf(parts), isExact, contextSize, ...roomOf(contextSize, limits), isTrimmed: false };
+    const nothing = { isTrimmed: false, leftOut: [], droppedLore: [] };
+    return { ...promptOf(parts), isExact, contextSize, ...roomOf(contextSize, limits), ...nothing };
   }
 
   /**
-   * Assembles a prompt: system prompt, then the newest part of the history that fits, the note at its depth. The newest
-   * message always goes out, even alone and too long: only the server can say that it does not fit.
+   * Assembles a prompt: the pieces before the history, the newest part of it that fits with others set into it, and what
+   * stands behind. The newest message always goes out, even alone and too long: only the server can say that it does not
+   * fit.
+   *
+   * Where not everything fits, examples go first and at once, then the oldest messages (cards.md, section 6); a summary
+   * goes out only in the place of messages.
    *
    * @param remembers False for a look that must not move the cut.
    * @throws The reason of `signal`, when that fired.
    */
   async assemble(source: PromptSource, limits: PromptLimits, signal: AbortSignal, remembers = true): Promise<Prompt> {
     const contextSize = await this.#sizes.of(limits.target, limits.model);
-    const { budget, answerTokens } = roomOf(contextSize, limits);
-    const system = this.#entry("system_prompt", "system", source.systemPrompt, limits.model);
-    const note = this.#entry("note", source.note?.role ?? "system", source.note?.text, limits.model);
-    const { turns, isWhole } = this.#read(source.history, limits.model, budget);
-    const all = [...system, ...note, ...turns];
-    const isSure = isWhole && total(all) * SURE <= budget;
-    const isExact = (!isSure || limits.isExact === true) && await this.#count(all, limits, signal);
+    const { budget, answerTokens } = roomOf(narrowed(contextSize, limits), limits);
+    const { read, turns, isWhole } = this.#read(source.history, limits.model, budget);
+    const composed = await source.compose?.(this.#seen(read, budget, limits, remembers), signal);
+    const blocks = this.#counted(composed?.blocks ?? NO_BLOCKS, limits.model);
+    const { leading, inserted, trailing, prefill } = blocks;
+    const all = [...leading, ...inserted, ...trailing, ...prefill];
+    const isSure = isWhole && (total(all) + total(turns)) * SURE <= budget;
+    const isExact = (!isSure || limits.isExact === true) && await this.#count(all, turns, limits, signal);
 
-    const room = budget - total([...system, ...note]);
+    const continued = source.continuesLast ? turns.splice(0, 1) : [];
+    const room = budget - total(all.filter((block) => !isExtra(block) && !isStandIn(block))) - total(continued);
     const isFitting = isWhole && total(turns) <= room;
-    const kept = isFitting ? turns.length : this.#cut(source.conversationId, turns, room, remembers);
-    if (isFitting && remembers) this.#cuts.delete(source.conversationId);
+    const hasExtras = isFitting && total(turns) + total(all.filter(isExtra)) <= room;
+    const roomBesideStandIns = room - total(leading.filter(isStandIn));
+    const kept = isFitting
+      ? turns.length
+      : this.#cuts.choose(source.conversationId, turns, roomBesideStandIns, remembers);
+    if (isFitting && remembers) this.#cuts.forget(source.conversationId);
+    const isSent = (block: Counted) => isExtra(block) ? hasExtras : isStandIn(block) ? !isFitting : true;
     const history = turns.slice(0, kept).reverse();
-    history.splice(Math.max(0, history.length - (source.note?.depth ?? 0)), 0, ...note);
+    const parts = [
+      ...messagesOf(leading.filter(isSent), true),
+      ...withInserted(history, inserted.filter(isSent)),
+      ...messagesOf(trailing.filter(isSent)),
+      ...messagesOf(prefill),
+      ...continued,
+    ];
     return {
-      ...promptOf([...system, ...history]),
+      ...promptOf(parts),
       ...{ isExact, contextSize, answerTokens, budget },
       isTrimmed: !isWhole || kept < turns.length,
+      leftOut: all.filter((block) => !isSent(block)),
+      droppedLore: composed?.droppedLore ?? [],
+      loreState: composed?.loreState,
     };
   }
 
-  #entry(part: PromptPart, role: string, content: string | undefined, model: string): PromptEntry[] {
-    if (!content) return [];
-    const message = { role, content };
-    return [{ part, message, tokens: this.#counter.estimate(message, model) }];
+  #seen(turns: PromptTurn[], budget: number, { model }: PromptLimits, remembers: boolean): Seen {
+    const countTokens = (text: string) => this.#counter.estimate({ role: "system", content: text }, model);
+    return { turns, budget, countTokens, model, remembers };
+  }
+
+  #counted({ leading, inserted, trailing, prefill }: PromptBlocks, model: string): CountedBlocks {
+    const count = <T extends PromptBlock>(block: T) => ({
+      ...block,
+      tokens: this.#counter.estimate(messageOf(block), model),
+    });
+    return {
+      leading: leading.map(count),
+      inserted: inserted.map(count),
+      trailing: trailing.map(count),
+      prefill: prefill === undefined ? [] : [count(prefill)],
+    };
   }
 
   /** Puts counts in place of estimates. Gives whether all of them are the server's own. */
-  async #count(entries: PromptEntry[], limits: PromptLimits, signal: AbortSignal): Promise<boolean> {
-    const { tokens, isExact } = await this.#counter.count(entries.map(({ message }) => message), limits, signal);
-    entries.forEach((entry, n) => entry.tokens = tokens[n]!);
+  async #count(
+    blocks: Counted[],
+    turns: PromptEntry[],
+    limits: PromptLimits,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const messages = [...blocks.map(messageOf), ...turns.map(({ message }) => message)];
+    const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
+    [...blocks, ...turns].forEach((counted, n) => counted.tokens = tokens[n]!);
     return isExact;
   }
 
   /** Reads the history from its end until an estimate says that no more can fit. */
-  #read(history: Iterable<PromptTurn>, model: string, budget: number): { turns: PromptEntry[]; isWhole: boolean } {
+  #read(history: Iterable<PromptTurn>, model: string, budget: number) {
     const turns: PromptEntry[] = [];
-    let read = 0;
-    for (const { id, message } of history) {
-      if (turns.length > 0 && read > budget * BEYOND) return { turns, isWhole: false };
+    const read: PromptTurn[] = [];
+    let tokensRead = 0;
+    for (const turn of history) {
+      if (turns.length > 0 && tokensRead > budget * BEYOND) return { read, turns, isWhole: false };
+      const { id, message } = turn;
       const tokens = this.#counter.estimate(message, model);
       turns.push({ part: "history", messageId: id, message, tokens });
-      read += tokens;
+      read.push(turn);
+      tokensRead += tokens;
     }
-    return { turns, isWhole: true };
-  }
-
-  /** Gives how many turns, newest first, are sent: as before while that fits, else few enough for some turns to come. */
-  #cut(conversationId: string, turns: PromptEntry[], room: number, remembers: boolean): number {
-    const before = this.#cuts.get(conversationId);
-    let kept = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
-    const asBefore = total(turns.slice(0, kept));
-    if (kept === 0 || asBefore > room || asBefore < room * WORTH_KEEPING) kept = fewTurns(turns, room * TRIM_TO);
-    const oldest = turns[kept - 1]?.messageId;
-    if (remembers && oldest !== undefined) {
-      this.#cuts.delete(conversationId);
-      if (this.#cuts.size >= CUTS) this.#cuts.delete(this.#cuts.keys().next().value!);
-      this.#cuts.set(conversationId, oldest);
-    }
-    return kept;
+    return { read, turns, isWhole: true };
   }
 }
 
-/** Gives how many turns, newest first, fit; at least one, and where possible up to one of the user's. */
-function fewTurns(turns: PromptEntry[], room: number): number {
-  let count = 0;
-  for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= room;) count++;
-  // Some templates refuse a history that begins with an answer.
-  const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
-  return Math.max(1, fromUser || count);
+function messageOf({ role, text }: PromptBlock): ChatMessage {
+  return { role, content: text };
+}
+
+/** What goes first where there is not room for everything. */
+function isExtra({ part, isFirstToGo }: PromptBlock): boolean {
+  return part === "examples" || isFirstToGo === true;
+}
+
+function isStandIn(block: PromptBlock): boolean {
+  return block.isStandIn === true;
+}
+
+/** A preset may ask for less than there is. */
+function narrowed({ tokens, isAssumed }: ContextSize, { contextTokens = Infinity }: PromptLimits): ContextSize {
+  return { tokens: Math.min(tokens, contextTokens), isAssumed };
 }
 
 function roomOf({ tokens, isAssumed }: ContextSize, { target, answerTokens }: PromptLimits) {
@@ -191,8 +240,4 @@ function roomOf({ tokens, isAssumed }: ContextSize, { target, answerTokens }: Pr
 
 function promptOf(parts: PromptEntry[]): Pick<Prompt, "messages" | "parts" | "tokens"> {
   return { messages: parts.map(({ message }) => message), parts, tokens: total(parts) };
-}
-
-function total(entries: readonly PromptEntry[]): number {
-  return entries.reduce((sum, { tokens }) => sum + tokens, 0);
 }

@@ -12,6 +12,8 @@ export interface OwnerSettings {
   preset_id: string | null;
   /** Let the model name conversations when it is idle. */
   auto_title: boolean;
+  /** Let the model tell, when it is idle, what happened in messages that no longer fit. */
+  auto_summary: boolean;
   /** Read replies aloud as they come. */
   auto_speak: boolean;
   /** Voice that reads what stands outside of quotation marks aloud; `null` is the voice of whoever speaks. */
@@ -40,6 +42,7 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   default_persona_id: null,
   preset_id: null,
   auto_title: true,
+  auto_summary: true,
   auto_speak: false,
   narration_voice: null,
   speech_voice: null,

@@ -506,7 +506,7 @@ describe("a conversation with a character", () => {
       variant_count: 2,
       active_variant: 0,
     });
-    const other = "Fox nods at Ada $& <BOT>. {{random:a,b}}";
+    const other = expect.stringMatching(/^Fox nods at Ada \$& <BOT>\. [ab]$/);
     expect(await variantsOf(first.id, first.messages[0].id)).toEqual([first.messages[0].content, other]);
     const second = await begin({ greeting: 2 });
     expect(second.messages[0]).toMatchObject({ content: other, variant_count: 2, active_variant: 1 });

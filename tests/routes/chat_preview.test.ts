@@ -45,11 +45,11 @@ test("the server assembles system prompt, note and what is not hidden; a preview
     ...{ context_size: 2048, context_size_assumed: false, answer_tokens: 1024, dropped: { count: 0 } },
   });
   expect(seen.parts).toEqual([
-    { part: "system_prompt", tokens: 6 },
+    { part: "system_prompt", tokens: 6, pieces: [{ part: "main", text: "Be kind", tokens: 6 }] },
     { part: "history", message_id: "m0", tokens: 15 },
     { part: "history", message_id: "m1", tokens: 15 },
     { part: "history", message_id: "m3", tokens: 15 },
-    { part: "note", tokens: 6 },
+    { part: "note", tokens: 6, pieces: [{ part: "note", text: "Rain falls", tokens: 6 }] },
     { part: "history", tokens: 7 },
   ]);
   expect(seen.tokens).toBe(64);
@@ -78,6 +78,7 @@ test("a long conversation is trimmed to the context, the preview names what fall
     expect(seen.dropped).toEqual({
       count: Number(oldest.slice(1)),
       last_message_id: `m${Number(oldest.slice(1)) - 1}`,
+      ...{ pieces: [], lorebook_entries: [] },
     });
     await gather(await app.post("/api/chat", body));
     expect(lastSent()).toEqual(seen.messages);

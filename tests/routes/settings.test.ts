@@ -11,6 +11,7 @@ test("settings have defaults, are changed one by one, and outlive a restart", as
     display_name: "",
     default_persona_id: null,
     auto_title: true,
+    auto_summary: true,
     auto_speak: false,
     language: null,
     accent_hue: null,

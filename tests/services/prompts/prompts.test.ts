@@ -3,6 +3,7 @@ import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
 import { ContextSizes } from "../../../services/prompts/context_sizes.ts";
 import { type PromptLimits, Prompts, type PromptSource, type PromptTurn } from "../../../services/prompts/prompts.ts";
+import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
 import { TokenCounter } from "../../../services/prompts/token_counter.ts";
 import { MESSAGE_TOKENS } from "../../../services/prompts/token_estimate.ts";
 import type { TokenRatios } from "../../../services/prompts/token_ratios.ts";
@@ -34,8 +35,30 @@ const turn = (n: number): PromptTurn => ({
   message: { role: n % 2 === 0 ? "user" : "assistant", content: `${n} `.padEnd(100 - MESSAGE_TOKENS, "x") },
 });
 
+/** Pieces around the history. */
+interface Pieces {
+  systemPrompt?: string;
+  examples?: string;
+  summary?: string;
+  note?: { text: string; depth: number; role?: string };
+}
+
+function blocksOf({ systemPrompt, examples, summary, note }: Pieces): PromptBlocks {
+  const system = (part: PromptBlock["part"], text: string | undefined): PromptBlock[] =>
+    text === undefined ? [] : [{ part, role: "system", text }];
+  return {
+    leading: [
+      ...system("main", systemPrompt),
+      ...system("examples", examples),
+      ...system("summary", summary).map((block) => ({ ...block, isStandIn: true })),
+    ],
+    inserted: note === undefined ? [] : [{ part: "note", role: "system", order: 0, ...note }],
+    trailing: [],
+  };
+}
+
 /** A conversation of so many messages, newest first, and how many of them were read. */
-function chat(count: number, more: Partial<PromptSource> = {}) {
+function chat(count: number, pieces: Pieces = {}) {
   const read = { count: 0 };
   function* history() {
     for (let n = count - 1; n >= 0; n--) {
@@ -43,7 +66,8 @@ function chat(count: number, more: Partial<PromptSource> = {}) {
       yield turn(n);
     }
   }
-  return { source: { conversationId: "c1", history: history(), ...more } as PromptSource, read };
+  const compose = () => Promise.resolve({ blocks: blocksOf(pieces) });
+  return { source: { conversationId: "c1", history: history(), compose } as PromptSource, read };
 }
 
 const numbers = (messages: ChatMessage[]) => messages.map(({ content }) => Number.parseInt(content as string));
@@ -126,6 +150,36 @@ test("the newest message goes out even alone and too long", async () => {
   expect(tokens).toBe(100);
   const nothing = { conversationId: "c2", history: [] };
   expect((await prompts.assemble(nothing, limits(20), never())).messages).toEqual([]);
+});
+
+test("examples go first and all at once; a summary goes out only in the place of messages", async () => {
+  const { prompts } = openPrompts();
+  const pieces = { systemPrompt: "x".repeat(96), examples: "e".repeat(296), summary: "s".repeat(96) };
+  const sent = async (count: number) => {
+    const { parts, leftOut, isTrimmed, tokens } = await prompts.assemble(
+      chat(count, pieces).source,
+      limits(2000),
+      never(),
+    );
+    expect(tokens).toBeLessThanOrEqual(2000);
+    const begin = parts[0]!.pieces!.map(({ part }) => part);
+    return { begin, leftOut: leftOut.map(({ part }) => part), turns: parts.length - 1, isTrimmed };
+  };
+  const whole = { begin: ["main", "examples"], leftOut: ["summary"], isTrimmed: false };
+  expect(await sent(16)).toEqual({ ...whole, turns: 16 });
+  const tight = { begin: ["main"], leftOut: ["examples", "summary"], isTrimmed: false };
+  expect(await sent(17)).toEqual({ ...tight, turns: 17 });
+  expect(await sent(19)).toEqual({ ...tight, turns: 19 });
+  const trimmed = { begin: ["main", "summary"], leftOut: ["examples"], isTrimmed: true };
+  expect(await sent(20)).toEqual({ ...trimmed, turns: 12 });
+  expect(await sent(21)).toEqual({ ...trimmed, turns: 13 });
+});
+
+test("what is continued stands last, behind notes at every depth", async () => {
+  const { prompts } = openPrompts();
+  const { source } = chat(4, { note: { text: "Rain falls", depth: 0 } });
+  const { messages } = await prompts.assemble({ ...source, continuesLast: true }, limits(4000), never());
+  expect(messages.map(({ content }) => String(content).slice(0, 2).trim())).toEqual(["0", "1", "2", "Ra", "3"]);
 });
 
 test("the answer never takes more than half of the context, and without a word from anybody it is 8192", async () => {

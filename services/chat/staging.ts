@@ -1,0 +1,151 @@
+/** Sets the stage for a reply the server assembles: who speaks, in which scene, after which messages. */
+import type { ChatMessage } from "../llm/chat_event.ts";
+import type { CastMember } from "../prompts/cast.ts";
+import type { PromptSource } from "../prompts/prompts.ts";
+import type { OpenScene, Scenes } from "../prompts/scenes.ts";
+import type { BlockStore } from "./blocks.ts";
+import type { ConversationState } from "./conversation.ts";
+import { type HistoryEnd, type SaidMessage, turnsOf } from "./history.ts";
+import { type Message, textOfContent } from "./message.ts";
+import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } from "./speakers.ts";
+
+/** What staging needs. */
+export interface StagingParts {
+  blocks: BlockStore;
+  scenes: Scenes;
+  now(): number;
+}
+
+/** Which reply is asked for. */
+export interface StagedReply {
+  end: HistoryEnd;
+  action: "send" | "regenerate" | "continue" | "impersonate";
+  /** Who speaks. */
+  characterId?: string;
+  model: string;
+  timeZone?: string;
+}
+
+/** A stage that is set. */
+export interface OpenStage {
+  source: PromptSource;
+  scene: OpenScene;
+}
+
+/** Messages that are looked through for who has spoken since the owner did. */
+const LOOKED_THROUGH = 200;
+
+/** Reads the scene and gives what there is to send. @throws {AppError} as `Scenes.open` and `Scenes.cast` do */
+export async function setStage(
+  { blocks, scenes, now }: StagingParts,
+  conversation: ConversationState,
+  { end, action, characterId, model, timeZone }: StagedReply,
+): Promise<OpenStage> {
+  const { id: conversationId, head } = conversation;
+  const cast = await scenes.cast(head);
+  const scene = await scenes.open({
+    ...{ conversationId, fields: head, cast, model, timeZone },
+    messageCount: countUpTo(blocks, conversation, end),
+    greetingIndex: () => greetingOf(blocks, conversationId),
+    action: action === "continue" || action === "impersonate" ? action : "reply",
+    generation: action === "send" ? "normal" : action,
+    // A character that has left speaks no more; what it said stays under its name.
+    characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
+  });
+  const { hasNames, persona } = scene.scene;
+  const nameOf = hasNames ? (said: SaidMessage) => nameIn(said, cast, persona.name) : undefined;
+  const history = turnsOf(blocks, conversationId, end, { expand: scene.expand, nameOf, now });
+  const source: PromptSource = {
+    conversationId,
+    history,
+    compose: (seen) => scene.compose(seen),
+    continuesLast: action === "continue",
+  };
+  return { source, scene };
+}
+
+/** Gives how many messages there are up to the reply; the same before and after its turn is stored. */
+function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, end: HistoryEnd): number {
+  const stored = end.before === undefined
+    ? messageCount
+    : blocks.countBefore(id, end.before) + (end.isIncluded ? 1 : 0);
+  return stored + (end.turn === undefined ? 0 : 1);
+}
+
+/** Gives which greeting stands first. */
+function greetingOf(blocks: BlockStore, id: string): number | undefined {
+  const row = blocks.next(id, -Number.MAX_VALUE);
+  const first = row && blocks.messagesOf(id, row)[0];
+  return first?.role === "assistant" ? first.active_variant : undefined;
+}
+
+/** Gives who wants to speak, the first at once; see `nextSpeakers`. */
+export async function speakersOf(
+  parts: StagingParts,
+  conversation: ConversationState,
+  turn: ChatMessage | undefined,
+): Promise<string[]> {
+  const cast = await parts.scenes.cast(conversation.head);
+  return nextSpeakers(questionOf(parts, conversation, cast, turn));
+}
+
+/**
+ * Gives who speaks in a new reply.
+ *
+ * @param wanted Named by hand.
+ * @throws {AppError} `invalid_request` when nobody can
+ */
+export async function speakerOf(
+  parts: StagingParts,
+  conversation: ConversationState,
+  turn: ChatMessage | undefined,
+  wanted: string | undefined,
+): Promise<string | undefined> {
+  const { participants } = conversation.head;
+  // One character needs no choice, and its card not be read for it.
+  if (participants.length === 0 && wanted === undefined) return undefined;
+  if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
+    return participants[0]!.character_id;
+  }
+  const cast = await parts.scenes.cast(conversation.head);
+  return chooseSpeaker(questionOf(parts, conversation, cast, turn), wanted) ?? participants[0]?.character_id;
+}
+
+function questionOf(
+  { blocks }: StagingParts,
+  { id, head, messageCount }: ConversationState,
+  cast: readonly CastMember[],
+  turn: ChatMessage | undefined,
+): SpeakerQuestion {
+  const order = (["list", "manual"] as ReplyOrder[]).find((known) => known === head.reply_order) ?? "natural";
+  const said = turn === undefined ? newest(blocks, id) : [];
+  const since = said.slice(0, Math.max(0, said.findIndex(({ role }) => role === "user")));
+  const last = turn === undefined ? said[0] : undefined;
+  const earlier = turn === undefined ? said : newest(blocks, id);
+  return {
+    ...{ cast, order, seed: `${id}\n${messageCount + (turn === undefined ? 0 : 1)}` },
+    lastText: textOfContent((turn ?? last)?.content),
+    lastSpeaker: earlier.map(speakerIn).find((speaker) => speaker !== undefined),
+    isLastMessageTheirs: last !== undefined && speakerIn(last) !== undefined,
+    spokenSince: since.map(speakerIn).filter((speaker) => speaker !== undefined),
+  };
+}
+
+function newest(blocks: BlockStore, id: string): Message[] {
+  const found: Message[] = [];
+  for (let row = blocks.previous(id); row !== undefined; row = blocks.previous(id, row.position)) {
+    found.push(...blocks.messagesOf(id, row).toReversed());
+    if (found.length > LOOKED_THROUGH) break;
+  }
+  return found.filter(({ hidden, status }) => hidden !== true && status !== "failed");
+}
+
+function speakerIn({ role, character_id: id }: SaidMessage): string | undefined {
+  return role === "assistant" && typeof id === "string" ? id : undefined;
+}
+
+function nameIn(said: SaidMessage, cast: readonly CastMember[], userName: string): string | undefined {
+  if (said.role === "user") return userName;
+  const speaker = speakerIn(said);
+  return cast.find(({ id }) => id === speaker)?.name;
+}

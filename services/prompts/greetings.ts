@@ -1,0 +1,17 @@
+/** Greetings as they begin a conversation: what their macros stand for is settled there and then. */
+import { Macros } from "./macros.ts";
+import { seededRandom } from "./seeded_random.ts";
+
+/**
+ * Gives greetings with what their macros stand for; names are put in already.
+ *
+ * @param seed Another one for each conversation.
+ */
+export function settledGreetings(
+  texts: readonly string[],
+  { char, user }: { char: string; user: string },
+  { seed, nowMs }: { seed: string; nowMs: number },
+): string[] {
+  const macros = new Macros({ char, user, fields: {}, clock: { nowMs }, random: seededRandom(seed), chat: {} });
+  return texts.map((text, n) => macros.expand(text, { place: `greeting ${n}`, hasTags: false }));
+}

@@ -1,0 +1,90 @@
+/** Makes of a scene what the prompts take: its pieces, once the history is read, and its messages as they are sent. */
+import { composeBlocks } from "./compose.ts";
+import { findLore, type LoreScene } from "./lore_scan.ts";
+import { type MacroField, Macros, type MacroScope } from "./macros.ts";
+import type { PrefixClocks } from "./prefix_clocks.ts";
+import type { Composed, PromptTurn, Seen } from "./prompts.ts";
+import type { Scene } from "./scene.ts";
+import { seededRandom } from "./seeded_random.ts";
+import { countedParts } from "./token_estimate.ts";
+
+/** What a scene is staged with. */
+export interface Stage {
+  conversationId: string;
+  scene: Scene;
+  /** IANA name, of whoever asked. */
+  timeZone?: string;
+  clocks: PrefixClocks;
+  lore?: Omit<LoreScene, "scene">;
+  now(): number;
+}
+
+/** Makes the pieces of a scene. */
+export async function composeScene(stage: Stage, seen: Seen): Promise<Composed> {
+  const { conversationId, scene, timeZone, clocks, now } = stage;
+  const nowMs = now();
+  const heldMs = clocks.of(conversationId, nowMs, seen.remembers);
+  const lastUser = seen.turns.find(({ id, message }) => id !== undefined && message.role === "user");
+  const idleMs = lastUser?.atMs === undefined ? undefined : Math.max(0, nowMs - lastUser.atMs);
+  const scope: MacroScope = {
+    ...scopeOf(stage),
+    clock: { nowMs: heldMs, timeZone, idleMs },
+    chat: { ...lastTexts(seen.turns), model: seen.model },
+  };
+  const macros = new Macros(scope);
+  // What is drawn anew is drawn once for each turn: the same for a look at it and for another try.
+  const asked = seen.turns.filter(({ message }) => message.role === "user");
+  const turn = [conversationId, asked.length, asked[0] && countedParts(asked[0].message).text].join("\n");
+  const fresh = { random: seededRandom(turn), clock: { nowMs, timeZone, idleMs } };
+  // The text itself is the place: entries have no other that stays when their book is edited.
+  const expand = (text: string) => macros.expand(text, { place: `lore\n${text}` });
+  const found = stage.lore && await findLore({ ...stage.lore, scene }, seen, fresh.random, expand);
+  const { lore = [], disabled } = found ?? {};
+  const isTurnMissing = scene.action === "reply" && scene.group === undefined &&
+    seen.turns[0]?.message.role === "assistant";
+  const blocks = composeBlocks({ scene, lore, disabled, isTurnMissing, macros, fresh });
+  return { blocks, droppedLore: found?.dropped, loreState: found?.state };
+}
+
+/**
+ * Gives what expands the macros of a message: as of the time it was said, each choice made for good. `undefined` in a
+ * conversation without characters, whose braces mean nothing.
+ */
+export function messageMacros(stage: Stage): ((text: string, id: string, atMs: number) => string) | undefined {
+  if (stage.scene.character === undefined) return undefined;
+  const scope: MacroScope = { ...scopeOf(stage), clock: { nowMs: 0 }, chat: {} };
+  return (text, id, atMs) =>
+    text.includes("{{")
+      ? new Macros(scope).expand(text, { place: id, hasTags: false, clock: { nowMs: atMs, timeZone: stage.timeZone } })
+      : text;
+}
+
+function scopeOf({ conversationId, scene }: Stage): Pick<MacroScope, "char" | "user" | "group" | "fields" | "random"> {
+  const { character, persona, group } = scene;
+  const fields: Partial<Record<MacroField, string>> = {
+    persona: persona.description,
+    description: character?.description ?? "",
+    personality: character?.personality ?? "",
+    scenario: scene.scenario ?? character?.scenario ?? "",
+    mesexamples: character?.examples ?? "",
+    charprompt: character?.systemPrompt ?? "",
+    charjailbreak: character?.instructions ?? "",
+    charversion: character?.version ?? "",
+    summary: scene.summary?.text ?? "",
+  };
+  return {
+    char: character?.name ?? "Assistant",
+    user: persona.name,
+    group: group?.join(", "),
+    fields,
+    random: seededRandom(conversationId),
+  };
+}
+
+function lastTexts(turns: readonly PromptTurn[]): Omit<MacroScope["chat"], "model"> {
+  const last = (role?: string) => {
+    const turn = turns.find(({ message }) => role === undefined || message.role === role);
+    return turn === undefined ? undefined : countedParts(turn.message).text;
+  };
+  return { lastMessage: last(), lastUserMessage: last("user"), lastCharMessage: last("assistant") };
+}

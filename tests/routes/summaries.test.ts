@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { gather, until, useModel } from "../helpers/chat_client.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fake_llm.ts";
+import { range, readConversation, say } from "../helpers/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+let llm: FakeLlm;
+beforeEach(async () => {
+  app = await openTestApp({ titleIdleMs: 10 });
+  llm = await openFakeLlm({ personality: "llama.cpp" });
+  await useModel(app, llm);
+  await app.patch("/api/settings", { auto_title: false });
+});
+afterEach(async () => {
+  await app[Symbol.asyncDispose]();
+  await llm.close();
+});
+
+type Sent = { role: string; content: string }[];
+const sentOf = ({ request }: ManualAnswer) => request.json!.messages as Sent;
+const turn = (n: number, words = 20) =>
+  say(`m${n}`, `${n} ${"word ".repeat(words)}`.trim(), n % 2 ? "assistant" : "user");
+const save = (count: number, more: Record<string, unknown> = {}) =>
+  app.put("/api/conversations/c1", { title: "Long", messages: range(count).map((n) => turn(n)), ...more });
+const summary = async () =>
+  (await readConversation(app)).summary as { text: string; up_to_message_id: string } | undefined;
+
+/** Asks in the conversation and answers for the model. Gives what was sent. */
+async function ask(text = "And now?"): Promise<Sent> {
+  const body = { conversation_id: "c1", context: "server", messages: [{ role: "user", content: text }] };
+  const asked = app.post("/api/chat", body);
+  const call = await llm.nextCall();
+  await call.emit("Yes");
+  await call.finish();
+  await gather(await asked);
+  return sentOf(call);
+}
+
+/** Answers the call for a summary. Gives what was sent. */
+async function summarise(text: string): Promise<Sent> {
+  const call = await llm.nextCall();
+  expect(call.request.json!.stream).toBe(false);
+  await call.emit(text);
+  await call.finish();
+  return sentOf(call);
+}
+
+test("what falls out is told of when it is quiet, in steps that fit, and goes out in its place from then on", async () => {
+  llm.switches.manual = "on";
+  await save(120);
+  const sent = await ask();
+  expect(sent[0]).toEqual({ role: "user", content: turn(Number.parseInt(sent[0]!.content)).content });
+  const oldest = Number.parseInt(sent[0]!.content);
+  const texts: string[] = [];
+  for (let told = ""; told !== `m${oldest - 1}`; told = (await summary())!.up_to_message_id) {
+    const text = `Step ${texts.length}.`;
+    const [instruction, asked] = await summarise(`<think>hm</think>${text}`);
+    expect(instruction!.role).toBe("system");
+    expect(asked!.content.includes("The record up to now:")).toBe(texts.length > 0);
+    if (texts.length > 0) expect(asked!.content).toContain(texts.at(-1)!);
+    texts.push(text);
+    await until(async () => (await summary())?.text === text, "the summary is kept");
+  }
+  expect(texts.length).toBeGreaterThan(1);
+  const next = await ask();
+  expect(next[0]).toEqual({ role: "system", content: expect.stringContaining(texts.at(-1)!) });
+  expect(next[1]).toEqual(sent[0]);
+  expect((await readConversation(app)).summary).toEqual({ text: texts.at(-1), up_to_message_id: `m${oldest - 1}` });
+});
+
+test("a summary is dropped when something it tells of changes, and stays when something behind it does", async () => {
+  const kept = { text: "They met.", up_to_message_id: "m3" };
+  const change = (method: string, path: string, body?: Record<string, unknown>) =>
+    app.request(method, `/api/conversations/c1${path}`, body);
+  const stays: (() => Promise<Response>)[] = [
+    () => change("PATCH", "/messages/m4", { content: "new" }),
+    () => change("DELETE", "/messages/m5"),
+    () => change("POST", "/messages", { message: say("x1"), after: "m3" }),
+    () => change("POST", "/messages", { message: say("x2") }),
+    () => change("PATCH", "", { note: { text: "a" } }),
+    () => save(6, { summary: kept }),
+  ];
+  for (const act of stays) {
+    await save(8, { summary: kept });
+    expect((await act()).ok).toBe(true);
+    expect(await summary(), act.toString()).toEqual(kept);
+  }
+  const drops: (() => Promise<Response>)[] = [
+    () => change("PATCH", "/messages/m3", { content: "new" }),
+    () => change("PATCH", "/messages/m0", { hidden: true }),
+    () => change("DELETE", "/messages/m2"),
+    () => change("DELETE", "/messages/m3?following=true"),
+    () => change("POST", "/messages", { message: say("x3"), after: "m2" }),
+    () => change("PATCH", "", { summary: null }),
+    () => save(3, { summary: kept }),
+    () =>
+      app.put("/api/conversations/c1", {
+        messages: [say("m0", "changed"), ...range(7).map((n) => turn(n + 1))],
+        summary: kept,
+      }),
+  ];
+  for (const act of drops) {
+    await save(8, { summary: kept });
+    expect((await act()).ok).toBe(true);
+    expect(await summary(), act.toString()).toBeUndefined();
+  }
+  await save(8, { summary: kept });
+  const own = { ...kept, text: "My own words" };
+  await app.put("/api/conversations/c1", { messages: [say("m0", "changed"), turn(3)], summary: own });
+  expect(await summary(), "another one is the word of whoever saves").toEqual(own);
+  expect((await app.patch("/api/conversations/c1", { summary: { up_to_message_id: "m0" } })).status).toBe(400);
+});
+
+test("a message put back among what a summary tells of drops it, and a restored field does not bring an old one back", async () => {
+  const kept = { text: "They met.", up_to_message_id: "m3" };
+  await save(8);
+  const gone = await app.delete("/api/conversations/c1/messages/m2");
+  await app.patch("/api/conversations/c1", { summary: kept });
+  expect((await app.post(`/api/trash/${gone.headers.get("x-parlor-trash-id")}/restore`, {})).ok).toBe(true);
+  expect(await summary()).toBeUndefined();
+  await app.patch("/api/conversations/c1", { summary: kept });
+  await app.patch("/api/conversations/c1", { folder: "a" });
+  await app.patch("/api/conversations/c1/messages/m1", { content: "changed" });
+  const revisions = await (await app.get("/api/conversations/c1/revisions")).json();
+  const patched = revisions.find(({ cause }: { cause: string }) => cause === "patch");
+  expect((await app.post(`/api/conversations/c1/revisions/${patched.n}/restore`, {})).ok).toBe(true);
+  expect(await summary()).toBeUndefined();
+});
+
+test("an edit while the model writes lets its summary go; a reply that begins ends the call", async () => {
+  llm.switches.manual = "on";
+  await save(60);
+  await ask();
+  const first = await llm.nextCall();
+  await app.patch("/api/conversations/c1/messages/m0", { content: "Everything was different." });
+  await first.emit("Too late.");
+  await first.finish();
+  const asked = app.post("/api/chat", {
+    ...{ conversation_id: "c1", context: "server", messages: [{ role: "user", content: "Go on" }] },
+  });
+  const reply = await llm.nextCall();
+  expect(reply.request.json!.stream).toBe(true);
+  expect(await summary()).toBeUndefined();
+  await reply.emit("Yes");
+  await reply.finish();
+  await gather(await asked);
+  const second = await llm.nextCall();
+  expect(JSON.stringify(sentOf(second))).toContain("Everything was different.");
+  const other = app.post("/api/chat", { conversation_id: "c2", messages: [{ role: "user", content: "Hi" }] });
+  const busy = await llm.nextCall();
+  await second.over;
+  expect(second.request.closedEarly).toBe(true);
+  await busy.emit("Hi");
+  await busy.finish();
+  await gather(await other);
+  await summarise("At last.");
+  await until(async () => (await summary())?.text === "At last.", "it is made when that is done");
+});
+
+test("none is made while everything fits, when it is switched off, or over one of the owner's own", async () => {
+  const calls = () => llm.chats.filter(({ json }) => json!.stream !== true).length;
+  const answered = async (fields: Record<string, unknown>, id = "c1") => {
+    await gather(await app.post("/api/chat", { conversation_id: id, context: "server", ...fields }));
+    await until(() => app.services.chat.running().length === 0, "the reply is settled");
+  };
+  const hi = { messages: [{ role: "user", content: "Hi" }] };
+  await save(6);
+  await answered(hi);
+  await app.patch("/api/settings", { auto_summary: false });
+  await save(120);
+  await answered(hi);
+  await app.patch("/api/settings", { auto_summary: true });
+  await save(6, { summary: { text: "Mine, for good." } });
+  await answered(hi);
+  expect((llm.chats.at(-1)!.json!.messages as Sent)[0]!.content).toContain("Mine, for good.");
+  await save(120, { summary: { text: "Mine, for good." } });
+  await answered(hi);
+  expect((llm.chats.at(-1)!.json!.messages as Sent)[0]!.content).toContain("Mine, for good.");
+  await app.patch("/api/settings", { auto_title: true });
+  await answered(hi, "c3");
+  await until(async () => (await readConversation(app, "c3")).title === "Hello", "the queue has been quiet");
+  expect(calls()).toBe(1);
+});

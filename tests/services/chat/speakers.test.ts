@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/speakers.ts";
+import { cardOf } from "../../../services/characters/card.ts";
+import type { CastMember } from "../../../services/prompts/cast.ts";
+
+const member = (name: string, more: Partial<CastMember> = {}): CastMember => ({
+  id: name.toLowerCase().replace(/\W/g, ""),
+  ...{ name, names: [name], talkativeness: 0, isMuted: false },
+  card: cardOf({ name, description: "d" }),
+  ...more,
+});
+const CAST = [member("Ada Byron"), member("Bob"), member("日本")];
+const question = (more: Partial<SpeakerQuestion> = {}): SpeakerQuestion => ({
+  ...{ cast: CAST, order: "natural", lastText: "", isLastMessageTheirs: false, spokenSince: [], seed: "c1\n1" },
+  ...more,
+});
+
+test.each([
+  ["Hello ADA!", ["adabyron"]],
+  ["Bob? And Ada?", ["bob", "adabyron"]],
+  ["Byron's engine", ["adabyron"]],
+  ["日本さん、ada", ["", "adabyron"]],
+  ["bobsled adamant", undefined],
+])("%j is for %j", (lastText, wanted) => {
+  const speakers = nextSpeakers(question({ lastText }));
+  if (wanted === undefined) expect(speakers).toHaveLength(1);
+  else expect(speakers).toEqual(wanted);
+});
+
+test("who has just spoken, or since the owner did, is not asked again, until nobody is left", () => {
+  const own = { lastText: "Bob, I am Bob", lastSpeaker: "bob", isLastMessageTheirs: true };
+  expect(nextSpeakers(question({ ...own, spokenSince: ["bob"] }))).not.toContain("bob");
+  const all = { ...own, spokenSince: ["bob", "adabyron", ""] };
+  expect(nextSpeakers(question(all))).toHaveLength(1);
+  expect(nextSpeakers(question(all))).not.toContain("bob");
+});
+
+test("the talkative speak more often, and the same question gives the same answer", () => {
+  const cast = [member("Ada", { talkativeness: 0.9 }), member("Bob", { talkativeness: 0.1 })];
+  const counts = { ada: 0, bob: 0 };
+  for (let n = 0; n < 200; n++) {
+    const asked = question({ cast, seed: `c1\n${n}` });
+    expect(nextSpeakers(asked)).toEqual(nextSpeakers(asked));
+    counts[nextSpeakers(asked)[0] as "ada"]++;
+  }
+  expect(counts.ada).toBeGreaterThan(3 * counts.bob);
+  expect(counts.bob).toBeGreaterThan(0);
+});
+
+test("in turn goes round and passes over the muted", () => {
+  const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy")];
+  const after = (lastSpeaker?: string) => nextSpeakers(question({ cast, order: "list", lastSpeaker }));
+  expect([after(), after("ada"), after("cy"), after("gone")]).toEqual([["ada"], ["cy"], ["ada"], ["ada"]]);
+});
+
+test("by hand nobody speaks unasked; whoever is named does, also muted, unless they take no part", () => {
+  const cast = [member("Ada"), member("Bob", { isMuted: true })];
+  expect(() => chooseSpeaker(question({ cast, order: "manual" }), undefined)).toThrow(/by hand/);
+  expect(chooseSpeaker(question({ cast, order: "manual" }), "bob")).toBe("bob");
+  expect(() => chooseSpeaker(question({ cast }), "cy")).toThrow(/does not take part/);
+  const silent = cast.map((one) => ({ ...one, isMuted: true }));
+  expect(() => chooseSpeaker(question({ cast: silent }), undefined)).toThrow(/muted/);
+  expect(chooseSpeaker(question({ cast: [] }), undefined)).toBeUndefined();
+});

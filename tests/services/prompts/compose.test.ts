@@ -1,0 +1,175 @@
+import { expect, test } from "vitest";
+import { composeBlocks } from "../../../services/prompts/compose.ts";
+import type { LayoutItem, PromptLayout } from "../../../services/prompts/layout.ts";
+import { scenePreset } from "../../../services/prompts/preset_layout.ts";
+import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
+import { presetFrom } from "../../../services/presets/preset.ts";
+import { Macros } from "../../../services/prompts/macros.ts";
+import type { Scene, SceneCharacter, SceneLore } from "../../../services/prompts/scene.ts";
+import { seededRandom } from "../../../services/prompts/seeded_random.ts";
+import { messagesOf, withInserted } from "../../../services/prompts/sent_messages.ts";
+
+const { layout: BUILTIN } = scenePreset(presetFrom({ id: "b", name: "B", isBuiltin: true }, BUILTIN_PRESET), "normal");
+const ADA: SceneCharacter = {
+  ...{ id: "ada", name: "Ada", description: "Ada counts.", personality: "kind", scenario: "A mill." },
+  ...{ examples: "Ada: One.", systemPrompt: "", instructions: "", version: "1" },
+};
+const scene = (more: Partial<Scene> = {}): Scene => ({
+  ...{ character: ADA, persona: { name: "Sam", description: "Sam asks." }, layout: BUILTIN, action: "reply" },
+  hasNames: false,
+  ...more,
+});
+const lore = (entry: string, more: Partial<SceneLore> = {}): SceneLore => ({
+  ...{ book: "b", bookName: "B", entry, title: entry, reason: { kind: "constant" }, content: `Lore ${entry}.` },
+  ...{ position: "before_char", depth: 0, role: "system", order: 0 },
+  ...more,
+});
+function compose(asked: Scene, entries: SceneLore[] = [], disabled?: string[], isTurnMissing = false) {
+  const { character, persona } = asked;
+  const fields = {
+    personality: character?.personality ?? "",
+    scenario: asked.scenario ?? character?.scenario ?? "",
+    description: character?.description ?? "",
+  };
+  const clock = { nowMs: 0 };
+  const char = character?.name ?? "";
+  const macros = new Macros({ char, user: persona.name, fields, clock, random: seededRandom("c"), chat: {} });
+  const fresh = { random: seededRandom("turn"), clock };
+  return composeBlocks({ scene: asked, lore: entries, disabled: new Set(disabled), isTurnMissing, macros, fresh });
+}
+const layout = (items: LayoutItem[], more: Partial<PromptLayout> = {}): PromptLayout => ({
+  ...{ items, formats: BUILTIN.formats, names: "group" as const },
+  ...more,
+});
+const texts = (blocks: { text: string }[]) => blocks.map(({ text }) => text);
+
+test("the card's own prompts take the place of the preset's, the conversation's of the card's; each can put in the other", () => {
+  const main: LayoutItem = { identifier: "main", role: "system", content: "Preset." };
+  const jailbreak: LayoutItem = { identifier: "jailbreak", role: "system", content: "Behind." };
+  const history: LayoutItem = { identifier: "chatHistory", role: "system" };
+  const character = { ...ADA, systemPrompt: "Card. {{original}}", instructions: "{{original}} Card behind." };
+  const asked = scene({ character, systemPrompt: "Chat. {{original}}", layout: layout([main, history, jailbreak]) });
+  const blocks = compose(asked);
+  expect(blocks.leading[0]!.text).toBe("Chat. Card. Preset.");
+  expect(texts(blocks.trailing)).toEqual(["Behind. Card behind."]);
+  const fixed = layout([{ ...main, isFixed: true }, history, { ...jailbreak, isFixed: true }]);
+  const held = compose({ ...asked, systemPrompt: undefined, layout: fixed });
+  expect([held.leading[0]!.text, ...texts(held.trailing)]).toEqual(["Preset.", "Behind."]);
+  const off = compose({ ...asked, systemPrompt: undefined }, [], ["system_prompt", "post_history_instructions"]);
+  expect([off.leading[0]!.text, ...texts(off.trailing)]).toEqual(["Card.", "Card behind."]);
+  expect(compose({ ...asked, layout: layout([history]) }).leading[0]!.text).toContain("Chat. Card.");
+});
+
+test("a preset's order holds, with texts of its own before, in and behind the history, and its first words", () => {
+  const items: LayoutItem[] = [
+    { identifier: "scenario", role: "system" },
+    { identifier: "own", name: "Style", role: "user", content: "Write for {{user}}." },
+    { identifier: "main", role: "system", content: "Be {{char}}." },
+    { identifier: "deep", role: "assistant", content: "Deep.", depth: 2, order: 5 },
+    { identifier: "chatHistory", role: "system" },
+    { identifier: "charDescription", role: "system" },
+  ];
+  const blocks = compose(scene({ layout: layout(items, { prefill: "{{char}}:" }) }));
+  expect(blocks.leading.map(({ part, role, text, title }) => [part, role, text, title])).toEqual([
+    ["scenario", "system", "[The scene: A mill.]", undefined],
+    ["preset", "user", "Write for Sam.", "Style"],
+    ["main", "system", "Be Ada.", undefined],
+    ["chat_begins", "system", "[A new chat begins]", undefined],
+  ]);
+  expect(blocks.inserted).toMatchObject([{ text: "Deep.", depth: 2, role: "assistant" }]);
+  expect(texts(blocks.trailing)).toEqual(["Ada counts."]);
+  expect(blocks.prefill?.text).toBe("Ada:");
+  expect(compose(scene({ layout: layout(items, { prefill: "x" }), action: "continue" })).prefill).toBeUndefined();
+});
+
+test("where the owner says nothing, a preset's words stand for the turn; impersonation has first words of its own", () => {
+  const words = { ...BUILTIN.formats, emptyTurn: "(silence)" };
+  const items: LayoutItem[] = [
+    { identifier: "chatHistory", role: "system" },
+    { identifier: "jailbreak", role: "system", content: "Behind." },
+  ];
+  const asked = scene({ layout: layout(items, { formats: words, prefill: "{{user}}:" }) });
+  expect(compose(asked, [], [], true).trailing.map(({ role, text }) => [role, text])).toEqual([
+    ["user", "(silence)"],
+    ["system", "Behind."],
+  ]);
+  const { trailing, prefill } = compose({ ...asked, action: "impersonate" });
+  expect([...trailing.map(({ part }) => part), prefill?.text]).toEqual(["instructions", "impersonate", "Sam:"]);
+});
+
+test("a preset's prompts for one kind of generation go out for no other", () => {
+  const prompts = [{ identifier: "own", content: "Only then.", injection_trigger: ["continue"] }];
+  const prompt_order = [{ order: [{ identifier: "own", enabled: true }, { identifier: "main", enabled: false }] }];
+  const preset = presetFrom({ id: "p", name: "P", isBuiltin: false }, {
+    ...{ prompts, prompt_order, rest: {}, dialect: "chat_completion" },
+    sampler: { temperature: 0.5, top_p: 1, max_tokens: 77, context_size: 3000 },
+  });
+  const items = (generation: string) =>
+    scenePreset(preset, generation).layout.items.map(({ identifier }) => identifier);
+  expect(items("continue")).toEqual(["own", "chatHistory"]);
+  expect(items("normal")).toEqual(["chatHistory"]);
+  expect(scenePreset(preset, "normal")).toMatchObject({
+    params: { temperature: 0.5, max_tokens: 77 },
+    contextSize: 3000,
+  });
+});
+
+test("entries of lorebooks stand where they say, around the note also where there is none", () => {
+  const entries = [
+    lore("before"),
+    lore("after", { position: "after_char" }),
+    lore("example", { position: "before_examples", content: "<START>\nOne.\n<START>\nTwo." }),
+    lore("last", { position: "after_examples" }),
+    lore("top", { position: "note_top" }),
+    lore("bottom", { position: "note_bottom" }),
+    lore("deep", { position: "at_depth", depth: 3, role: "user" }),
+    lore("empty", { content: " " }),
+  ];
+  const { leading, inserted } = compose(scene({ note: { text: "Note.", depth: 1, role: "system" } }), entries);
+  expect(texts(leading.filter(({ part }) => part === "lorebook" || part === "description"))).toEqual([
+    ...["Lore before.", "Ada counts.", "Lore after."],
+  ]);
+  expect(texts(leading.filter(({ part }) => part === "examples")).map((text) => text.split("\n")[1])).toEqual([
+    ...["One.", "Two.", "Ada: One.", "Lore last."],
+  ]);
+  expect(inserted.map(({ text, depth, role }) => [text, depth, role])).toEqual([
+    ["Lore top.", 1, "system"],
+    ["Note.", 1, "system"],
+    ["Lore bottom.", 1, "system"],
+    ["Lore deep.", 3, "user"],
+  ]);
+  expect(compose(scene(), entries).inserted.map(({ depth }) => depth)).toEqual([4, 4, 3]);
+});
+
+test("empty pieces are left out, and without a character so is all that speaks of one", () => {
+  const nobody = scene({ character: undefined, persona: { name: "Sam", description: "" } });
+  expect(compose(nobody)).toEqual({ leading: [], inserted: [], trailing: [] });
+  const bare = { ...ADA, description: " ", personality: "", scenario: "{{// nothing}}", examples: "<START>\r\n" };
+  expect(compose(scene({ character: bare })).leading.map(({ part }) => part)).toEqual([
+    "main",
+    "persona",
+    "chat_begins",
+  ]);
+});
+
+test("at one depth the system's pieces stand first and the character's last, each role as one message", () => {
+  const placed = (text: string, role: string, depth: number, order: number) => ({
+    part: "note" as const,
+    ...{ text, role, depth, order, tokens: 10 },
+  });
+  const said = (n: number) => ({
+    ...{ part: "history" as const, messageId: `m${n}`, tokens: 5 },
+    message: { role: "user", content: `m${n}` },
+  });
+  const all = withInserted([said(0), said(1), said(2)], [
+    placed("b", "assistant", 1, 0),
+    placed("d", "system", 1, 2),
+    placed("c", "system", 1, 1),
+    placed("far", "system", 9, 0),
+    placed("end", "user", 0, 0),
+  ]);
+  expect(all.map(({ message, tokens }) => [message.content, tokens])).toEqual([
+    ...[["far", 10], ["m0", 5], ["m1", 5], ["c\n\nd", 17], ["b", 10], ["m2", 5], ["end", 10]],
+  ]);
+  expect(messagesOf([]).length).toBe(0);
+});
