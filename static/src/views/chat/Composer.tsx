@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
+import { lazy } from "../../components/Lazy.tsx";
 import { commandsFor, parseCommand, runCommand } from "../../state/commands.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { useStore } from "../../state/store.ts";
@@ -11,7 +12,6 @@ import { useCommandActions } from "./command_actions.ts";
 import { CommandList, LIST_ID, optionId } from "./CommandList.tsx";
 import { Above, Below, PictureRow } from "./composer_notes.tsx";
 import { takeFiles } from "./incoming_files.ts";
-import { lazy } from "../../components/Lazy.tsx";
 
 const DrawDialog = lazy(() => import("../images/DrawDialog.tsx").then((file) => file.DrawDialog), { as: "overlay" });
 

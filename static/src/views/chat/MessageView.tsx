@@ -107,22 +107,29 @@ function Images({ message }: { message: Message }) {
   if (urls.length === 0) return null;
   const shown = urls.filter((url) => SHOWN.test(url));
   return (
-    <span class="message-images">
-      {urls.map((url, index) =>
-        SHOWN.test(url)
-          ? (
-            <button key={index} type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => setZoomed(url)}>
-              <img src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
-            </button>
-          )
-          : (
-            <a key={index} href={url} target="_blank" rel="noopener noreferrer nofollow">
-              {texts.chat.image(index + 1)}
-            </a>
-          )
-      )}
+    <>
+      <span class="message-images">
+        {urls.map((url, index) =>
+          SHOWN.test(url)
+            ? (
+              <button
+                key={index}
+                type="button"
+                aria-label={texts.chat.enlarge(index + 1)}
+                onClick={() => setZoomed(url)}
+              >
+                <img src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+              </button>
+            )
+            : (
+              <a key={index} href={url} target="_blank" rel="noopener noreferrer nofollow">
+                {texts.chat.image(index + 1)}
+              </a>
+            )
+        )}
+      </span>
       {zoomed && <ZoomedImage urls={shown} first={shown.indexOf(zoomed)} onClose={() => setZoomed(undefined)} />}
-    </span>
+    </>
   );
 }
 

@@ -85,14 +85,13 @@ export function DrawDialog({ chat, onClose }: { chat: OpenChat; onClose: () => v
           label={t.prompt}
           hint={t.promptHint}
           maxLength={20_000}
-          isDisabled={isDrawing || state === "deriving"}
+          isDisabled={state === "deriving"}
           value={drawing.prompt.value}
           onInput={(text) => drawing.prompt.value = text}
         />
         <TextField
           label={t.negative}
           maxLength={20_000}
-          isDisabled={isDrawing}
           value={drawing.negative.value}
           onInput={(text) => drawing.negative.value = text}
         />
