@@ -23,6 +23,7 @@ export const PURPOSES = [
   "connections",
   "conversations",
   "credentials",
+  "images",
   "jobs",
   "journal",
   "key-check",
