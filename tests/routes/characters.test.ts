@@ -469,7 +469,7 @@ describe("portraits", () => {
     const failed = await status();
     expect(failed).toMatchObject({
       state: "failed",
-      error: { code: "not_available", message: expect.stringContaining("no image backend") },
+      error: { code: "not_available", message: expect.stringContaining("No image backend") },
     });
     expect(Date.parse(failed.finished_at)).toBeGreaterThanOrEqual(Date.parse(failed.started_at));
     await app.restart();
