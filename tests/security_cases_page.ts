@@ -30,12 +30,12 @@ export async function testsByCase(): Promise<Map<string, NamedTest[]>> {
  *
  * @returns A sentence each: a case without a test, one that is built although it is listed as not, an id that is none.
  */
-export function problemsOf(tests: ReadonlyMap<string, unknown>): string[] {
+export function problemsOf(tests: ReadonlyMap<string, unknown>, notBuiltYet = NOT_BUILT_YET): string[] {
   const ids = SECURITY_CASES.flatMap(([, cases]) => cases.map(([id]) => id));
   return [
-    ...ids.filter((id) => !tests.has(id) && !NOT_BUILT_YET.includes(id)).map((id) => `${id} has no test`),
-    ...NOT_BUILT_YET.filter((id) => tests.has(id)).map((id) => `${id} has a test and is listed as not built yet`),
-    ...[...tests.keys(), ...NOT_BUILT_YET].filter((id) => !ids.includes(id)).map((id) => `${id} is no case`),
+    ...ids.filter((id) => !tests.has(id) && !notBuiltYet.includes(id)).map((id) => `${id} has no test`),
+    ...notBuiltYet.filter((id) => tests.has(id)).map((id) => `${id} has a test and is listed as not built yet`),
+    ...[...tests.keys(), ...notBuiltYet].filter((id) => !ids.includes(id)).map((id) => `${id} is no case`),
     ...ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `${id} is there twice`),
   ];
 }

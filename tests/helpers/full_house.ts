@@ -46,6 +46,11 @@ export async function fillHouse(app: TestApp): Promise<void> {
   for (const id of ["s1", "s2"]) await expectOk(app.put(`/api/presets/${id}`, { sampler: { temperature: 0.5 } }));
   await expectOk(app.delete("/api/lorebooks/b2"));
   await expectOk(app.delete("/api/presets/s2"));
+  const painter = { id: "i1", name: "Painter", kind: "comfyui", base_url: "http://127.0.0.1:9", api_key: "sk-image" };
+  await expectOk(app.put("/api/image/connections", painter));
+  const workflow = { "1": { class_type: "SaveImage", inputs: { text: "%prompt%" } } };
+  for (const id of ["w1", "w2"]) await expectOk(app.put(`/api/image/workflows/${id}`, workflow));
+  await expectOk(app.delete("/api/image/workflows/w2"));
   await enrol(app, "example.org");
 }
 
@@ -56,6 +61,7 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
     ...["/api/conversations/c1/revisions", "/api/conversations/c2/messages/a1/variants", "/api/connections"],
     ...["/api/settings", "/api/personas", "/api/characters?view=full", "/api/trash", "/api/tts/config", "/api/voices"],
     ...["/api/lorebooks", "/api/lorebooks/b1", "/api/presets", "/api/presets/s1"],
+    ...["/api/image/connections", "/api/image/workflows", "/api/image/workflows/w1"],
     ...["/api/auth/credentials", "/api/jobs", "/api/attachments/a.png"],
   ];
   const seen: Record<string, unknown> = {};
@@ -71,7 +77,9 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
 export async function restoreAll(app: TestApp): Promise<number> {
   const items: { id: string }[] = await (await expectOk(app.get("/api/trash"))).json();
   for (const { id } of items) await expectOk(app.post(`/api/trash/${id}/restore`));
-  for (const path of ["/api/lorebooks/b2", "/api/presets/s2"]) await (await expectOk(app.get(path))).json();
+  for (const path of ["/api/lorebooks/b2", "/api/presets/s2", "/api/image/workflows/w2"]) {
+    await (await expectOk(app.get(path))).json();
+  }
   await expectOk(app.get("/api/attachments/b.png")).then((answer) => answer.arrayBuffer());
   return items.length;
 }
