@@ -34,7 +34,7 @@ const counts = {
 };
 const clients = [
   ...Array.from({ length: WRITERS }, (_, n) => new RestlessWriter(n)),
-  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n)),
+  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n, { mayLackRoom: true })),
 ];
 const dataDir = await Deno.makeTempDir({ prefix: "parlor-soak-" });
 const isMounted = await mount(dataDir);
