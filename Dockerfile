@@ -2,7 +2,7 @@
 #
 #   docker build -t parlor .                                          builds the executable as well
 #   docker build -t parlor --build-arg EXECUTABLE=given .             takes the one that deno task build left in dist/
-#   docker build -t parlor --build-arg YT_DLP=2026.10.15 .            with yt-dlp and ffmpeg, for voice samples from sites
+#   docker build -t parlor --build-arg YT_DLP=2026.10.26 .            with yt-dlp and ffmpeg, for voice samples from sites
 #   docker build -t parlor --build-arg TAILSCALED=1.102.5 .           with tailscaled, for the tailnet node
 
 # Which stage the executable comes from: built or given.

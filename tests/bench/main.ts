@@ -5,6 +5,7 @@
 import type { Bench, Figure, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
 import { documentOf, figureLine } from "./report.ts";
+import { soakPartOf } from "../soak/report.ts";
 import { avatarRow } from "./rows/avatar.ts";
 import { cardsRow } from "./rows/cards.ts";
 import { firstAudioRow } from "./rows/first_audio.ts";
@@ -115,6 +116,7 @@ async function writeDocument(figures: Figure[], rounds: number, load: number): P
     platform: `${Deno.build.os}, ${Deno.build.arch}`,
     date: new Date().toISOString().slice(0, 10),
   });
-  await Deno.writeTextFile(DOCUMENT, text);
+  const soak = soakPartOf(await Deno.readTextFile(DOCUMENT).catch(() => ""));
+  await Deno.writeTextFile(DOCUMENT, text + soak);
   console.error("Written to docs/benchmarks.md");
 }

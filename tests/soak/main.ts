@@ -1,13 +1,14 @@
 /**
  * `deno task soak --minutes N`: writers and askers on one server for as long as was asked, through kills, stops, full disks and a
  * model that drops or dawdles. After each life every acknowledged write has to be there; over the last, long one memory has to
- * stay flat. Ends with 1 when either fails.
+ * stay flat. Ends with 1 when either fails; `--write` puts the figures into docs/benchmarks.md.
  */
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
 import { RestlessAsker, RestlessWriter } from "../helpers/restless_writer.ts";
 import { fill } from "../helpers/storage_small_disk.ts";
 import { growthOf, residentBytes } from "./memory.ts";
+import { writeSoakPart } from "./report.ts";
 
 const [WRITERS, ASKERS] = [12, 4];
 /** Share of the time that goes into lives that end by force; the rest is one life, over which memory is watched. */
@@ -72,12 +73,14 @@ async function run(endMs: number): Promise<void> {
   await live(() => sleep(0)); // which checks what the long life left
 
   const acknowledged = clients.reduce((sum, client) => sum + client.acknowledged, 0);
-  console.log(`${minutes} minutes, ${acknowledged} writes and replies acknowledged, every one found again`);
-  console.log(Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "));
   const { beginMib, endMib, ratio } = growthOf(memory);
-  console.log(
+  const lines = [
+    `${minutes} minutes, ${acknowledged} writes and replies acknowledged, every one found again`,
+    Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "),
     `memory of the long life: ${beginMib} MiB in its first third, ${endMib} MiB in its last (${ratio.toFixed(2)} ×)`,
-  );
+  ];
+  for (const line of lines) console.log(line);
+  if (Deno.args.includes("--write")) await writeSoakPart(lines);
   if (ratio <= MAX_GROWTH) return;
   console.error(`Memory has grown beyond ${MAX_GROWTH} ×`);
   Deno.exitCode = 1;
@@ -100,7 +103,7 @@ async function live(while_: (server: ChildServer) => Promise<void>): Promise<voi
 }
 
 /**
- * A refusal for a full disk or a broken model is an answer like another: nothing of it may be there, and the next one is tried. So
+ * A refusal for a full disk, a broken model or a stop is an answer like another: nothing of it may be there, and the next one is tried. So
  * is that the last reply is still being settled, which a full disk delays.
  */
 async function keepWriting(
@@ -112,7 +115,7 @@ async function keepWriting(
     try {
       return await client.write(server);
     } catch (error) {
-      if (!/answered with (409|50[0247])/.test(String(error))) throw error;
+      if (!/answered with (409|50[02347])/.test(String(error))) throw error;
       counts.refused++;
       await sleep(20);
     }
