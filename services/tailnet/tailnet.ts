@@ -189,6 +189,14 @@ export class Tailnet {
 
   #set(view: NodeView): void {
     if (JSON.stringify(view) === JSON.stringify(this.#view)) return;
+    if (view.url !== null && view.url !== this.#view.url) {
+      const { url, error } = view;
+      if (error === null) this.#options.log("info", `Parlor is reached on the tailnet at ${url}`);
+      else {this.#options.log(
+          "warn",
+          `Parlor is reached on the tailnet at ${url}, and no passkey can close it: ${error}`,
+        );}
+    }
     this.#view = view;
     this.#publish();
   }

@@ -42,6 +42,7 @@ test("switched on it waits for its person, then runs, over plain HTTP with the r
   expect(prefs).toMatchObject({ ControlURL: "http://control.test", CorpDNS: false, RouteAll: false, ShieldsUp: false });
   expect(prefs, "what it does not know of its settings is kept").toHaveProperty("AdvertiseRoutes", null);
   expect(await bench.double.faults()).toEqual([]);
+  expect(bench.app.logLines.join("\n")).toMatch(/"warn","message":"Parlor is reached .* no passkey can close it/);
 });
 
 test("what is wanted is remembered in config.toml", async () => {
