@@ -20,6 +20,7 @@ import { characterRoutes } from "./characters.ts";
 import { chatRoutes } from "./chat.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
+import { creatorRoutes } from "./creator.ts";
 import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { forkRoutes } from "./forks.ts";
@@ -94,6 +95,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", forkRoutes(services.forks, services.conversations.reader));
   // Routes under words beside ids, as /api/characters/search, come before these.
   app.route("/", cardSiteRoutes(services.cardSite, services.characters));
+  app.route("/", creatorRoutes(services.creator));
   app.route("/", characterRoutes(services));
   app.route("/", personaRoutes(services.personas));
   app.route("/", lorebookRoutes(services.lorebooks, services.lorebookTrial));

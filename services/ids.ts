@@ -2,8 +2,19 @@
 
 /** Words that stand as path segments beside ids and therefore are none. DESIGN.md section 4. */
 const PATH_WORDS = new Set([
-  ...["activate", "browse", "cancel", "discover", "download", "downloads", "draft", "export", "files", "from-url"],
-  ...["generate", "import", "import-url", "messages", "preview", "replies", "restore", "restore-app"],
+  ...["activate", "browse", "cancel", "create", "discover", "download", "downloads", "draft", "export"],
+  ...[
+    "files",
+    "from-url",
+    "generate",
+    "import",
+    "import-url",
+    "messages",
+    "preview",
+    "replies",
+    "restore",
+    "restore-app",
+  ],
   ...["revisions", "search", "test", "variants"],
 ]);
 

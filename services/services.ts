@@ -36,6 +36,7 @@ import { Portraits } from "./characters/portraits.ts";
 import type { Config } from "./config.ts";
 import { scannedConversation } from "./conversation_scan.ts";
 import { saveConfigKey } from "./config_file.ts";
+import { Creator } from "./creator/creator.ts";
 import { settleKeyCheck } from "./crypto/key_check.ts";
 import { uuidV7 } from "./crypto/random.ts";
 import { createSealer } from "./crypto/sealer.ts";
@@ -87,6 +88,8 @@ export interface Services extends CharacterRoom, LorebookRoom {
   images: ImagePool;
   auth: Auth;
   cardSite: CardSite;
+  /** Characters that a model writes. */
+  creator: Creator;
   /** Pictures that image backends draw. */
   drawn: ImageRoom;
   portraits: Portraits;
@@ -385,6 +388,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       limits: imageLimits,
     });
     opened.push(closeImages);
+    const creator = new Creator({ jobs, upstream: chatUpstream, characters: gallery.characters, attachments, images });
     const portraits = new Portraits({ jobs, characters: gallery.characters, painter });
 
     // Every kind of removed things is known by now.
@@ -428,6 +432,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       images,
       auth,
       cardSite,
+      creator,
       drawn,
       portraits,
       personas,

@@ -1,0 +1,127 @@
+/** Reads JSON that is still being written, or was written carelessly: what is there is read, nothing is refused. */
+
+type Value = string | number | boolean | null | Value[] | { [key: string]: Value };
+
+/** An object, as far as it came. */
+export type PartialObject = { [key: string]: Value };
+
+/** Deeper than any card; what lies deeper is left out. */
+const MAX_DEPTH = 32;
+
+const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+
+/**
+ * Finds the first object in a text and reads it, also inside a code fence or behind words.
+ *
+ * Line breaks and quotation marks that stand in a text without their backslash are taken as part of it, where that is the
+ * only sense they make.
+ *
+ * @returns `undefined` where no object begins.
+ */
+export function readPartialObject(text: string): PartialObject | undefined {
+  // `{{char}}` is no object.
+  const start = text.search(/(?<!\{)\{(?!\{)\s*(?:"|$)/);
+  return start < 0 ? undefined : new Reader(text, start).object(0);
+}
+
+class Reader {
+  readonly #text: string;
+  #at: number;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.#at = at;
+  }
+
+  object(depth: number): PartialObject {
+    const found: PartialObject = Object.create(null);
+    this.#at++;
+    while (this.#next() === '"') {
+      const { text: key, isWhole } = this.#string();
+      if (!isWhole || this.#next() !== ":") break;
+      this.#at++;
+      const value = this.#value(depth + 1);
+      if (value !== undefined) found[key] = value;
+      if (this.#next() === ",") this.#at++;
+    }
+    if (this.#next() === "}") this.#at++;
+    return found;
+  }
+
+  #array(depth: number): Value[] {
+    const found: Value[] = [];
+    this.#at++;
+    for (let next = this.#next(); next !== "" && next !== "]"; next = this.#next()) {
+      const before = this.#at;
+      const value = this.#value(depth + 1);
+      if (value !== undefined) found.push(value);
+      if (this.#next() === ",") this.#at++;
+      if (this.#at === before) break;
+    }
+    if (this.#next() === "]") this.#at++;
+    return found;
+  }
+
+  #value(depth: number): Value | undefined {
+    const next = this.#next();
+    if (next === '"') return this.#string().text;
+    if (next === "{" || next === "[") {
+      if (depth > MAX_DEPTH) {
+        this.#at = this.#text.length;
+        return undefined;
+      }
+      return next === "{" ? this.object(depth) : this.#array(depth);
+    }
+    const word = /[^\s,\]}"]*/y;
+    word.lastIndex = this.#at;
+    const found = word.exec(this.#text)![0];
+    this.#at += found.length;
+    if (found === "true" || found === "false") return found === "true";
+    const number = found === "" ? Number.NaN : Number(found);
+    return Number.isNaN(number) ? undefined : number;
+  }
+
+  #string(): { text: string; isWhole: boolean } {
+    const text = this.#text;
+    let read = "";
+    for (let at = this.#at + 1; at < text.length; at++) {
+      const letter = text[at]!;
+      if (letter === "\\") {
+        const { said, length } = escapeAt(text, at);
+        read += said;
+        at += length - 1;
+      } else if (letter === '"' && endsText(text, at + 1)) {
+        this.#at = at + 1;
+        return { text: read, isWhole: true };
+      } else read += letter;
+    }
+    this.#at = text.length;
+    return { text: read, isWhole: false };
+  }
+
+  /** Gives what comes behind the white space, `""` at the end. */
+  #next(): string {
+    while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
+    return this.#text[this.#at] ?? "";
+  }
+}
+
+/** An escape that has not come whole says nothing yet; one that JSON does not know says its letter. */
+function escapeAt(text: string, at: number): { said: string; length: number } {
+  const letter = text[at + 1];
+  if (letter === undefined) return { said: "", length: 1 };
+  if (letter !== "u") return { said: ESCAPES[letter] ?? letter, length: 2 };
+  const digits = text.slice(at + 2, at + 6);
+  if (/^[0-9a-f]{4}$/i.test(digits)) {
+    const code = Number.parseInt(digits, 16);
+    // The first half of a pair waits for the second.
+    const isFirstHalf = code >= 0xd800 && code < 0xdc00 && at + 6 >= text.length;
+    return { said: isFirstHalf ? "" : String.fromCharCode(code), length: 6 };
+  }
+  return { said: "", length: at + 6 > text.length ? text.length - at : 2 };
+}
+
+/** A quotation mark ends a text only where JSON goes on behind it. */
+function endsText(text: string, at: number): boolean {
+  return /^\s*(?:$|[}\]:]|,\s*(?:$|["}\]{[]))/.test(text.slice(at, at + 200));
+}
