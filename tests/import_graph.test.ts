@@ -11,7 +11,6 @@ const ROOMS: Record<string, string[]> = {
   cli: ["doctor", "transfer"],
   doctor: ["auth"],
   chat: ["attachments", "llm", "lorebooks", "prompts"],
-  chat: ["attachments", "llm", "prompts"],
   creator: ["attachments", "characters", "chat", "llm"],
   documents: [],
   images: ["attachments", "characters"],
