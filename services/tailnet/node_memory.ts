@@ -1,6 +1,7 @@
 /** What is remembered of the node: whether it is wanted and under which name, and what it was called last. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 
 /** The node's names, as the control server gave them. */
@@ -49,11 +50,11 @@ export class NodeMemory {
   #stored: Stored = {};
 
   /** @param options.sealer For the purpose "settings". */
-  constructor(options: { db: Database; sealer: PurposeSealer; save: SaveKey; configured: ConfiguredNode }) {
+  constructor(options: { db: Database; sealer: PurposeSealer; save: SaveKey; configured: ConfiguredNode; log: Log }) {
     this.#db = options.db;
     this.#sealer = options.sealer;
     this.#save = options.save;
-    this.#read();
+    this.#read(options.log);
     this.#own = this.#stored.own;
     const { enabled, hostname, isEnabledFixed, isHostnameFixed } = options.configured;
     const { wanted = {} } = this.#stored;
@@ -106,12 +107,17 @@ export class NodeMemory {
     await this.#write({ ...this.#stored, own });
   }
 
-  #read(): void {
+  #read(log: Log): void {
     const sql = "SELECT version, sealed FROM setting WHERE key = ?";
     const row = this.#db.get<{ version: number; sealed: Uint8Array }>(sql, KEY);
     if (row === undefined) return;
     this.#version = row.version;
-    this.#stored = JSON.parse(new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed)));
+    try {
+      this.#stored = JSON.parse(new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed)));
+    } catch (error) {
+      // The names come back with the node; until then its address opens nothing.
+      log("error", "Cannot read what was remembered of the tailnet node", { error: messageOf(error) });
+    }
   }
 
   async #write(stored: Stored): Promise<void> {

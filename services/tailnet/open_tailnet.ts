@@ -26,7 +26,7 @@ export function openTailnet(
     config.sources[key] === "flag" || config.sources[key] === "environment";
   return new Tailnet({
     memory: new NodeMemory({
-      ...{ db, sealer },
+      ...{ db, sealer, log },
       save: (key, value) => saveConfigKey(config, key, value),
       configured: {
         enabled: config.tailnetEnabled,

@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { enrol } from "../helpers/enrolled.ts";
 import { fetchAs } from "../helpers/fetch_as.ts";
@@ -186,6 +187,19 @@ test("what a flag fixes cannot be switched: 409 names it", async () => {
   const answer = await bench.app.post("/api/tailnet/enable", {});
   expect([answer.status, (await answer.json()).error.message]).toEqual([409, expect.stringMatching(/tailnet_enabled/)]);
   expect(await bench.double.starts()).toEqual([]);
+});
+
+test("K03 a damaged memory of the node is an error of its own, and the names come back with the node", async () => {
+  await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
+  await bench.run();
+  await bench.app.restart(() => {
+    using db = new DatabaseSync(`${bench.app.dataDir}/app.db`);
+    db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
+    return Promise.resolve();
+  });
+  expect(bench.app.logLines.join("\n")).toContain("Cannot read what was remembered of the tailnet node");
+  await bench.until("running");
+  expect(bench.app.services.tailnet.own).toEqual({ fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" });
 });
 
 test("a configuration file that cannot be written keeps nobody from switching on, also at the next start", async () => {
