@@ -10,6 +10,7 @@ import { etag, expectedHash, expectedVersion } from "./etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
+import * as workflowSchema from "./schemas/image_workflows.ts";
 import * as schema from "./schemas/images.ts";
 
 /** Routes of images. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
@@ -53,19 +54,22 @@ export function imageRoutes(
       }
       return rawAnswer(c.body(eventStream(progressOf(c, generations, job.id)), 200, EVENT_STREAM_HEADERS));
     })
-    .openapi(schema.workflowsRoute, async (c) => c.json((await workflows.list()).map(schema.listedOf), 200))
-    .openapi(schema.workflowRoute, async (c) => {
+    .openapi(
+      workflowSchema.workflowsRoute,
+      async (c) => c.json((await workflows.list()).map(workflowSchema.listedOf), 200),
+    )
+    .openapi(workflowSchema.workflowRoute, async (c) => {
       const { workflow, version } = await workflows.get(c.req.valid("param").id);
       c.header("ETag", etag(version));
       return c.json(workflow, 200);
     })
-    .openapi(schema.putWorkflowRoute, async (c) => {
+    .openapi(workflowSchema.putWorkflowRoute, async (c) => {
       const expected = expectedHash(c.req.valid("header")["if-match"]);
       const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
       c.header("ETag", etag(saved.version));
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
     })
-    .openapi(schema.deleteWorkflowRoute, async (c) => {
+    .openapi(workflowSchema.deleteWorkflowRoute, async (c) => {
       await workflows.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
       return c.body(null, 204);
     });

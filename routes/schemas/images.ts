@@ -1,4 +1,4 @@
-/** Image backends, their pictures and workflows on the wire. */
+/** Image backends and their pictures on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DiscoveredBackend } from "../../services/images/discover_images.ts";
 import type { BackendVerdict } from "../../services/images/drawing.ts";
@@ -9,7 +9,6 @@ import {
   type ImageProfile,
   type ImageProfileInput,
 } from "../../services/images/image_profile.ts";
-import type { WorkflowEntry } from "../../services/images/workflows.ts";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
@@ -91,19 +90,6 @@ const Generated = z.object({
   warnings: z.array(z.string()).optional(),
 }).openapi("GeneratedImages");
 
-const Workflow = z.record(z.string(), z.unknown()).openapi("Workflow", {
-  description: "ComfyUI's API format: nodes by id",
-});
-
-const WorkflowListed = z.object({
-  id: Id,
-  name: z.string(),
-  updated_at: Time.optional(),
-  placeholders: z.array(z.string()),
-  problem: z.string().optional().openapi({ description: "Why it cannot be used" }),
-  builtin: z.boolean().optional(),
-}).openapi("WorkflowListed");
-
 /** Gives what a client sent its form inside the server. */
 export function inputOf(body: z.infer<typeof ProfileBody>): ImageProfileInput {
   const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
@@ -172,15 +158,7 @@ export function foundOf({ kind, baseUrl, hint }: DiscoveredBackend): z.infer<typ
   return { kind, base_url: baseUrl, hint };
 }
 
-/** Gives an entry of the list of workflows its form on the wire. */
-export function listedOf(entry: WorkflowEntry): z.infer<typeof WorkflowListed> {
-  const { id, name, updatedAtMs, placeholders, problem } = entry;
-  if (updatedAtMs === undefined) return { id, name, placeholders, problem, builtin: true };
-  return { id, name, placeholders, problem, updated_at: new Date(updatedAtMs).toISOString() };
-}
-
 const path = "/api/image/connections";
-const workflows = "/api/image/workflows";
 const tags = ["Images"];
 
 /** All profiles. */
@@ -270,45 +248,6 @@ export const generateRoute = createRoute({
     },
     ...ERRORS,
   },
-});
-
-/** All workflows. */
-export const workflowsRoute = createRoute({
-  method: "get",
-  path: workflows,
-  tags,
-  summary: "The workflows in <datadir>/workflows, and the starter",
-  responses: { 200: json(z.array(WorkflowListed), "By name"), ...ERRORS },
-});
-
-/** One workflow. */
-export const workflowRoute = createRoute({
-  method: "get",
-  path: `${workflows}/{id}`,
-  tags,
-  summary: "One workflow",
-  request: { params: IdParams },
-  responses: { 200: json(Workflow, "The workflow; the ETag is its version"), ...ERRORS },
-});
-
-/** Save a workflow. */
-export const putWorkflowRoute = createRoute({
-  method: "put",
-  path: `${workflows}/{id}`,
-  tags,
-  summary: "Save a workflow in API format",
-  request: { params: IdParams, headers: IfMatch, body: jsonBody(z.unknown()) },
-  responses: { 200: json(Workflow, "Saved"), 201: json(Workflow, "Created"), ...ERRORS },
-});
-
-/** Remove a workflow. */
-export const deleteWorkflowRoute = createRoute({
-  method: "delete",
-  path: `${workflows}/{id}`,
-  tags,
-  summary: "Move a workflow to the trash",
-  request: { params: IdParams, headers: IfMatch },
-  responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
 const encoder = new TextEncoder();

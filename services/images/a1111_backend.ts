@@ -14,6 +14,8 @@ import { base64Of, pictureFrom } from "./pictures_in.ts";
 const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
 /** How long an interrupted picture may take to come back before the connection is dropped. */
 const FREE_MS = 10_000;
+/** How long a cancelled picture's turn is waited for. */
+const FREE_LATER_MS = 60 * 60 * 1000;
 /** What `/progress` is worth waiting for. */
 const PROGRESS_MS = 10_000;
 
@@ -54,10 +56,10 @@ export class A1111Backend implements Backend {
       watch.signal.throwIfAborted();
       return await checked(await answer, order, checkpoint, this.#http.place);
     } catch (error) {
-      await run.free(settled);
+      const giveUp = () => call.abort(new DOMException("The picture is over", "AbortError"));
+      if (await run.free(settled)) giveUp();
+      else void run.freeLater(settled).finally(giveUp);
       throw error;
-    } finally {
-      call.abort(new DOMException("The picture is over", "AbortError"));
     }
   }
 
@@ -130,20 +132,41 @@ class A1111Run {
     }
   }
 
-  /** Stops our picture on the server, unless it is somebody else's that is being drawn. */
-  async free(answered: Promise<void>): Promise<void> {
+  /** Stops our picture on the server. False when it is somebody else's that is being drawn, and ours waits behind it. */
+  async free(answered: Promise<void>): Promise<boolean> {
     const late = AbortSignal.timeout(FREE_MS);
     try {
       const isOver = await Promise.race([answered.then(() => true), Promise.resolve(false)]);
-      if (isOver) return;
+      if (isOver) return true;
       const now = await readProgress(this.#http, false, late);
-      if (!this.#isOurs && !this.#judge(now)) return;
-      const response = await this.#http.send("/sdapi/v1/interrupt", { method: "POST", signal: late });
-      await response.body?.cancel();
+      if (now !== undefined && !this.#judge(now)) return false;
+      await this.#interrupt(late);
       await pause(FREE_MS, late, answered);
     } catch {
       // A server that cannot be told any more is as free as it can be made.
     }
+    return true;
+  }
+
+  /** Stops our picture as soon as its turn comes: its place in the queue there cannot be given back. */
+  async freeLater(answered: Promise<void>): Promise<void> {
+    const late = AbortSignal.timeout(FREE_LATER_MS);
+    let isOver = false;
+    void answered.then(() => isOver = true);
+    try {
+      for (;;) {
+        await pause(this.#http.limits.pollMs, late, answered);
+        if (isOver) return;
+        if (this.#judge(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
+      }
+    } catch {
+      // The same.
+    }
+  }
+
+  async #interrupt(signal: AbortSignal): Promise<void> {
+    const response = await this.#http.send("/sdapi/v1/interrupt", { method: "POST", signal });
+    await response.body?.cancel();
   }
 
   async #tell(now: A1111Progress): Promise<void> {

@@ -313,7 +313,7 @@ describe("A1111", () => {
     expect(backend.interruptions).toBe(1);
   });
 
-  test("somebody else's picture is neither shown as ours nor stopped", async () => {
+  test("somebody else's picture is neither shown as ours nor stopped, and a cancelled one behind it is when its turn comes", async () => {
     await using backend = new FakeA1111({ isManual: true });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url);
@@ -328,9 +328,10 @@ describe("A1111", () => {
     await app.post(`/api/jobs/${answer.headers.get("x-parlor-job-id")}/cancel`);
     expect(backend.interruptions).toBe(0);
     expect((await eventsOf(answer)).map(([event]) => event)).toEqual(["job", "error"]);
-    backend.switches.isManual = false;
     backend.go();
     await (await foreign).body?.cancel();
+    // Ours has its place in the server's queue, and is stopped when its turn comes.
+    await until(() => backend.interruptions === 1 && backend.isIdle, "the end of our picture");
   });
 
   test("a picture to begin from goes along, stored once", async () => {
