@@ -29,6 +29,11 @@ export function picturesOf({ content, attachments = [] }: Message): string[] {
   return [...imagesOf(content), ...attachments.map((name) => `/api/attachments/${encodeURIComponent(name)}`)];
 }
 
+/** True for a picture that the page shows itself: one of the server's, or one that stands in the message. */
+export function isOurPicture(url: string): boolean {
+  return /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/.test(url);
+}
+
 /** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
 export function sentMessages(messages: readonly Message[]): SentMessage[] {
   return messages

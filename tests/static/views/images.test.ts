@@ -161,6 +161,39 @@ test("a picture is described by the model, edited, drawn in sight, attached and 
   expect([errors, foreign]).toEqual([[], []]);
 });
 
+test("the pictures of a chat are walked through, seen side by side, and taken off their messages", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  for (const [seed, message_id] of [[1, "u1"], [2, "a1"], [3, "a1"]] as const) {
+    const drawn = await bench.app.post("/api/image/generate", { prompt: "x", seed, conversation_id: "c1", message_id });
+    expect(drawn.status).toBe(200);
+  }
+  const { page, errors } = await bench.open("/c/c1", PHONE);
+  await pictures(page).nth(2).waitFor();
+  await page.getByRole("button", { name: "Show image 2 large" }).click();
+  const dialog = page.locator("dialog.zoom");
+  await dialog.getByText("3 of 3").waitFor();
+  await page.keyboard.press("ArrowRight");
+  await dialog.getByText("1 of 3").waitFor();
+  await dialog.getByRole("button", { name: "Previous picture" }).click();
+  await dialog.getByText("3 of 3").waitFor();
+  await dialog.getByRole("button", { name: "All pictures of this chat" }).click();
+  await dialog.getByRole("listitem").nth(2).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Show image 2 large" }).click();
+  await dialog.getByText("2 of 3").waitFor();
+  await dialog.getByRole("button", { name: "Remove from the message" }).click();
+  await dialog.getByText("2 of 2").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await pictures(page).nth(2).waitFor();
+  await until(async () => {
+    const { messages } = await (await bench.app.get("/api/conversations/c1")).json();
+    return messages[1].attachments?.length === 2;
+  }, "the picture's being back");
+  expect(errors).toEqual([]);
+});
+
 test("a cancelled picture leaves its prompt, and one that nobody waits for comes all the same", async () => {
   await using bench = await openBench();
   await bench.withChat();

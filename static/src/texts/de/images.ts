@@ -87,6 +87,10 @@ export const images: typeof english = {
     next: "Nächstes Bild",
     place: (n, count) => `${n} von ${count}`,
     download: "Bild speichern",
+    all: "Alle Bilder dieses Chats",
+    older: "Weiter zurück suchen",
+    detach: "Von der Nachricht entfernen",
+    detached: "Bild von seiner Nachricht entfernt",
     fullSize: "Volle Größe",
   },
 };

@@ -85,6 +85,10 @@ export const images = {
     next: "Next picture",
     place: (n: number, count: number) => `${n} of ${count}`,
     download: "Save the picture",
+    all: "All pictures of this chat",
+    older: "Look further back",
+    detach: "Remove from the message",
+    detached: "Picture removed from its message",
     fullSize: "Full size",
   },
 };

@@ -86,6 +86,10 @@ export const images: typeof english = {
     next: "次の画像",
     place: (n, count) => `${count} 枚中 ${n} 枚目`,
     download: "画像を保存",
+    all: "このチャットのすべての画像",
+    older: "さらに前を見る",
+    detach: "メッセージから外す",
+    detached: "画像をメッセージから外しました",
     fullSize: "原寸",
   },
 };

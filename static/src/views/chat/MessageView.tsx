@@ -4,7 +4,7 @@ import { memo } from "../../components/memo.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { Markdown } from "../../components/Markdown.tsx";
 import type { Message } from "../../api/types.ts";
-import { picturesOf, textOf } from "../../state/message_text.ts";
+import { isOurPicture, picturesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
@@ -16,7 +16,9 @@ import { SpeakButton } from "./SpeakButton.tsx";
 import { Thoughts } from "./Thoughts.tsx";
 import { useSwipe } from "./swipe.ts";
 
-const ZoomedImage = lazy(() => import("./ZoomedImage.tsx").then((file) => file.ZoomedImage), { as: "overlay" });
+const PictureDialog = lazy(() => import("../images/PictureDialog.tsx").then((file) => file.PictureDialog), {
+  as: "overlay",
+});
 const EditForm = lazy(() => import("./EditForm.tsx").then((file) => file.EditForm));
 
 /** What a message's view takes. */
@@ -42,7 +44,7 @@ function TurnView({ chat, message, isLast }: MessageProps) {
         ? <EditForm chat={chat} canResend={message.role === "user"} />
         : (
           <div class="turn-text" title={moment(message.created_at, new Date())}>
-            <Images message={message} />
+            <Images chat={chat} message={message} />
             {text}
           </div>
         )}
@@ -75,7 +77,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
       {reasoning !== "" && (
         <Thoughts text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
       )}
-      <Images message={message} />
+      <Images chat={chat} message={message} />
       {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
       {run && text !== "" && (
@@ -98,19 +100,16 @@ function HiddenNote() {
   return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
 }
 
-const SHOWN = /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/;
-
 /** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
-function Images({ message }: { message: Message }) {
+function Images({ chat, message }: { chat: OpenChat; message: Message }) {
   const [zoomed, setZoomed] = useState<string>();
   const urls = picturesOf(message);
   if (urls.length === 0) return null;
-  const shown = urls.filter((url) => SHOWN.test(url));
   return (
     <>
       <span class="message-images">
         {urls.map((url, index) =>
-          SHOWN.test(url)
+          isOurPicture(url)
             ? (
               <button
                 key={index}
@@ -128,7 +127,7 @@ function Images({ message }: { message: Message }) {
             )
         )}
       </span>
-      {zoomed && <ZoomedImage urls={shown} first={shown.indexOf(zoomed)} onClose={() => setZoomed(undefined)} />}
+      {zoomed && <PictureDialog chat={chat} messageId={message.id} url={zoomed} onClose={() => setZoomed(undefined)} />}
     </>
   );
 }
