@@ -5,10 +5,15 @@ import { completeRoute, statusRoute } from "./schemas/setup.ts";
 
 /** Routes of the first-run flag. */
 export function setupRoutes(setup: Setup) {
+  const status = () => ({
+    completed: setup.isCompleted(),
+    in_container: setup.surroundings.isContainer,
+    discover_hosts: [...setup.surroundings.discoverHosts],
+  });
   return newRouter()
-    .openapi(statusRoute, (c) => c.json({ completed: setup.isCompleted() }, 200))
+    .openapi(statusRoute, (c) => c.json(status(), 200))
     .openapi(completeRoute, async (c) => {
       await setup.complete();
-      return c.json({ completed: true }, 200);
+      return c.json(status(), 200);
     });
 }

@@ -62,6 +62,7 @@ import { Personas } from "./personas/personas.ts";
 import { Settings } from "./settings/settings.ts";
 import { openRememberedFlag } from "./setup/remembered_flag.ts";
 import { createSetup, type Setup } from "./setup/setup.ts";
+import { findSurroundings } from "./setup/surroundings.ts";
 import { Speech } from "./speech/speech.ts";
 import { SpeechSettings } from "./speech/speech_config.ts";
 import { VoiceImports } from "./speech/voice_import.ts";
@@ -421,7 +422,10 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       return sweepingAttachments;
     });
 
-    const setup = createSetup({ flag: rememberedFlag("setup_completed", config.setupCompleted), events });
+    const setup = createSetup({
+      ...{ flag: rememberedFlag("setup_completed", config.setupCompleted), events },
+      surroundings: await findSurroundings(config.discoverHosts),
+    });
 
     return {
       config,

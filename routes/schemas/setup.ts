@@ -2,7 +2,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { ERRORS, json } from "./common.ts";
 
-const SetupStatus = z.object({ completed: z.boolean() }).openapi("SetupStatus");
+const SetupStatus = z.object({
+  completed: z.boolean(),
+  in_container: z.boolean().describe("The server runs in a container: 127.0.0.1 is not the machine around it"),
+  discover_hosts: z.array(z.string()).describe("Hosts that the search for model servers asks"),
+}).openapi("SetupStatus");
 
 /** Whether the wizard has ended. */
 export const statusRoute = createRoute({

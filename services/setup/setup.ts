@@ -1,17 +1,22 @@
 /** Whether the first-run wizard has ended. */
 import type { EventHub } from "../events/event_hub.ts";
 import type { RememberedFlag } from "./remembered_flag.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 /** The first-run flag. */
 export interface Setup {
   isCompleted(): boolean;
+  readonly surroundings: Surroundings;
   /** @throws {AppError} `conflict` when a flag or the environment says otherwise. */
   complete(): Promise<void>;
 }
 
 /** Opens the first-run wizard's state. */
-export function createSetup({ flag, events }: { flag: RememberedFlag; events: EventHub }): Setup {
+export function createSetup(
+  { flag, events, surroundings }: { flag: RememberedFlag; events: EventHub; surroundings: Surroundings },
+): Setup {
   return {
+    surroundings,
     isCompleted: () => flag.isSet(),
     async complete() {
       if (flag.isSet()) return;

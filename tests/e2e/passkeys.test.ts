@@ -18,7 +18,7 @@ afterAll(() => browser.close());
 
 /** A server that is reached from elsewhere: over HTTPS, by the names of HOSTS. */
 function openServer(config: NonNullable<Parameters<typeof openTestApp>[0]>["config"] = {}): Promise<TestApp> {
-  return openTestApp({ tls, config: { allowedHosts: HOSTS, ...config } });
+  return openTestApp({ tls, config: { allowedHosts: HOSTS, setupCompleted: true, ...config } });
 }
 
 const at = (app: TestApp, host: string, path = "/") => `https://${host}:${app.port}${path}`;

@@ -56,8 +56,9 @@ interface Walk {
   look(name: string): Promise<void>;
 }
 
-async function connect({ page, look, llm }: Walk): Promise<void> {
-  await page.getByRole("heading", { name: "Connect a language model" }).waitFor();
+async function firstVisit({ page, look, llm }: Walk): Promise<void> {
+  await page.getByRole("heading", { name: "Who answers" }).waitFor();
+  await page.getByText("No server was found").waitFor();
   await look("first-visit");
   await page.getByRole("link", { name: "Enter an address" }).click();
   await page.getByLabel("Name").fill("House model");
@@ -66,7 +67,15 @@ async function connect({ page, look, llm }: Walk): Promise<void> {
   await page.getByText("The connection works").waitFor();
   await look("connection-form");
   await page.getByRole("button", { name: "Save and use" }).click();
-  await page.getByRole("main").getByRole("heading", { name: "House model" }).waitFor();
+  await page.getByRole("heading", { name: "Your name" }).waitFor();
+  await page.getByLabel("Your name").fill("Ada");
+  await look("first-visit-name");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Create a passkey" }).waitFor();
+  await look("first-visit-passkey");
+  await page.getByRole("button", { name: "Start chatting" }).click();
+  await page.getByRole("log").waitFor();
+  await look("first-hello");
 }
 
 async function firstReply({ page, llm, look }: Walk): Promise<void> {
@@ -248,7 +257,7 @@ test.each(
   };
   const walk: Walk = { page, app, llm, isPhone: device === PHONE, look };
   await page.goto(app.url);
-  await connect(walk);
+  await firstVisit(walk);
   await firstReply(walk);
   await changeMessages(walk);
   await chatPanels(walk);

@@ -51,6 +51,8 @@ export class FakeApi implements AsyncDisposable {
   settings: OwnerSettings = defaultSettings();
   hint: string | undefined;
   isSetupCompleted = true;
+  isContainer = false;
+  discoverHosts = ["127.0.0.1"];
   /** Pieces of the next reply; undefined leaves the reply to the test. */
   script: string[] | undefined = ["Hel", "lo"];
   readonly attachments = new Map<string, Blob>();
@@ -246,12 +248,16 @@ export class FakeApi implements AsyncDisposable {
         this.publish("settings", "owner_settings");
         return json(this.settings);
       }],
-      ["GET", /^\/api\/setup\/status$/, () => json({ completed: this.isSetupCompleted })],
+      ["GET", /^\/api\/setup\/status$/, () => json(this.#setup())],
       ["POST", /^\/api\/setup\/complete$/, () => {
         this.isSetupCompleted = true;
-        return json({ completed: true });
+        return json(this.#setup());
       }],
     ];
+  }
+
+  #setup() {
+    return { completed: this.isSetupCompleted, in_container: this.isContainer, discover_hosts: this.discoverHosts };
   }
 
   #list(query: URLSearchParams): Response {

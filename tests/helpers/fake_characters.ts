@@ -156,7 +156,9 @@ export function characterRoutes(api: FakeApi): Route[] {
     }),
     ["POST", /^\/api\/conversations$/, ({ body }) => {
       const beginning = body as { character_ids: string[]; persona_id?: string; greeting?: number };
-      const { first_mes, alternate_greetings } = people.characters.get(beginning.character_ids[0]!)!.card.data;
+      const character = people.characters.get(beginning.character_ids[0]!);
+      if (character === undefined) return failure(404, "not_found", "There is no such character");
+      const { first_mes, alternate_greetings } = character.card.data;
       const greetings = [first_mes, ...alternate_greetings];
       const chosen = beginning.greeting ?? 0;
       const conversation = api.addConversation(crypto.randomUUID(), "", [{

@@ -15,6 +15,7 @@ import type {
   OwnerSettings,
   Page,
   RunningReply,
+  SetupStatus,
 } from "./types.ts";
 
 /** How many conversations the first page of the list holds: enough for any screen, and here at once. */
@@ -49,7 +50,7 @@ export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
   /** Gives all settings as they are then. */
   changeSettings(changes: Partial<OwnerSettings>): Promise<OwnerSettings>;
   getHealth(): Promise<Health>;
-  getSetupStatus(): Promise<{ completed: boolean }>;
+  getSetupStatus(): Promise<SetupStatus>;
   completeSetup(): Promise<void>;
 }
 

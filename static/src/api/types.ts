@@ -239,6 +239,13 @@ export interface FoundServer {
   starting?: boolean;
 }
 
+/** Whether the first-run wizard has ended, and where servers are searched from. */
+export interface SetupStatus {
+  completed: boolean;
+  in_container: boolean;
+  discover_hosts: string[];
+}
+
 /** State of the server and its active connection. */
 export interface Health {
   status: "ok" | "degraded" | "unconfigured";

@@ -1,9 +1,16 @@
 /** Which screen is shown: every one has an address. */
 import { batch, computed, signal } from "@preact/signals";
 
+/** What the first visit goes through, in this order. */
+export const WELCOME_STEPS = ["model", "name", "passkey"] as const;
+
+/** One of the steps. */
+export type WelcomeStep = (typeof WELCOME_STEPS)[number];
+
 /** A screen and what it shows. */
 export type Screen =
   | { name: "home" }
+  | { name: "welcome"; step: WelcomeStep }
   | { name: "new_chat"; isTemporary: boolean }
   | { name: "chat"; conversationId: string }
   | { name: "settings"; section: string; item: string | undefined }
@@ -21,6 +28,10 @@ export function screenOf(path: string): Screen {
   const [first = "", second, third, ...more] = path.split("/").filter((part) => part !== "").map(decodePart);
   if (more.length > 0) return { name: "unknown" };
   if (first === "") return { name: "home" };
+  if (first === "welcome" && third === undefined) {
+    const step = WELCOME_STEPS.find((each) => each === (second ?? "model"));
+    return step === undefined ? { name: "unknown" } : { name: "welcome", step };
+  }
   if (first === "new" && second === undefined) return { name: "new_chat", isTemporary: false };
   if (first === "temporary" && second === undefined) return { name: "new_chat", isTemporary: true };
   if ((first === "pair" || first === "cli") && second === undefined) return { name: first };

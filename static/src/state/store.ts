@@ -1,11 +1,11 @@
 /** Everything the page knows, opened once and handed to the views. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { AccessApi } from "../api/access.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { AuthStatus, ChangeEvent, ConversationChanges } from "../api/types.ts";
+import type { AuthStatus, ChangeEvent, ConversationChanges, SetupStatus } from "../api/types.ts";
 import { ChangeFeed } from "./change_feed.ts";
 import { Chats } from "./chats.ts";
 import { Activity } from "./activity.ts";
@@ -31,6 +31,9 @@ export interface PanelContent {
   view: () => ComponentChildren;
 }
 
+/** What holds where the server does not tell. */
+const UNKNOWN_SETUP: SetupStatus = { completed: true, in_container: false, discover_hosts: [] };
+
 /** The page's state and what changes it. */
 export class Store {
   readonly device: Device;
@@ -51,7 +54,10 @@ export class Store {
   readonly auth = signal<AuthStatus | undefined>(undefined);
   /** Moves when passkeys or tokens changed, here or elsewhere. */
   readonly accessVersion = signal(0);
-  readonly isSetupCompleted = signal(true);
+  /** Undefined until it is known. */
+  readonly setup = signal<SetupStatus | undefined>(undefined);
+  /** Unknown counts as completed: a hint too few beats one too many. */
+  readonly isSetupCompleted = computed(() => this.setup.value?.completed ?? true);
   /** Set when the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);
   /** The sidebar as a drawer, on narrow screens. */
@@ -170,9 +176,9 @@ export class Store {
     });
   }
 
-  /** Ends the first-run hint for good. */
+  /** Ends the first-run wizard and its hints for good. */
   async completeSetup(): Promise<void> {
-    this.isSetupCompleted.value = true;
+    this.setup.value = { ...this.setup.peek() ?? UNKNOWN_SETUP, completed: true };
     try {
       await this.api.completeSetup();
     } catch (thrown) {
@@ -271,9 +277,9 @@ export class Store {
 
   async #readSetup(): Promise<void> {
     try {
-      this.isSetupCompleted.value = (await this.api.getSetupStatus()).completed;
+      this.setup.value = await this.api.getSetupStatus();
     } catch {
-      // Unknown counts as completed: a hint too few beats one too many.
+      this.setup.value ??= UNKNOWN_SETUP;
     }
   }
 

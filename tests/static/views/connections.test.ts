@@ -25,8 +25,8 @@ const SAVED: Connection = {
   active: false,
 };
 
-test("the first visit says that only the demonstration answers, and one click finds, adds and uses a model", async () => {
-  await using ui = await bench.open("/", {
+test("an empty chat says that only the demonstration answers, and one click finds, adds and uses a model", async () => {
+  await using ui = await bench.open("/new", {
     prepare: (api) => {
       api.isSetupCompleted = false;
       api.found = [LLAMA];

@@ -16,15 +16,6 @@ export const connections: typeof English = {
     demo: "Vorführung",
   },
 
-  firstRun: {
-    title: "Ein Sprachmodell verbinden",
-    text:
-      "Bisher antwortet nur die eingebaute Vorführung, und die ist kein Sprachmodell. Parlor kann nach einem suchen, das auf diesem Rechner läuft.",
-    find: "Modell suchen",
-    manual: "Adresse eingeben",
-    later: "Jetzt nicht",
-  },
-
   connections: {
     searchAgain: "Noch einmal suchen",
     testAll: "Alle prüfen",

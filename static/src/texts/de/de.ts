@@ -15,6 +15,7 @@ import { personas } from "./personas.ts";
 import { settings } from "./settings.ts";
 import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
+import { welcome } from "./welcome.ts";
 
 /** All texts of the page. */
 export const de: Texts = {
@@ -33,4 +34,5 @@ export const de: Texts = {
   ...access,
   ...tailnet,
   ...voice,
+  ...welcome,
 };

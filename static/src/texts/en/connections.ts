@@ -15,15 +15,6 @@ export const connections = {
     demo: "Demonstration",
   },
 
-  firstRun: {
-    title: "Connect a language model",
-    text:
-      "Only the built-in demonstration answers now, and it is no language model. Parlor can look for one that runs on this machine.",
-    find: "Find a model",
-    manual: "Enter an address",
-    later: "Not now",
-  },
-
   connections: {
     searchAgain: "Look again",
     testAll: "Test all",

@@ -1,4 +1,4 @@
-/** Texts of screens that are opened on demand, which load them: the form of a connection, models, characters, voices, pictures, who has access. */
+/** Texts of screens that are opened on demand, which load them: the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
@@ -6,6 +6,16 @@ import { images } from "./images.ts";
 import { models } from "./models.ts";
 import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
+import { welcome } from "./welcome.ts";
 
 /** The areas that the first load does without. */
-export const later = { ...models, ...characters, ...access, ...voice, ...images, ...connectionForm, ...tailnet };
+export const later = {
+  ...models,
+  ...characters,
+  ...access,
+  ...voice,
+  ...images,
+  ...connectionForm,
+  ...tailnet,
+  ...welcome,
+};

@@ -16,15 +16,6 @@ export const connections: typeof English = {
     demo: "デモ",
   },
 
-  firstRun: {
-    title: "言語モデルを接続する",
-    text:
-      "今は内蔵のデモだけが返信しますが、これは言語モデルではありません。このマシンで動いているモデルを Parlor が探せます。",
-    find: "モデルを探す",
-    manual: "アドレスを入力",
-    later: "後で",
-  },
-
   connections: {
     searchAgain: "もう一度探す",
     testAll: "すべてテスト",

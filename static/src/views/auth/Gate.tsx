@@ -6,12 +6,14 @@ import { Refused } from "../shell/Refused.tsx";
 
 const SignInScreen = lazy(() => import("./SignInScreen.tsx").then(({ SignInScreen }) => SignInScreen));
 const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) => PairScreen));
+const WelcomeScreen = lazy(() => import("../welcome/WelcomeScreen.tsx").then((file) => file.WelcomeScreen));
 const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => CliScreen));
 
 /** Shows its children to whoever is in. */
 export function Gate({ children }: { children: ComponentChildren }) {
-  const { auth, device, refusal, router } = useStore();
-  const screen = router.screen.value.name;
+  const { auth, device, refusal, router, setup } = useStore();
+  const shown = router.screen.value;
+  const screen = shown.name;
   if (screen === "cli") return <CliScreen />;
   if (screen === "pair") return <PairScreen />;
   const status = auth.value;
@@ -22,7 +24,10 @@ export function Gate({ children }: { children: ComponentChildren }) {
     // Nobody is enrolled, and yet nobody is let in: the server wants its code first.
     return status.paired || !status.passkeys_supported ? <SignInScreen /> : <PairScreen />;
   }
-  if (status?.bypass === "grace" && status.passkeys_supported && !device.isPairingDeclined.value) {
+  if (shown.name === "welcome") return <WelcomeScreen key={shown.step} step={shown.step} />;
+  // The wizard, which "/" leads to on the first visit, has the passkey as a step of its own.
+  const isWelcome = screen === "home" && setup.value?.completed !== true;
+  if (!isWelcome && status?.bypass === "grace" && status.passkeys_supported && !device.isPairingDeclined.value) {
     return <PairScreen onLater={() => device.isPairingDeclined.value = true} />;
   }
   return <>{children}</>;

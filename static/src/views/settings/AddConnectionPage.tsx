@@ -14,8 +14,7 @@ export function AddConnectionPage() {
   const discovery = connections.discovery.value;
   useEffect(() => void connections.discover(), []);
   const onUsed = () => {
-    if (!store.isSetupCompleted.peek()) void store.completeSetup();
-    store.router.go("/settings/connections");
+    store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
   };
   return (
     <section>

@@ -58,8 +58,8 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       const saved = await store.connections.save(inputOf(fields, connection?.id));
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
-      if (!store.isSetupCompleted.peek()) void store.completeSetup();
-      store.router.go("/settings/connections");
+      // Who came from the wizard goes on with its next step.
+      store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
     });
   const clearKey = () =>
     attempt("save", t.saveFailed, async () => {

@@ -5,22 +5,21 @@ import { Notice } from "../../components/Notice.tsx";
 import type { FoundServer } from "../../api/types.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { ServerAdvice } from "./ServerAdvice.tsx";
 
 /** Nothing before a search; then its course and its result. */
 export function FoundServers(
-  { level, isUntitled = false, onUsed }: { level: 3 | 4; isUntitled?: boolean; onUsed?: () => void },
+  { level, isUntitled = false, onUsed }: { level: 2 | 3 | 4; isUntitled?: boolean; onUsed?: () => void },
 ) {
   const { connections } = useStore();
   const t = texts.connections;
   const discovery = connections.discovery.value;
-  const Heading = level === 3 ? "h3" : "h4";
+  const Heading = `h${level}` as const;
   return (
     <div class="found" aria-live="polite">
       {discovery.kind === "searching" && <p class="muted">{t.searching}</p>}
       {discovery.kind === "failed" && <Notice tone="danger" title={t.discoverFailed} error={discovery.error} />}
-      {discovery.kind === "done" && discovery.servers.length === 0 && (
-        <Notice tone="info" title={t.noneFound}>{t.noneFoundAdvice}</Notice>
-      )}
+      {discovery.kind === "done" && discovery.servers.length === 0 && <ServerAdvice />}
       {discovery.kind === "done" && discovery.servers.length > 0 && (
         <>
           {!isUntitled && <Heading>{t.found}</Heading>}

@@ -88,12 +88,14 @@ function skipToMain(event: Event): void {
 function Screen() {
   const store = useStore();
   const screen = store.router.screen.value;
-  // The first visit of a session comes back to the last chat; later "/" is only passed through.
+  const setup = store.setup.value;
+  // The first visit of all begins with the wizard, that of a session with the last chat; later "/" is only passed through.
   useEffect(() => {
     if (screen.name !== "home") return;
     const last = store.device.lastConversationId.peek();
-    store.router.go(last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`, { replace: true });
-  }, [screen]);
+    if (last !== undefined) store.router.go(`/c/${encodeURIComponent(last)}`, { replace: true });
+    else if (setup) store.router.go(setup.completed ? "/new" : "/welcome", { replace: true });
+  }, [screen, setup]);
   if (screen.name === "home") return <main id="main" tabIndex={-1} />;
   if (screen.name === "new_chat") return <ChatScreen isTemporary={screen.isTemporary} />;
   if (screen.name === "chat") return <ChatScreen conversationId={screen.conversationId} />;
