@@ -69,16 +69,21 @@ export class CardIndex {
    * Writes files of ours and what the table says of them; nobody takes the change for somebody else's.
    *
    * @param paths All files that change.
-   * @param change Changes them and gives the new row, or the path that is gone, or both.
+   * @param change Changes them and gives the new row, or the path that is gone, or both; and what is left to be done to the
+   *   files once the table says so.
    */
-  async write(paths: string[], change: () => Promise<{ row?: CardRow; removedPath?: string }>): Promise<void> {
+  async write(
+    paths: string[],
+    change: () => Promise<{ row?: CardRow; removedPath?: string; afterwards?: () => Promise<void> }>,
+  ): Promise<void> {
     for (const path of paths) {
       this.#writing.set(path, (this.#writing.get(path) ?? 0) + 1);
       this.#written.add(path);
     }
     try {
-      const { row, removedPath } = await change();
+      const { row, removedPath, afterwards } = await change();
       await this.#options.db.write(replaceRow(row, removedPath));
+      await afterwards?.();
     } catch (error) {
       this.#isDirty = true; // the file may have changed and the table not
       throw error;

@@ -180,8 +180,13 @@ export class Characters {
   /** Opens the file of a character. @throws {AppError} `not_found`, `unprocessable` */
   async open(id: string): Promise<OpenCard> {
     await this.#parts.index.fresh();
-    const stored = findCard(this.#parts.db, id);
-    const file = stored && await readPlainFile(stored.path);
+    let stored = findCard(this.#parts.db, id);
+    let file = stored && await readPlainFile(stored.path);
+    const now = findCard(this.#parts.db, id);
+    if (file === undefined && now !== undefined && now.path !== stored?.path) {
+      stored = now; // its picture came while the file without one was asked for
+      file = await readPlainFile(now.path);
+    }
     if (file === undefined) {
       if (stored !== undefined) this.#parts.index.distrust(); // it went a moment ago
       throw notFound(id);
@@ -238,9 +243,10 @@ export class Characters {
     let place: CardPlace | undefined;
     await index.write(removedPath === undefined ? [path] : [path, removedPath], async () => {
       await writeFileAtomic(path, content);
-      if (removedPath !== undefined) await removeFile(removedPath);
       const row: CardRow = rowOf(place = await placeOf(id, path, isExternal), card);
-      return { row, removedPath };
+      // Last, so that whoever asks meanwhile finds a file where the table says it is.
+      const afterwards = removedPath === undefined ? undefined : () => removeFile(removedPath);
+      return { row, removedPath, afterwards };
     });
     events.publish({ kind: "character", id });
     return { character: { ...itemOf(place!, card), card }, version: versionOf(card) };

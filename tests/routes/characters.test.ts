@@ -535,3 +535,26 @@ describe("a conversation with a character", () => {
     expect(messages.map(({ content }: { content: string }) => content)).toEqual(["I am Red of User."]);
   });
 });
+
+test("a character is there all the time while it gets its first picture", async () => {
+  for (let i = 0; i < 20; i++) {
+    const id = `fox${i}`;
+    await put(id, v2("Fox"));
+    let isOver = false;
+    const seen: number[] = [];
+    const looking = (async () => {
+      while (!isOver) {
+        const answer = await app.get(`/api/characters/${id}`);
+        seen.push(answer.status);
+        await answer.body?.cancel();
+      }
+    })();
+    const picture = plainPng(20, 30);
+    const headers = { "content-type": "image/png" };
+    expect((await app.put(`/api/characters/${id}/avatar`, picture, { headers })).status).toBe(200);
+    isOver = true;
+    await looking;
+    expect(new Set(seen)).toEqual(new Set([200]));
+    expect((await app.get(`/api/characters/${id}/avatar`)).status).toBe(200);
+  }
+});
