@@ -170,6 +170,8 @@ export interface Job {
   state: "queued" | "running" | "verifying" | "done" | "failed" | "cancelled";
   /** `total` is null while unknown; null altogether when nothing can be counted. */
   progress: { done: number; total: number | null; unit: string } | null;
+  /** What only this kind of job can say. */
+  detail?: unknown;
   error?: ErrorBody;
   created_at: string;
   updated_at: string;

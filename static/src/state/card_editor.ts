@@ -55,7 +55,10 @@ export class CardEditor {
   /** Reads the card. */
   async open(): Promise<void> {
     try {
-      this.#take(await this.#api.getCharacter(this.id));
+      const read = await this.#api.getCharacter(this.id);
+      // What was typed while it was read again is newer; saving it will tell of a clash.
+      if (this.load.peek().kind === "ready" && (this.isDirty || this.#saving)) return;
+      this.#take(read);
       this.load.value = { kind: "ready" };
     } catch (thrown) {
       const error = asApiError(thrown);

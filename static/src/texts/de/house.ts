@@ -35,7 +35,7 @@ export const house: typeof English = {
     stopReply: (title: string) => `Antwort in „${title}“ anhalten`,
     cancelJob: (title: string) => `„${title}“ abbrechen`,
     of: (done: string, total: string) => `${done} von ${total}`,
-    units: { steps: "Schritten", files: "Dateien", items: "Einträgen", images: "Bildern" },
+    units: { steps: "Schritten", files: "Dateien", items: "Einträgen", images: "Bildern", letters: "Zeichen" },
     states: {
       queued: "Wartet",
       running: "Läuft",

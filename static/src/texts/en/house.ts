@@ -33,7 +33,7 @@ export const house = {
     stopReply: (title: string) => `Stop the reply in “${title}”`,
     cancelJob: (title: string) => `Cancel “${title}”`,
     of: (done: string, total: string) => `${done} of ${total}`,
-    units: { steps: "steps", files: "files", items: "items", images: "images" },
+    units: { steps: "steps", files: "files", items: "items", images: "images", letters: "letters" },
     states: {
       queued: "Waiting",
       running: "Running",

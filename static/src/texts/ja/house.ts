@@ -34,7 +34,7 @@ export const house: typeof English = {
     stopReply: (title: string) => `「${title}」の返信を停止`,
     cancelJob: (title: string) => `「${title}」を中止`,
     of: (done: string, total: string) => `${total} 中 ${done}`,
-    units: { steps: "ステップ", files: "ファイル", items: "件", images: "枚" },
+    units: { steps: "ステップ", files: "ファイル", items: "件", images: "枚", letters: "文字" },
     states: {
       queued: "待機中",
       running: "実行中",

@@ -7,6 +7,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/List.tsx";
 import { Progress } from "../../components/Progress.tsx";
+import { characterAddress } from "../../state/creation_jobs.ts";
 import { useStore } from "../../state/store.ts";
 import { clock, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
@@ -93,6 +94,7 @@ function JobRow({ job }: { job: Job }) {
   return (
     <ListRow
       title={job.title}
+      href={characterAddress(job)}
       text={
         <>
           {words}

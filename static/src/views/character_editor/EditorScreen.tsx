@@ -7,12 +7,14 @@ import { useTitle } from "../../components/hooks.ts";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import { CardEditor } from "../../state/card_editor.ts";
+import { type Creation, creationOf, editorOf } from "../../state/creation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { PageHead } from "../shell/PageHead.tsx";
 import { ClashNote } from "./ClashNote.tsx";
 import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./parts.tsx";
 import { LorebookPart } from "./LorebookPart.tsx";
+import { WritingNote } from "./WritingNote.tsx";
 
 const PARTS = {
   identity: IdentityPart,
@@ -26,7 +28,8 @@ type Part = keyof typeof PARTS;
 /** The screen. */
 export function EditorScreen({ id }: { id: string }) {
   const store = useStore();
-  const editor = useMemo(() => new CardEditor(store.api, id), [id]);
+  const editor = useMemo(() => editorOf(store, id, () => new CardEditor(store.api, id)), [id]);
+  const creation = creationOf(store, id);
   useEffect(() => {
     void editor.open();
     const end = store.listen((event) => editor.onChange(event));
@@ -65,12 +68,12 @@ export function EditorScreen({ id }: { id: string }) {
           <ErrorNote title={texts.characters.oneFailed} error={load.error} onRetry={() => void editor.open()} />
         </div>
       )}
-      {load.kind === "ready" && <Editor editor={editor} />}
+      {load.kind === "ready" && <Editor editor={editor} creation={creation} />}
     </main>
   );
 }
 
-function Editor({ editor }: { editor: CardEditor }) {
+function Editor({ editor, creation }: { editor: CardEditor; creation: Creation | undefined }) {
   const [part, setPart] = useState<Part>("identity");
   const t = texts.editor;
   if (editor.character.value?.external) {
@@ -86,6 +89,7 @@ function Editor({ editor }: { editor: CardEditor }) {
   return (
     <div class="editor">
       <div class="column">
+        {creation && <WritingNote creation={creation} />}
         {editor.clash.value && <ClashNote editor={editor} />}
         {error && <ErrorNote title={t.saveFailed} error={error} onRetry={() => void editor.save()} />}
         <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>

@@ -1,17 +1,34 @@
-/** Makes a new character of a name; everything else comes in its editor. */
+/** Makes a new character: of a name, everything else coming in its editor, or of an idea that a model writes out. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/Dialog.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/Field.tsx";
+import { Tabs } from "../../components/Tabs.tsx";
 import { emptyCard } from "../../state/card_fields.ts";
 import { newId } from "../../state/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { IdeaForm } from "./IdeaForm.tsx";
+
+type Way = "name" | "idea";
 
 /** Leads to the editor once the character is there. */
 export function NewCharacterDialog({ onClose }: { onClose: () => void }) {
+  const [way, setWay] = useState<Way>("name");
+  const t = texts.creator;
+  const tabs = (["name", "idea"] as const).map((id) => ({ id, title: t.ways[id] }));
+  return (
+    <Dialog title={texts.characters.create} onClose={onClose}>
+      <Tabs label={t.way} tabs={tabs} current={way} onSelect={setWay}>
+        {way === "name" ? <NameForm onClose={onClose} /> : <IdeaForm onClose={onClose} />}
+      </Tabs>
+    </Dialog>
+  );
+}
+
+function NameForm({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const [name, setName] = useState("");
   const [error, setError] = useState<ApiError>();
@@ -33,20 +50,13 @@ export function NewCharacterDialog({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog
-      title={t.create}
-      onClose={onClose}
-      actions={
-        <>
-          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
-          <Button kind="primary" type="submit" form="new-character" isBusy={isBusy}>{t.createDo}</Button>
-        </>
-      }
-    >
-      <form id="new-character" class="form" onSubmit={send}>
-        <TextField label={t.name} value={name} onInput={setName} hasFocus isRequired maxLength={200} />
-        {error && <ErrorNote title={t.createFailed} error={error} />}
-      </form>
-    </Dialog>
+    <form class="form" onSubmit={send}>
+      <TextField label={t.name} value={name} onInput={setName} hasFocus isRequired maxLength={200} />
+      {error && <ErrorNote title={t.createFailed} error={error} />}
+      <div class="actions-row creator-actions">
+        <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+        <Button kind="primary" type="submit" isBusy={isBusy}>{t.createDo}</Button>
+      </div>
+    </form>
   );
 }
