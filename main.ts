@@ -8,6 +8,7 @@ import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { DOCTOR_HELP, runDoctor } from "./services/cli/doctor.ts";
+import { IMPORT_HELP, type ImportOutside, runImport } from "./services/cli/import.ts";
 import { KEY_HELP, runKey } from "./services/cli/key.ts";
 import { licenceNotices, LICENCES_HELP } from "./services/cli/licences.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
@@ -26,6 +27,10 @@ const STOP_WITHIN_MS = 10_000;
 const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
   ["backup", { help: BACKUP_HELP, run: runBackup }],
   ["doctor", { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) }],
+  ["import", {
+    help: IMPORT_HELP,
+    run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
+  }],
   ["key", { help: KEY_HELP, run: runKey }],
   ["licenses", { help: LICENCES_HELP, run: async (_args, { print }) => print(await licenceNotices()) }],
   ["restore", { help: BACKUP_HELP, run: runRestore }],
@@ -72,6 +77,23 @@ function dataOutside(): DataOutside {
 function print(text: string): number {
   console.log(text);
   return 0;
+}
+
+/** Opens the data folder for one import, as the server would. */
+const importPath: ImportOutside["importPath"] = async (rest, request) => {
+  const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
+  const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
+  try {
+    return await services.imports.importPath({ ...request, signal: new AbortController().signal });
+  } finally {
+    await services.chat.close();
+    await services.close();
+  }
+};
+
+/** Says how far something is, on a line of its own on a terminal. */
+function writeOver(text: string): void {
+  if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(encoder.encode(`\r\x1b[K${text}`));
 }
 
 function localUrl(args: string[]): string {

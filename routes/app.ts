@@ -27,6 +27,7 @@ import { forkRoutes } from "./forks.ts";
 import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
 import { imageRoutes } from "./images.ts";
+import { importRoutes } from "./imports.ts";
 import { jobRoutes } from "./jobs.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
 import { messageRoutes } from "./messages.ts";
@@ -111,6 +112,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", tailnetRoutes(services.tailnet));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
+  app.route("/", importRoutes(services.imports));
   app.route("/", modelRoutes(services.models));
   app.route("/", runnerRoutes(services.models.runner));
   app.route("/", openapiRoutes(() => app, version));

@@ -33,6 +33,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/conversations/{id}/messages": "chat",
   "PATCH /api/conversations/{id}/messages/{mid}": "chat",
   "POST /api/voices": "voice",
+  "POST /api/import": "import",
 };
 
 /** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */

@@ -5,6 +5,7 @@ import { createHostPolicy, type HostPolicy } from "./auth/host_names.ts";
 import { type Auth, openAuth } from "./auth/open_auth.ts";
 import { warnOfPlacesWithoutPasskeys } from "./auth/start_warnings.ts";
 import { createPageOriginWatch, type PageOriginWatch } from "./auth/page_origin.ts";
+import { Arrivals } from "./chat/arrivals.ts";
 import { AttachmentReferences } from "./chat/attachment_references.ts";
 import { BlockStore } from "./chat/blocks.ts";
 import { ChatService } from "./chat/chat.ts";
@@ -44,6 +45,8 @@ import { loadStorageKey } from "./crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "./events/event_hub.ts";
 import type { BackendLimits } from "./images/backend.ts";
 import { type ImageRoom, openImages } from "./images/open_images.ts";
+import { openImports } from "./imports/open_imports.ts";
+import type { Imports } from "./imports/imports.ts";
 import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
 import { type Connections, openConnections } from "./llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "./llm/upstream.ts";
@@ -83,6 +86,8 @@ export interface Services extends CharacterRoom, LorebookRoom {
   log: Log;
   events: EventHub;
   jobs: JobRunner;
+  /** Brings in what other programs, or another Parlor, held. */
+  imports: Imports;
   /** Calls to addresses that a user, a page or a redirect supplied. */
   guard: Guard;
   /** Reads and makes pictures, off the serving thread. */
@@ -392,6 +397,12 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const creator = new Creator({ jobs, upstream: chatUpstream, characters: gallery.characters, attachments, images });
     const portraits = new Portraits({ jobs, characters: gallery.characters, painter });
 
+    const imports = await openImports({
+      ...{ jobs, dataDir, personas, presets, attachments, now, characters: gallery.characters },
+      ...{ lorebooks: lorebookRoom.lorebooks, arrivals: new Arrivals(conversationParts, conversations) },
+    });
+    opened.push(() => imports.close());
+
     // Every kind of removed things is known by now.
     const sweep = async () => {
       await trash.sweep();
@@ -432,6 +443,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       log,
       events,
       jobs,
+      imports,
       guard,
       images,
       auth,

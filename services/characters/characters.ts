@@ -117,13 +117,13 @@ export class Characters {
    * Makes a new character of a card file: PNG, JSON or CHARX.
    *
    * @param bytes Not to be used afterwards.
-   * @throws {AppError} `unprocessable`, `too_large`
+   * @throws {AppError} `unprocessable`, `too_large`; `conflict` when the id is taken
    */
-  async importCard(bytes: Uint8Array<ArrayBuffer>): Promise<ReadCharacter> {
+  async importCard(bytes: Uint8Array<ArrayBuffer>, id: string = uuidV7()): Promise<ReadCharacter> {
     const { card, avatarPng, avatarImage } = await readCardFile(bytes);
     const png = avatarPng ?? (avatarImage && await this.#parts.pictures.toPng(avatarImage));
     await this.#parts.index.fresh();
-    return await this.#create(uuidV7(), card, png);
+    return await this.#inTurn(id, () => this.#create(id, card, png));
   }
 
   /**

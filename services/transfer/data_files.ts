@@ -10,7 +10,17 @@ export const DATABASE_NAME = "app.db";
 export const REPLACED_PREFIX = "replaced-";
 
 /** Models and caches can be had again, a tailnet node is this machine's own, and the rest holds for the present process. */
-const LEFT_OUT = new Set(["lock", "models", "cache", "tsnet", "imports", "exports", INCOMING_FOLDER, "storage-key"]);
+const LEFT_OUT = new Set([
+  "lock",
+  "models",
+  "cache",
+  "tsnet",
+  "imports",
+  "exports",
+  "uploads",
+  INCOMING_FOLDER,
+  "storage-key",
+]);
 
 /** A file of the data directory. */
 export interface DataFile {

@@ -1,7 +1,10 @@
 /** Cards between the real SillyTavern and Parlor: its own parser judges what comes back. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { zipSync } from "fflate";
+import type { ImportReport } from "../../services/imports/import_report.ts";
 import { chunksOf } from "../helpers/cards.ts";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { runParlor } from "../helpers/parlor_command.ts";
 import { makeRgbaPng } from "../helpers/png_files.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
@@ -22,6 +25,22 @@ const OF_THE_FILE = [
   "date_last_chat",
   "data_size",
 ];
+
+/** A message as SillyTavern's page saves it. */
+function said(name: string, mes: string, more: object = {}) {
+  const isUser = name === "Ann";
+  return { name, is_user: isUser, is_system: false, send_date: "2025-01-02T03:04:05.678Z", mes, extra: {}, ...more };
+}
+
+const CHATS = {
+  first: [
+    said("Vole", "Two.", { swipes: ["One.", "Two.", "Three."], swipe_id: 1, swipe_info: [{}, {}, {}] }),
+    said("Ann", "Grüße, 灯台。"),
+    said("Vole", "A long one. ".repeat(2_000)),
+  ],
+  second: [said("Vole", "Again?"), said("Ann", "Yes.")],
+};
+const GROUP = [said("Vole", "Who is there?", { original_avatar: "Vole.png" }), said("Ann", "We are.")];
 
 describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout: SLOW_MS }, () => {
   let tavern: SillyTavern;
@@ -121,4 +140,126 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
       chunksOf(png).filter(({ type }) => type !== "tEXt").map(({ type, bytes }) => [type, Array.from(bytes)]);
     expect(pixels(after)).toEqual(pixels(before));
   });
+
+  /** Has SillyTavern itself write a character, chats, a group, a persona, a lorebook and a preset. */
+  async function furnish(): Promise<void> {
+    const form = new FormData();
+    form.append("ch_name", "Vole");
+    form.append("first_mes", "One.");
+    await tavern.send("/api/characters/create", form);
+    const header = {
+      user_name: "Ann",
+      character_name: "Vole",
+      create_date: "2025-1-2 @3h 4m 5s 6ms",
+      chat_metadata: {},
+    };
+    for (const [file_name, chat] of Object.entries(CHATS)) {
+      await tavern.call("/api/chats/save", { avatar_url: "Vole.png", file_name, chat: [header, ...chat] });
+    }
+    const group = { name: "Bank", members: ["Vole.png", "default_Seraphina.png"], chat_id: "bank", chats: ["bank"] };
+    await tavern.call("/api/groups/create", group);
+    await tavern.call("/api/chats/group/save", { id: "bank", chat: [{ chat_metadata: {} }, ...GROUP] });
+    await tavern.call("/api/worldinfo/edit", {
+      name: "Meadow",
+      data: {
+        entries: { 0: { uid: 0, key: ["reed"], keysecondary: [], comment: "", content: "It sways.", order: 100 } },
+      },
+    });
+    await tavern.call("/api/presets/save", { apiId: "openai", name: "Mild", preset: { temperature: 0.25 } });
+    const avatar = new FormData();
+    avatar.append("avatar", new Blob([makeRgbaPng(40, 60, () => [9, 99, 199, 255])], { type: "image/png" }), "ann.png");
+    avatar.append("overwrite_name", "ann.png");
+    await tavern.send("/api/avatars/upload", avatar);
+    const power_user = {
+      personas: { "ann.png": "Ann" },
+      persona_descriptions: { "ann.png": { description: "Sails." } },
+    };
+    // It answers "ok" as JSON.
+    await tavern.call("/api/settings/save", { power_user });
+  }
+
+  const countIn = async (folder: string, ending: string): Promise<number> => {
+    let count = 0;
+    for await (const { name, isDirectory } of Deno.readDir(`${tavern.userFolder}/${folder}`)) {
+      if (isDirectory) count += await countIn(`${folder}/${name}`, ending);
+      else if (name.endsWith(ending)) count++;
+    }
+    return count;
+  };
+
+  /** Gives all texts of a chat, swipes in their order. */
+  async function textsOf(server: ChildServer, id: string): Promise<string[][]> {
+    const { messages } = await server.json<{ messages: { id: string }[] }>("GET", `/api/conversations/${id}`);
+    const texts: string[][] = [];
+    for (const message of messages) {
+      const variants = await server.json<{ content: string }[]>(
+        ...["GET", `/api/conversations/${id}/messages/${message.id}/variants`] as const,
+      );
+      texts.push(variants.map(({ content }) => content));
+    }
+    return texts;
+  }
+
+  test("a whole user comes in, as a folder by the command and as a zip by upload: counts and texts are equal", async () => {
+    await furnish();
+    const expected = {
+      conversation: await countIn("chats", ".jsonl") + await countIn("group chats", ".jsonl"),
+      character: (await Array.fromAsync(Deno.readDir(`${tavern.userFolder}/characters`)))
+        .filter(({ name }) => name.endsWith(".png")).length,
+      lorebook: await countIn("worlds", ".json"),
+      preset: await countIn("OpenAI Settings", ".json") + await countIn("TextGen Settings", ".json"),
+      persona: 1,
+    };
+    const zip = `${dataDir}.zip`;
+    const files = await filesBelow(tavern.userFolder);
+    await Deno.writeFile(zip, zipSync(files));
+    const byCommand = `${dataDir}-command`;
+    try {
+      const end = await runParlor(["import", "sillytavern", tavern.userFolder, "--data-dir", byCommand]);
+      expect(end, end.stderr).toMatchObject({ code: 0 });
+      for (const [thing, count] of Object.entries(expected)) {
+        expect(end.stdout).toMatch(new RegExp(`${thing} +${count} new\n`));
+      }
+
+      const answer = await fetch(`${parlor.url}/api/import?kind=sillytavern`, {
+        ...{ method: "POST", body: await Deno.readFile(zip), headers: { "content-type": "application/octet-stream" } },
+      });
+      expect(answer.status).toBe(202);
+      const { id } = await answer.json();
+      const job = () => parlor.json<{ state: string; detail: ImportReport }>("GET", `/api/jobs/${id}`);
+      await expect.poll(async () => (await job()).state, { timeout: SLOW_MS, interval: 200 }).toBe("done");
+      const report = (await job()).detail;
+      for (const [thing, count] of Object.entries(expected)) {
+        expect(report.counts[thing as keyof ImportReport["counts"]], thing).toMatchObject({ added: count, refused: 0 });
+      }
+      expect(report.lines.filter(({ level }) => level !== "left_out")).toEqual([]);
+
+      await using second = await startChildServer({ dataDir: byCommand });
+      for (const server of [parlor, second]) {
+        const { items } = await server.json<{ items: { id: string; title: string }[] }>(
+          ...["GET", "/api/conversations?view=summary"] as const,
+        );
+        const texts = (title: string) => textsOf(server, items.find((item) => item.title === title)!.id);
+        expect(await texts("first")).toEqual(CHATS.first.map(swipesOf));
+        expect(await texts("second")).toEqual(CHATS.second.map(swipesOf));
+        expect(await texts("Bank")).toEqual(GROUP.map(swipesOf));
+      }
+    } finally {
+      await Deno.remove(zip);
+      await Deno.remove(byCommand, { recursive: true });
+    }
+  });
 });
+
+function swipesOf(message: { mes: string; swipes?: string[] }): string[] {
+  return message.swipes ?? [message.mes];
+}
+
+async function filesBelow(root: string, below = ""): Promise<Record<string, Uint8Array>> {
+  const found: Record<string, Uint8Array> = {};
+  for await (const { name, isDirectory, isFile } of Deno.readDir(`${root}/${below}`)) {
+    if (isDirectory) Object.assign(found, await filesBelow(root, `${below}${name}/`));
+    else if (isFile) found[`default-user/${below}${name}`] = await Deno.readFile(`${root}/${below}${name}`);
+  }
+  return found;
+}

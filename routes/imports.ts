@@ -1,0 +1,24 @@
+/** `/api/import`: what other programs hold, streamed to disk and brought in by a job. */
+import { AppError } from "../services/errors.ts";
+import type { Imports } from "../services/imports/imports.ts";
+import { rawAnswer } from "./raw_answer.ts";
+import { newRouter } from "./router.ts";
+import { importRoute } from "./schemas/imports.ts";
+import { jobAnswer } from "./schemas/jobs.ts";
+
+/** Routes of imports. */
+export function importRoutes(imports: Imports) {
+  return newRouter().openapi(importRoute, async (c) => {
+    const { kind, dry_run, name, upload_id } = c.req.valid("query");
+    const request = { kind, isDryRun: dry_run === "true", name };
+    const { body } = c.req.raw;
+    if (upload_id === undefined && body === null) {
+      throw new AppError("invalid_request", "The body of the request has to be the file to import");
+    }
+    const job = upload_id === undefined
+      ? await imports.upload(request, body!)
+      : await imports.again(request, upload_id);
+    c.header("X-Parlor-Job-Id", job.id);
+    return rawAnswer(c.json(jobAnswer(job), 202));
+  });
+}

@@ -1,0 +1,58 @@
+/** Imports on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { IMPORT_KINDS } from "../../services/imports/import_item.ts";
+import { ERRORS, Id, json } from "./common.ts";
+import { Job } from "./jobs.ts";
+
+const Counts = z.object({
+  added: z.number().int(),
+  updated: z.number().int().openapi({ description: "Was here in an older state, which is kept as a revision" }),
+  present: z.number().int().openapi({ description: "Was here already" }),
+  refused: z.number().int(),
+});
+
+/** What the `detail` of an ended import's job holds. */
+export const ImportReport = z.object({
+  kind: z.enum(IMPORT_KINDS),
+  dry_run: z.boolean(),
+  upload_id: z.string().optional().openapi({ description: "After a dry run: imports the same upload, for an hour" }),
+  counts: z.object({
+    conversation: Counts,
+    character: Counts,
+    persona: Counts,
+    lorebook: Counts,
+    preset: Counts,
+    attachment: Counts,
+  }),
+  messages: z.number().int().openapi({ description: "Messages of conversations that were added or updated" }),
+  lines: z.array(z.object({
+    level: z.enum(["refused", "left_out", "changed"]),
+    source: z.string().openapi({ description: "Path in what was imported" }),
+    reason: z.string(),
+    count: z.number().int().optional().openapi({ description: "How many files this speaks of" }),
+  })),
+  lines_dropped: z.number().int(),
+}).openapi("ImportReport");
+
+/** `POST /api/import` */
+export const importRoute = createRoute({
+  method: "post",
+  path: "/api/import",
+  tags: ["Transfer"],
+  summary: "Import a zip or a file of another program; the job's detail is the report. Nothing comes in twice.",
+  request: {
+    query: z.object({
+      kind: z.enum(IMPORT_KINDS),
+      dry_run: z.enum(["true", "false"]).optional().openapi({ description: "Read and compare all, change nothing" }),
+      name: z.string().min(1).max(200).optional().openapi({
+        description: "What the file is called",
+        example: "a.jsonl",
+      }),
+      upload_id: Id.optional().openapi({ description: "Of a dry run's report, instead of a body" }),
+    }),
+    body: {
+      content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
+    },
+  },
+  responses: { 202: json(Job.extend({ detail: ImportReport.optional() }), "The job of the import"), ...ERRORS },
+});

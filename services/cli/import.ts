@@ -1,0 +1,67 @@
+/** `parlor import KIND PATH`: brings in what lies on this machine, with the server stopped. */
+import { AppError } from "../errors.ts";
+import { IMPORT_KINDS, type ImportKind } from "../imports/import_item.ts";
+import type { ImportReport } from "../imports/import_report.ts";
+import type { ImportRequest } from "../imports/imports.ts";
+import { takeOptions } from "./data_commands.ts";
+
+/** Text of `parlor import --help`. */
+export const IMPORT_HELP = `Usage: parlor import KIND PATH [--dry-run] [options of parlor serve]
+
+Brings in what another program holds, and says what came in and what did not. PATH is a folder, a zip or a file.
+The server has to be stopped; while it runs, the page imports under Settings, Data.
+
+  KIND       ${IMPORT_KINDS.join(", ")}
+  --dry-run  reads and compares everything, and changes nothing
+
+Importing the same again adds nothing twice.`;
+
+/** What the command has of the world around it. */
+export interface ImportOutside {
+  /** Opens the data folder for one import. @throws {AppError} `conflict` while a server has it. */
+  importPath(
+    rest: string[],
+    request: ImportRequest & { path: string; progress(done: number, total: number): void },
+  ): Promise<ImportReport>;
+  print(text: string): void;
+  /** Says how far it is, on a line that is written over; nothing where nobody looks. */
+  progress(text: string): void;
+}
+
+/** @returns 1 when something was refused, else 0. @throws {AppError} with a sentence for the terminal */
+export async function runImport(args: readonly string[], outside: ImportOutside): Promise<number> {
+  const { words: [kind = "", path = ""], options, rest } = takeOptions(args, { "dry-run": false }, {
+    wordCount: 2,
+    usage: "parlor import KIND PATH; parlor import --help says more",
+  });
+  if (!isKind(kind)) {
+    throw new AppError("invalid_request", `Cannot import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);
+  }
+  const isDryRun = options.has("dry-run");
+  const report = await outside.importPath(rest, {
+    ...{ kind, path, isDryRun },
+    progress: (done, total) => outside.progress(`${done} of ${total} files`),
+  });
+  outside.progress("");
+  for (const line of reportLines(report)) outside.print(line);
+  return report.lines.some(({ level }) => level === "refused") ? 1 : 0;
+}
+
+function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: ImportReport): Generator<string> {
+  yield dry_run ? "Nothing was changed. An import would bring:" : "Imported:";
+  for (const [thing, { added, updated, present, refused }] of Object.entries(counts)) {
+    if (added + updated + present + refused === 0) continue;
+    const more = [[updated, "updated"], [present, "here already"], [refused, "refused"]] as const;
+    const words = more.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
+    yield `  ${thing.padEnd(14)}${added} new${words.join("")}`;
+  }
+  yield `  ${"messages".padEnd(14)}${messages}`;
+  for (const { level, source, reason, count } of lines) {
+    yield `${level.replace("_", " ").padEnd(10)}${source}${count === undefined ? "" : ` (${count})`}: ${reason}`;
+  }
+  if (lines_dropped > 0) yield `and ${lines_dropped} more such lines`;
+}
+
+function isKind(kind: string): kind is ImportKind {
+  return (IMPORT_KINDS as readonly string[]).includes(kind);
+}

@@ -1,0 +1,104 @@
+/** Where an import reads: a folder, a zip, or one file, all alike a list of files. Names in it are only ever compared, never opened. */
+import { createHash } from "node:crypto";
+import { basename, join } from "node:path";
+import { AppError } from "../errors.ts";
+import { openZip } from "./zip_file.ts";
+
+/** One file of an import. */
+export interface SourceFile {
+  /** With slashes, relative to the import's own root. */
+  path: string;
+  sizeBytes: number;
+}
+
+/** An opened import. */
+export interface ImportSource {
+  readonly files: readonly SourceFile[];
+  /** Paths that were passed over, since they lead outside or are no files. */
+  readonly passedOver: readonly string[];
+  /** Reads one of `files` whole. @throws {AppError} `too_large`; `unprocessable` when it is damaged */
+  read(file: SourceFile, maxBytes: number): Promise<Uint8Array<ArrayBuffer>>;
+  close(): void;
+}
+
+/** More files than a long life with such a program leaves. */
+export const MAX_FILES = 500_000;
+const MAX_DEPTH = 20;
+const ZIP_MARK = [0x50, 0x4b, 0x03, 0x04];
+
+/**
+ * Opens a folder, a zip (told by its content) or a single file.
+ *
+ * @param name What a single file is called.
+ * @throws {AppError} `not_found`, `unprocessable`, `too_large`
+ */
+export async function openSource(path: string, name = basename(path)): Promise<ImportSource> {
+  let info: Deno.FileInfo;
+  try {
+    info = await Deno.stat(path);
+  } catch (cause) {
+    throw new AppError("not_found", `Cannot import "${path}": it cannot be read`, { cause });
+  }
+  if (info.isDirectory) return await openFolder(path);
+  if (await isZip(path)) return await openZip(path);
+  return {
+    files: [{ path: name, sizeBytes: info.size }],
+    passedOver: [],
+    read: (_, maxBytes) => readFile(path, name, maxBytes),
+    close: () => {},
+  };
+}
+
+/** Gives an id that the same things always give: 26 letters, digits, `_` or `-`. */
+export function stableId(...parts: string[]): string {
+  return `i${createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 25)}`;
+}
+
+/** Gives what tells one content from another. */
+export function contentHash(content: unknown): string {
+  return createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22);
+}
+
+/** @throws {AppError} `too_large` */
+export function tooLarge(path: string, maxBytes: number): AppError {
+  return new AppError("too_large", `"${path}" is longer than ${maxBytes} bytes`);
+}
+
+async function openFolder(root: string): Promise<ImportSource> {
+  const files: SourceFile[] = [];
+  const passedOver: string[] = [];
+  const walk = async (below: string, depth: number): Promise<void> => {
+    if (depth > MAX_DEPTH) return void passedOver.push(below);
+    for await (const entry of Deno.readDir(join(root, below))) {
+      const path = below === "" ? entry.name : `${below}/${entry.name}`;
+      // A link may lead anywhere, and back to where it began.
+      if (entry.isDirectory) await walk(path, depth + 1);
+      else if (!entry.isFile) passedOver.push(path);
+      else files.push({ path, sizeBytes: (await Deno.lstat(join(root, path))).size });
+      if (files.length > MAX_FILES) {
+        throw new AppError("too_large", `Cannot import "${root}": it has more than ${MAX_FILES} files`);
+      }
+    }
+  };
+  await walk("", 0);
+  files.sort((a, b) => a.path < b.path ? -1 : 1);
+  return {
+    files,
+    passedOver,
+    read: ({ path }, maxBytes) => readFile(join(root, path), path, maxBytes),
+    close: () => {},
+  };
+}
+
+async function readFile(path: string, name: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { size } = await Deno.stat(path);
+  if (size > maxBytes) throw tooLarge(name, maxBytes);
+  return await Deno.readFile(path);
+}
+
+async function isZip(path: string): Promise<boolean> {
+  using file = await Deno.open(path);
+  const head = new Uint8Array(ZIP_MARK.length);
+  const count = await file.read(head);
+  return count === head.length && ZIP_MARK.every((byte, index) => head[index] === byte);
+}

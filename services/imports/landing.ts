@@ -1,0 +1,119 @@
+/** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
+import type { Attachments } from "../attachments/attachments.ts";
+import { readCardFile } from "../characters/card_file.ts";
+import type { Characters } from "../characters/characters.ts";
+import type { Arrivals, ArrivingConversation } from "../chat/arrivals.ts";
+import { AppError } from "../errors.ts";
+import type { Lorebooks } from "../lorebooks/lorebooks.ts";
+import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
+import type { Personas } from "../personas/personas.ts";
+import type { PresetDocument } from "../presets/preset_document.ts";
+import type { Presets } from "../presets/presets.ts";
+import { fromSillyTavern } from "../presets/sillytavern.ts";
+import type { ImportedConversation, ImportedItem, ImportedPersona, ImportedPreset } from "./import_item.ts";
+
+/** The rooms that things go to. */
+export interface LandingParts {
+  arrivals: Arrivals;
+  characters: Characters;
+  personas: Personas;
+  lorebooks: Lorebooks;
+  presets: Presets;
+  attachments: Attachments;
+}
+
+/** What became of a thing. */
+export interface Landed {
+  state: "added" | "updated" | "present";
+  /** Said in the report beside it. */
+  reason?: string;
+}
+
+const CHANGED_HERE = "it is here already and went on here, or was changed, since it came in: left as it is";
+
+/**
+ * Brings a thing in.
+ *
+ * @param isDryRun Reads and compares all the same, and changes nothing.
+ * @throws {AppError} why it cannot come in
+ */
+export async function land(parts: LandingParts, item: ImportedItem, isDryRun: boolean): Promise<Landed> {
+  if (item.what === "conversation") return await landConversation(parts, item, isDryRun);
+  if (await isHere(parts, item)) return { state: "present" };
+  switch (item.what) {
+    case "character":
+      if (isDryRun) await readCardFile(item.bytes);
+      else await parts.characters.importCard(item.bytes, item.id);
+      break;
+    case "persona":
+      if (!isDryRun) return await landPersona(parts, item);
+      break;
+    case "lorebook": {
+      const { id, book, name, isEnabled, scope, characterIds, personaIds } = item;
+      if (isDryRun) parseLorebook(book);
+      else {await parts.lorebooks.put(id, {
+          name: name.slice(0, 200),
+          isEnabled,
+          scope,
+          characterIds,
+          personaIds,
+          book,
+        });}
+      break;
+    }
+    case "preset": {
+      const preset = presetOf(item);
+      if (!isDryRun) await parts.presets.put(item.id, { name: item.name, models: item.models, preset });
+      break;
+    }
+    case "attachment":
+      if (!isDryRun) await parts.attachments.put(item.id, ReadableStream.from([item.bytes]));
+  }
+  return { state: "added" };
+}
+
+async function landConversation(
+  { arrivals }: LandingParts,
+  item: ImportedConversation,
+  isDryRun: boolean,
+): Promise<Landed> {
+  const { id, head, hash, messages, createdAt, updatedAt } = item;
+  const arriving: ArrivingConversation = {
+    ...{ id, head, hash, messages },
+    createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
+    updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
+  };
+  const state = isDryRun ? arrivals.stateOf(arriving) : await arrivals.take(arriving);
+  return state === "changed_here" ? { state: "present", reason: CHANGED_HERE } : { state };
+}
+
+async function isHere(parts: LandingParts, { what, id }: ImportedItem): Promise<boolean> {
+  if (what === "lorebook") return parts.lorebooks.list().some((one) => one.id === id);
+  if (what === "preset") return parts.presets.list().some((one) => one.id === id);
+  try {
+    if (what === "character") await parts.characters.get(id);
+    else if (what === "persona") await parts.personas.get(id);
+    else parts.attachments.get(id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code !== "not_found"; // what cannot be read is there all the same, and not to be written over
+  }
+}
+
+async function landPersona({ personas }: LandingParts, item: ImportedPersona): Promise<Landed> {
+  const { id, name, description, avatar } = item;
+  await personas.put(id, { name, description });
+  if (avatar === undefined) return { state: "added" };
+  try {
+    await personas.setAvatar(id, avatar);
+    return { state: "added" };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "unprocessable") throw error;
+    return { state: "added", reason: "its picture cannot be read: it came in without one" };
+  }
+}
+
+function presetOf({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
+  return isOurs ? json as Partial<PresetDocument> : fromSillyTavern(json);
+}

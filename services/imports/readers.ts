@@ -1,0 +1,11 @@
+/** The reader of every kind of import. */
+import type { ImportKind, ImportStep } from "./import_item.ts";
+import type { ImportSource } from "./import_source.ts";
+import { readSillyTavern } from "./sillytavern.ts";
+import { readTavernFiles } from "./tavern_files.ts";
+
+/** By kind; each gives what others refer to before what refers to it. */
+export const READERS: Record<ImportKind, (source: ImportSource) => AsyncGenerator<ImportStep>> = {
+  sillytavern: readSillyTavern,
+  tavern: readTavernFiles,
+};

@@ -1,0 +1,29 @@
+/** Imports over HTTP, waited for. */
+import type { ImportReport } from "../../services/imports/import_report.ts";
+import type { TestApp } from "./test_app.ts";
+
+/** Imports bytes, or an upload that is there, and gives the job as it ended. */
+export async function importJob(app: TestApp, query: string, body?: Uint8Array<ArrayBuffer>) {
+  const answer = await app.post(`/api/import?${query}`, body, {
+    headers: { "content-type": "application/octet-stream" },
+  });
+  const job = await answer.json();
+  if (answer.status !== 202) throw new Error(`${answer.status}: ${JSON.stringify(job)}`);
+  return await app.services.jobs.ended(job.id);
+}
+
+/** As `importJob`, and gives its report. @throws {Error} when it failed. */
+export async function importReport(
+  app: TestApp,
+  query: string,
+  body?: Uint8Array<ArrayBuffer>,
+): Promise<ImportReport> {
+  const { error, detail } = await importJob(app, query, body);
+  if (error !== undefined) throw new Error(error.message);
+  return detail as ImportReport;
+}
+
+/** Gives how many of each thing were added. */
+export function added({ counts }: ImportReport): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).map(([thing, { added }]) => [thing, added]));
+}
