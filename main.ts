@@ -17,6 +17,7 @@ import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
 import { AppError, messageOf } from "./services/errors.ts";
 import { createLog } from "./services/log.ts";
+import type { ImportReport } from "./services/imports/import_report.ts";
 import { dropProxyEnvironment } from "./services/net/owner_endpoint.ts";
 import { openServices } from "./services/services.ts";
 
@@ -80,7 +81,7 @@ function print(text: string): number {
 }
 
 /** Opens the data folder for one import, as the server would. */
-const importPath: ImportOutside["importPath"] = async (rest, request) => {
+async function importPath(...[rest, request]: Parameters<ImportOutside["importPath"]>): Promise<ImportReport> {
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
   const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
   try {
@@ -89,7 +90,7 @@ const importPath: ImportOutside["importPath"] = async (rest, request) => {
     await services.chat.close();
     await services.close();
   }
-};
+}
 
 /** Says how far something is, on a line of its own on a terminal. */
 function writeOver(text: string): void {
