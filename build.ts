@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { packageFolderOf, packageFoldersIn, readPackages } from "./build/inventory.ts";
 import { billOfMaterials, noticesText } from "./build/notices.ts";
+import { fillServiceWorker, manifestText } from "./build/shell.ts";
 import { ownTarget, type Target, targetsIn } from "./build/targets.ts";
 
 /** One thing this file can build; `args` are the words after the mode's name. */
@@ -37,6 +38,9 @@ const ROOT = new URL("./", import.meta.url);
 /** Written beside the executables. */
 const NOTICES_FILE = "licences.txt";
 const BILL_FILE = "parlor.cdx.json";
+
+/** Name of the service worker; its address has to stay the same, and to stand above all screens. */
+const WORKER_FILE = "service_worker.js";
 
 /** Files smaller than this gain nothing from compression worth a second file. */
 const MIN_COMPRESSED_BYTES = 1024;
@@ -97,6 +101,14 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   await place(laterStylePath, laterStyle);
   await place(iconPath, icon);
 
+  const iconPaths = new Map<string, string>();
+  for await (const { name } of Deno.readDir(new URL("icons/", source))) {
+    const content = await Deno.readFile(new URL(`icons/${name}`, source));
+    const path = `assets/${hashedName(name.replace(/\.png$/, ""), "png", content)}`;
+    iconPaths.set(name, `/${path}`);
+    await place(path, content);
+  }
+
   const preloads = [...staticImportsOf(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
   const page = (await Deno.readTextFile(new URL("index.html", source)))
     .replace("%script%", `/${scriptPath}`)
@@ -104,8 +116,14 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
     .replace("%style%", `/${stylePath}`)
     // Without its slash, since it is no part of the first load.
     .replace("%later-style%", laterStylePath)
-    .replace("%icon%", `/${iconPath}`);
+    .replace("%icon%", `/${iconPath}`)
+    .replace("%touch-icon%", iconPaths.get("icon-apple-180.png")!);
+  await place("manifest.webmanifest", new TextEncoder().encode(manifestText((file) => iconPaths.get(file)!)));
   await place("index.html", new TextEncoder().encode(page));
+  if (scripts.worker !== undefined) {
+    const files = built.map(({ path }) => path).filter((path) => path.startsWith("assets/"));
+    await place(WORKER_FILE, new TextEncoder().encode(fillServiceWorker(scripts.worker, files, page)));
+  } else await removeWithCopies(dist, WORKER_FILE);
   await removeOthers(new URL("assets/", dist), kept);
   return built;
 }
@@ -133,7 +151,7 @@ function staticImportsOf(script: Uint8Array, chunks: Map<string, Uint8Array>, fo
 async function bundleScripts(
   entry: URL,
   options: UiBuildOptions,
-): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array> }> {
+): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
   const outDir = await Deno.makeTempDir({ prefix: "parlor-ui-" });
   try {
     const flags = options.isDev ? ["--sourcemap=inline"] : ["--minify"];
@@ -148,6 +166,8 @@ async function bundleScripts(
         "--outdir",
         outDir,
         entry.pathname,
+        // Developers get every build at once, with nothing kept in between.
+        ...(options.isDev ? [] : [new URL("service_worker.ts", entry).pathname]),
       ],
       cwd: options.root,
       stdout: "null",
@@ -157,13 +177,15 @@ async function bundleScripts(
     if (code !== 0) throw new Error(`Cannot bundle "${entry.pathname}": deno bundle ended with code ${code}`);
     const chunks = new Map<string, Uint8Array>();
     let main: Uint8Array | undefined;
+    let worker: string | undefined;
     for await (const file of Deno.readDir(outDir)) {
       const content = await Deno.readFile(`${outDir}/${file.name}`);
       if (file.name === "main.js") main = content;
+      else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
       else chunks.set(file.name, content);
     }
     if (main === undefined) throw new Error(`Cannot bundle "${entry.pathname}": no main.js came out`);
-    return { entry: main, chunks };
+    return { entry: main, chunks, worker };
   } finally {
     await Deno.remove(outDir, { recursive: true });
   }
@@ -204,10 +226,19 @@ async function writeWithCopies(
     await write(`${path}.br`, brotliCompressSync(content, { params: quality }));
   } else {
     // Copies that an earlier build left would be served in its place.
-    for (const ending of ["gz", "br"]) await Deno.remove(new URL(`${path}.${ending}`, dist)).catch(() => {});
+    await removeCopies(dist, path);
   }
   await write(path, content);
   return { path, sizeBytes: content.length, gzipBytes: gzip.length };
+}
+
+async function removeCopies(dist: URL, path: string): Promise<void> {
+  for (const ending of ["gz", "br"]) await Deno.remove(new URL(`${path}.${ending}`, dist)).catch(() => {});
+}
+
+async function removeWithCopies(dist: URL, path: string): Promise<void> {
+  await removeCopies(dist, path);
+  await Deno.remove(new URL(path, dist)).catch(() => {});
 }
 
 async function removeOthers(assets: URL, kept: Set<string>): Promise<void> {

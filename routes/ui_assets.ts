@@ -36,6 +36,9 @@ const ENCODINGS = [{ name: "br", extension: ".br" }, { name: "gzip", extension: 
 /** Names of assets carry the hash of their content, so what is under a name never changes. */
 const FOREVER = "public, max-age=31536000, immutable";
 
+/** Files with one name for every build: a service worker may do something only for what lies beside or below it. */
+const FIXED_NAMES = ["service_worker.js", "manifest.webmanifest"];
+
 /** One plain file name whose type is known; a compressed copy is no address of its own. */
 const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanifest)$/;
 
@@ -51,6 +54,9 @@ export function uiAssetsRoutes(folder: string) {
     if (!ASSET_NAME.test(name)) return c.notFound();
     return await answerWithFile(c, `${folder}/assets/${name}`, FOREVER) ?? c.notFound();
   });
+  for (const name of FIXED_NAMES) {
+    router.get(`/${name}`, async (c) => await answerWithFile(c, `${folder}/${name}`, "no-cache") ?? c.notFound());
+  }
   router.get("/*", async (c) => {
     if (!isPagePath(c.req.path)) return c.notFound();
     const page = await answerWithFile(c, `${folder}/index.html`, "no-cache");

@@ -6,6 +6,7 @@ import { createApi } from "./api/endpoints.ts";
 import { findStorage } from "./state/device.ts";
 import { findKeptToken } from "./state/kept_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
+import { followKeyboard } from "./state/visible_height.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
@@ -15,6 +16,7 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   const store = new Store(createApi(client), createAccessApi(client), window);
   const { document } = window;
   store.device.open(document.documentElement);
+  followKeyboard(window, document.documentElement);
   language.subscribe((name) => document.documentElement.lang = name);
   // What the device remembers is known without asking; a language that cannot be loaded leaves English.
   await store.preferences.showLanguage().catch(() => {});
@@ -37,9 +39,16 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   }
 }
 
+/** Keeps the page on the device, where browsers allow that: over HTTPS and on localhost. */
+function keepShell({ navigator }: Window): void {
+  // A build for developers has none, and whoever forbids it does without.
+  navigator.serviceWorker?.register("/service_worker.js").catch(() => {});
+}
+
 /** Another language means every text anew. */
 function Page() {
   return <Shell key={language.value} />;
 }
 
 void start(window);
+globalThis.addEventListener("load", () => keepShell(window));

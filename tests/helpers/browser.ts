@@ -50,7 +50,12 @@ export async function openPage(
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  // Only tests of the kept page have use for the worker, which loads every file of it.
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    serviceWorkers: "block",
+    ...options,
+  });
   // Shorter than a test may take, so that what was waited for in vain is named.
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();

@@ -14,6 +14,7 @@ export type Screen =
   | { name: "new_chat"; isTemporary: boolean }
   | { name: "chat"; conversationId: string }
   | { name: "settings"; section: string; item: string | undefined }
+  | { name: "share" }
   | { name: "search" }
   | { name: "activity" }
   | { name: "pair" }
@@ -36,8 +37,7 @@ export function screenOf(path: string): Screen {
   if (first === "temporary" && second === undefined) return { name: "new_chat", isTemporary: true };
   if ((first === "pair" || first === "cli") && second === undefined) return { name: first };
   if (first === "c" && second !== undefined && third === undefined) return { name: "chat", conversationId: second };
-  if (first === "search" && second === undefined) return { name: "search" };
-  if (first === "activity" && second === undefined) return { name: "activity" };
+  if ((first === "search" || first === "activity" || first === "share") && second === undefined) return { name: first };
   if (first === "settings") return { name: "settings", section: second ?? "general", item: third };
   if (first === "characters") return charactersScreenOf(second, third);
   return { name: "unknown" };

@@ -13,6 +13,8 @@ test.each([
   ["/settings", { name: "settings", section: "general", item: undefined }],
   ["/settings/connections", { name: "settings", section: "connections", item: undefined }],
   ["/settings/connections/new", { name: "settings", section: "connections", item: "new" }],
+  ["/share", { name: "share" }],
+  ["/share/x", { name: "unknown" }],
   ["/welcome", { name: "welcome", step: "model" }],
   ["/welcome/passkey", { name: "welcome", step: "passkey" }],
   ["/welcome/else", { name: "unknown" }],

@@ -2,7 +2,6 @@
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connections } from "./connections.ts";
-import { house } from "./house.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
@@ -14,7 +13,6 @@ const first = {
   ...nav,
   ...chat,
   ...connections,
-  ...house,
   ...palette,
   ...settings,
   ...personas,

@@ -1,7 +1,8 @@
-/** Texts of screens that are opened on demand, which load them: the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
+/** Texts of screens that are opened on demand, which load them: search, activity, trash, the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
+import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { models } from "./models.ts";
 import { tailnet } from "./tailnet.ts";
@@ -10,6 +11,7 @@ import { welcome } from "./welcome.ts";
 
 /** The areas that the first load does without. */
 export const later = {
+  ...house,
   ...models,
   ...characters,
   ...access,

@@ -25,6 +25,7 @@ const SearchScreen = lazy(() => import("../search/SearchScreen.tsx").then((file)
 const ActivityScreen = lazy(() => import("../activity/ActivityScreen.tsx").then((file) => file.ActivityScreen), {
   as: "screen",
 });
+const ShareScreen = lazy(() => import("../share/ShareScreen.tsx").then((file) => file.ShareScreen), { as: "screen" });
 
 const Palette = lazy(() => import("../palette/Palette.tsx").then((file) => file.Palette), { as: "overlay" });
 const ShortcutsDialog = lazy(() => import("../palette/ShortcutsDialog.tsx").then((file) => file.ShortcutsDialog), {
@@ -101,6 +102,7 @@ function Screen() {
   if (screen.name === "chat") return <ChatScreen conversationId={screen.conversationId} />;
   if (screen.name === "settings") return <SettingsScreen section={screen.section} item={screen.item} />;
   if (screen.name === "search") return <SearchScreen />;
+  if (screen.name === "share") return <ShareScreen />;
   if (screen.name === "activity") return <ActivityScreen />;
   if (screen.name === "characters") return <GalleryScreen />;
   if (screen.name === "card_site") return <CardSiteScreen />;
