@@ -7,6 +7,9 @@ export const COMMAND_NAMES = [
   "temporary",
   "title",
   "model",
+  "persona",
+  "image",
+  "lorebook",
   "regenerate",
   "continue",
   "fork",
@@ -22,7 +25,11 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /** What the views do; the chat does the rest by itself. */
 export interface CommandActions {
-  open(what: "new" | "temporary" | "model" | "options" | "preview"): void;
+  open(what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview"): void;
+  /** @param prompt What was typed behind the command; empty to have one made of the last turns. */
+  draw(prompt: string): void;
+  /** Lets the persona of this name speak from here on. */
+  speakAs(name: string): void;
   fork(messageId: string): void;
   remove(messageId: string): void;
   fail(thrown: unknown): void;
@@ -54,6 +61,18 @@ const COMMANDS: Record<CommandName, Command> = {
       if (rest === "") actions.open("model");
       else void chat.change({ model: rest }).catch(actions.fail);
     },
+  },
+  persona: {
+    isPossible: (chat) => !chat.isTemporary,
+    run: (_, rest, actions) => rest === "" ? actions.open("persona") : actions.speakAs(rest),
+  },
+  image: {
+    isPossible: (chat) => !chat.isTemporary && last(chat) !== undefined,
+    run: (_, rest, actions) => actions.draw(rest),
+  },
+  lorebook: {
+    isPossible: (chat) => (chat.head.peek()?.participants?.length ?? 0) > 0,
+    run: (_, __, actions) => actions.open("lorebook"),
   },
   regenerate: { isPossible: hasReply, run: (chat) => chat.regenerate(last(chat)!.id) },
   continue: { isPossible: hasReply, run: (chat) => chat.continueReply(last(chat)!.id) },

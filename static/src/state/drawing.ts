@@ -41,8 +41,9 @@ export class Drawing {
    * Looks for the backend and makes a prompt.
    *
    * @param isAsked False where only the demonstration answers: the last turn then is the prompt.
+   * @param prompt One that is there already, in place of one that is made.
    */
-  async open(messages: readonly Message[], isAsked: boolean): Promise<void> {
+  async open(messages: readonly Message[], isAsked: boolean, prompt = ""): Promise<void> {
     try {
       const active = (await this.#api.listBackends()).find((item) => item.active);
       if (active === undefined) {
@@ -55,7 +56,9 @@ export class Drawing {
       this.#fail(thrown, "unset");
       return;
     }
-    await this.derive(messages, isAsked);
+    if (prompt === "") return await this.derive(messages, isAsked);
+    this.prompt.value = prompt;
+    this.state.value = "ready";
   }
 
   /** Makes the prompt anew. */

@@ -136,6 +136,43 @@ test("commands act on the chat and leave the composer empty", async () => {
   expect(await box(ui.page).inputValue()).toBe("");
 });
 
+test("commands choose the persona, draw from a prompt and open the character's lorebook", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      api.people.addPersona("robin", "Robin");
+      api.people.add("fox", { name: "Fox" });
+      Object.assign(api.addConversation("c1", "Chat", STORY), { participants: [{ character_id: "fox" }] });
+    },
+  });
+  const backend = { id: "a", name: "A", kind: "a1111", base_url: "http://a.test", defaults: {}, active: true };
+  await ui.page.route("**/api/image/connections", (route) => route.fulfill({ json: [{ ...backend, has_key: false }] }));
+  await ui.page.getByText("Once upon a time.").waitFor();
+  const run = async (text: string) => {
+    await box(ui.page).fill(text);
+    await box(ui.page).press("Enter");
+  };
+  await run("/persona rob");
+  await eventually(() => ui.api.conversations.get("c1")!.persona_id, (id) => id === "robin");
+  await run("/persona nobody");
+  await ui.page.getByText("There is no persona whose name begins with “nobody”").waitFor();
+  await run("/image a lighthouse at night");
+  const dialog = ui.page.getByRole("dialog", { name: "Draw a picture" });
+  await eventually(() => dialog.getByLabel("What to draw").inputValue(), (text) => text === "a lighthouse at night");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await run("/lorebook");
+  await ui.page.getByRole("tab", { name: "Lorebook", selected: true }).waitFor();
+});
+
+test("without a character there is no lorebook to open, and /persona alone leads to the personas", async () => {
+  await using ui = await openStory();
+  await box(ui.page).fill("/l");
+  await ui.page.getByRole("listbox", { name: "Commands" }).waitFor({ state: "detached" });
+  await box(ui.page).fill("/persona");
+  await box(ui.page).press("Enter");
+  await ui.page.waitForURL(/\/settings\/personas$/);
+});
+
 test("what is no command is a message, with its slash", async () => {
   await using ui = await openStory();
   await sendMessage(ui.page, "/nonesuch thing");

@@ -7,6 +7,7 @@ const count = counter("de");
 /** German. */
 export const chat: typeof English = {
   chat: {
+    noPersona: (name: string) => `Keine Persona beginnt mit „${name}“`,
     newTitle: "Neuer Chat",
     untitled: "Chat ohne Titel",
     log: "Nachrichten",
@@ -184,6 +185,9 @@ export const chat: typeof English = {
     temporary: "Flüchtiger Chat, nirgends aufbewahrt",
     title: "Diesen Chat umbenennen",
     model: "Das Modell wählen",
+    persona: "Als eine Persona sprechen, beim Namen genannt",
+    image: "Ein Bild malen, vom Verlauf oder nach einer Beschreibung",
+    lorebook: "Das Lorebook der Figur",
     regenerate: "Die letzte Antwort neu schreiben",
     continue: "Hinter der letzten Antwort weiterschreiben",
     fork: "Von der letzten Nachricht abzweigen",

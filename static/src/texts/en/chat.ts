@@ -6,6 +6,7 @@ const count = counter("en");
 /** English. */
 export const chat = {
   chat: {
+    noPersona: (name: string) => `There is no persona whose name begins with “${name}”`,
     newTitle: "New chat",
     untitled: "Untitled chat",
     log: "Messages",
@@ -179,6 +180,9 @@ export const chat = {
     temporary: "Temporary chat, kept nowhere",
     title: "Rename this chat",
     model: "Choose the model",
+    persona: "Speak as a persona, by its name",
+    image: "Draw a picture, of the last turns or of a prompt",
+    lorebook: "The character’s lorebook",
     regenerate: "Write the last reply anew",
     continue: "Write on behind the last reply",
     fork: "Branch from the last message",

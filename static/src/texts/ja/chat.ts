@@ -7,6 +7,7 @@ const count = counter("ja");
 /** Japanese. */
 export const chat: typeof English = {
   chat: {
+    noPersona: (name: string) => `「${name}」で始まる名前のペルソナはありません`,
     newTitle: "新しいチャット",
     untitled: "無題のチャット",
     log: "メッセージ",
@@ -179,6 +180,9 @@ export const chat: typeof English = {
     temporary: "一時チャット(どこにも保存しません)",
     title: "このチャットの名前を変える",
     model: "モデルを選ぶ",
+    persona: "名前で選んだペルソナとして話す",
+    image: "最後のやり取りまたはプロンプトから画像を描く",
+    lorebook: "キャラクターのロアブック",
     regenerate: "最後の返信を書き直す",
     continue: "最後の返信の続きを書く",
     fork: "最後のメッセージから分岐する",

@@ -74,7 +74,10 @@ export function EditorScreen({ id }: { id: string }) {
 }
 
 function Editor({ editor, creation }: { editor: CardEditor; creation: Creation | undefined }) {
-  const [part, setPart] = useState<Part>("identity");
+  const { router } = useStore();
+  // `#lorebook` behind the address leads to that part.
+  const wanted = (Object.keys(PARTS) as Part[]).find((id) => id === router.hash.peek());
+  const [part, setPart] = useState<Part>(wanted ?? "identity");
   const t = texts.editor;
   if (editor.character.value?.external) {
     return (

@@ -23,12 +23,13 @@ export function Composer({ chat }: { chat: OpenChat }) {
   // With a finger Enter is the only way to break a line; there the button sends.
   const isTouch = useMedia("(pointer: coarse)");
   const [isOver, setOver] = useState(false);
-  const [isDrawing, setDrawing] = useState(false);
+  /** The prompt to draw; empty to have one made. */
+  const [drawn, setDrawn] = useState<string>();
   const text = chat.draft.text.value;
   const isRunning = chat.isRunning.value;
   const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
   const isWaiting = chat.pictures.isBusy.value;
-  const actions = useCommandActions(chat);
+  const actions = useCommandActions(chat, setDrawn);
 
   // The list of commands goes by what stands in the composer, until it is sent away.
   const [dismissed, setDismissed] = useState("");
@@ -123,7 +124,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               <IconButton
                 icon="wand"
                 label={texts.composer.draw}
-                onClick={() => setDrawing(true)}
+                onClick={() => setDrawn("")}
               />
             )}
             <textarea
@@ -174,7 +175,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
           </div>
         </form>
         <Below chat={chat} />
-        {isDrawing && <DrawDialog chat={chat} onClose={() => setDrawing(false)} />}
+        {drawn !== undefined && <DrawDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
       </div>
     </div>
   );

@@ -14,7 +14,9 @@ import { figure, percent } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Closed early the picture comes all the same, to the message that was the last when it was asked for. */
-export function DrawDialog({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
+export function DrawDialog(
+  { chat, prompt = "", onClose }: { chat: OpenChat; prompt?: string; onClose: () => void },
+) {
   const store = useStore();
   const t = texts.images;
   const [drawing] = useState(() => new Drawing(imageApi(store.api.client)));
@@ -22,7 +24,7 @@ export function DrawDialog({ chat, onClose }: { chat: OpenChat; onClose: () => v
   const isAsked = store.connections.active.value?.kind !== "demo";
   const derive = () => void drawing.derive(chat.pages.items.peek(), isAsked);
   useEffect(() => {
-    void drawing.open(chat.pages.items.peek(), isAsked);
+    void drawing.open(chat.pages.items.peek(), isAsked, prompt);
     return () => drawing.leave();
   }, []);
   const state = drawing.state.value;
