@@ -178,6 +178,7 @@ export class FakeApi implements AsyncDisposable {
       ...conversationRoutes(this),
       ...houseRoutes(this),
       ...characterRoutes(this),
+      ["GET", /^\/api\/(?:lorebooks|presets)$/, () => json([])],
       ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],
       ["PUT", /^\/api\/attachments\/([^/]+)$/, ({ path, body }, [, name]) => {
         this.attachments.set(name!, body as Blob);
@@ -382,6 +383,7 @@ export function defaultSettings(): OwnerSettings {
     serif: false,
     send_on_enter: true,
     auto_title: true,
+    auto_summary: true,
     auto_speak: false,
     narration_voice: null,
     speech_voice: null,

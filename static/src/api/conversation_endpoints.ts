@@ -40,14 +40,19 @@ export interface ConversationApi {
   /** Copies the conversation up to a message; gives the copy. */
   forkConversation(id: string, messageId: string): Promise<Conversation>;
   getBranches(id: string): Promise<Branches>;
-  /** Tells what the model would be sent with these turns behind the conversation. */
-  previewChat(id: string, turns: SentMessage[], signal: AbortSignal): Promise<ChatPreview>;
+  /** Tells what the model would be sent with these turns behind the conversation. @param userMessageId Of a turn that is stored. */
+  previewChat(id: string, turns: SentMessage[], signal: AbortSignal, userMessageId?: string): Promise<ChatPreview>;
   searchMessages(
     conversationId: string,
     query: string,
     cursor?: string,
     signal?: AbortSignal,
   ): Promise<Page<SearchHit>>;
+}
+
+/** Gives the zone in which dates are told. */
+export function timeZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 /** Binds the calls to one client. */
@@ -92,9 +97,9 @@ export function conversationApi(client: ApiClient): ConversationApi {
     },
     forkConversation: (id, messageId) => json("POST", `${conversation(id)}/fork`, { body: { message_id: messageId } }),
     getBranches: (id) => json("GET", `${conversation(id)}/branches`),
-    previewChat: (id, turns, signal) =>
+    previewChat: (id, messages, signal, user_message_id) =>
       json("POST", "/api/chat/preview", {
-        body: { conversation_id: id, context: "server", messages: turns },
+        body: { conversation_id: id, user_message_id, context: "server", messages, time_zone: timeZone() },
         signal,
       }),
     searchMessages(conversationId, query, cursor, signal) {

@@ -66,6 +66,32 @@ export interface ChatOptions {
   note?: ChatNote | null;
   /** Who the owner is from here on. */
   persona_id?: string | null;
+  /** Lorebooks that are there for this chat. */
+  lorebook_ids?: string[] | null;
+  /** The preset that is pinned to it. */
+  preset_id?: string | null;
+  /** The characters that take part. */
+  participants?: Participant[] | null;
+  /** Who of several speaks next: who is spoken of and likes to talk, one after another, or who is named. */
+  reply_order?: ReplyOrder | null;
+  /** Told in the place of messages for which there is no room. */
+  summary?: ChatSummary | null;
+}
+
+/** A character that takes part in a chat. */
+export interface Participant {
+  character_id: string;
+  muted?: boolean;
+}
+
+/** How it comes about who speaks next. */
+export type ReplyOrder = "natural" | "list" | "manual";
+
+/** What happened in the older messages. */
+export interface ChatSummary {
+  text: string;
+  /** The last message that it tells of. */
+  up_to_message_id?: string;
 }
 
 /** Fields of a conversation to change; null clears. */
@@ -85,7 +111,6 @@ export interface ConversationHead extends ChatOptions {
   draft: string;
   draft_version: number;
   message_count: number;
-  participants?: { character_id: string }[];
   forked_from?: { conversation_id: string; message_id: string };
 }
 
@@ -117,15 +142,42 @@ export interface ChatPreview {
   params: Record<string, unknown>;
   messages: SentMessage[];
   /** What each of the messages is. */
-  parts: { part: string; message_id?: string; tokens: number }[];
+  parts: { part: string; message_id?: string; tokens: number; pieces?: PromptPiece[] }[];
+  preset?: { id: string; name: string };
+  /** Who speaks, and who would like to after that. */
+  speakers?: string[];
   tokens: number;
   counted_by: "server" | "estimate";
   context_size: number;
   context_size_assumed: boolean;
   answer_tokens: number;
   fits: boolean;
-  /** The oldest messages, which do not fit. */
-  dropped: { count: number; last_message_id?: string };
+  /** The oldest messages, which do not fit, and what else stays out. */
+  dropped: { count: number; last_message_id?: string; pieces?: PromptPiece[]; lorebook_entries?: MissedLore[] };
+}
+
+/** One of the texts that a message is put together from. */
+export interface PromptPiece {
+  part: string;
+  title?: string;
+  tokens: number;
+  text: string;
+  /** The entry of a lorebook, and why it fired. */
+  entry?: LoreSource & { reason: { kind: string; key?: string } };
+}
+
+/** An entry of a lorebook. */
+export interface LoreSource {
+  lorebook_id: string;
+  lorebook_name: string;
+  entry_id: string;
+  entry_name: string;
+}
+
+/** An entry that fired and does not go out. */
+export interface MissedLore extends LoreSource {
+  reason: string;
+  key?: string;
 }
 
 /** A place that a search found; `message_id` is null where the title was found. */
@@ -294,6 +346,8 @@ export interface OwnerSettings {
   send_on_enter: boolean;
   /** Let the model name conversations. */
   auto_title: boolean;
+  /** Let the model tell what happened in messages that no longer fit. */
+  auto_summary: boolean;
   auto_speak: boolean;
   /** Voice for what stands outside of quotation marks; null is the voice of whoever speaks. */
   narration_voice: string | null;
@@ -319,7 +373,9 @@ export interface ChatRequest {
   conversation_id?: string;
   user_message_id?: string;
   assistant_message_id?: string;
-  action?: "send" | "regenerate" | "continue";
+  action?: "send" | "regenerate" | "continue" | "impersonate";
+  /** Who is to speak, where several characters take part. */
+  character_id?: string;
   model?: string;
   /** Who assembles what the model gets; the server does it from the stored conversation. */
   context?: "client" | "server";

@@ -1,9 +1,10 @@
 /** What is asked of the server for one reply. */
+import { timeZone } from "../api/conversation_endpoints.ts";
 import type { ChatOptions, ChatRequest, ContentPart, Message } from "../api/types.ts";
 import { sentMessages } from "./message_text.ts";
 
 /** What a request says of itself beside its ids. */
-export type Asked = Pick<ChatRequest, "action" | "user_message_id">;
+export type Asked = Pick<ChatRequest, "action" | "user_message_id" | "character_id">;
 
 /** Gives a request that belongs to a stored conversation: the server knows what was said before the turn. */
 export function storedRequest(
@@ -18,7 +19,7 @@ export function storedRequest(
     stream: true,
     context: "server",
     messages: turn ? [{ role: turn.role, content: turn.content }] : [],
-    time_zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    time_zone: timeZone(),
     ...asked,
   };
 }
@@ -37,8 +38,13 @@ export function contentOf(text: string, images: readonly string[]): string | Con
   return text === "" ? parts : [{ type: "text", text }, ...parts];
 }
 
+const OPTIONS = [
+  ...["connection_id", "model", "system_prompt", "params", "note", "persona_id"],
+  ...["lorebook_ids", "preset_id", "participants", "reply_order", "summary"],
+];
+
 /** Gives what a chat sets for itself, without what it leaves open. */
-export function optionsOf({ connection_id, model, system_prompt, params, note, persona_id }: ChatOptions): ChatOptions {
-  const all = Object.entries({ connection_id, model, system_prompt, params, note, persona_id });
-  return Object.fromEntries(all.filter(([, value]) => value !== null && value !== undefined));
+export function optionsOf(from: ChatOptions): ChatOptions {
+  const isSet = ([name, value]: [string, unknown]) => OPTIONS.includes(name) && (value ?? undefined) !== undefined;
+  return Object.fromEntries(Object.entries(from).filter(isSet));
 }

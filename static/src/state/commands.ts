@@ -12,6 +12,7 @@ export const COMMAND_NAMES = [
   "lorebook",
   "regenerate",
   "continue",
+  "write",
   "fork",
   "hide",
   "delete",
@@ -76,6 +77,10 @@ const COMMANDS: Record<CommandName, Command> = {
   },
   regenerate: { isPossible: hasReply, run: (chat) => chat.regenerate(last(chat)!.id) },
   continue: { isPossible: hasReply, run: (chat) => chat.continueReply(last(chat)!.id) },
+  write: {
+    isPossible: (chat) => isStored(chat) && hasMessages(chat),
+    run: (chat) => void chat.writeForMe(),
+  },
   fork: {
     isPossible: (chat) => isStored(chat) && hasMessages(chat),
     run: (chat, _, actions) => actions.fork(last(chat)!.id),

@@ -6,6 +6,7 @@ import type { ChatOptions, ChatPreview, ChatRequest, ConversationHead, Message, 
 import { type Asked, contentOf, optionsOf, storedRequest, wholeRequest } from "./chat_requests.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { Draft } from "./draft.ts";
+import type { GroupTurns } from "./group_turns.ts";
 import { newId } from "./ids.ts";
 import { MessageActions } from "./message_actions.ts";
 import { type FoundMessages, MessagePages } from "./message_pages.ts";
@@ -67,6 +68,10 @@ export class OpenChat {
   /** The last known state of the conversation without its messages; undefined while the server has none. */
   readonly head = signal<ConversationHead | undefined>(undefined);
   readonly run = signal<ReplyRun | undefined>(undefined);
+  /** Who speaks when; undefined until it is wanted, and where fewer than two characters take part. */
+  readonly group = signal<GroupTurns | undefined>(undefined);
+  /** Ends the writing of a text in the owner's name, while one is written into the composer. */
+  readonly ghostwriting = signal<AbortController | undefined>(undefined);
   /** Why the last thing that was asked for could not be done. */
   readonly problem = signal<ApiError | undefined>(undefined);
   /** The message to bring into view; a new object for every wish. */
@@ -79,6 +84,7 @@ export class OpenChat {
     return chosen || undefined;
   });
   readonly isRunning = computed(() => this.run.value !== undefined);
+  readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
   readonly isEmpty = computed(() => this.pages.items.value.length === 0);
   readonly lastMessage = computed(() => this.pages.items.value.at(-1));
   #around: ChatSurroundings;
@@ -197,6 +203,7 @@ export class OpenChat {
     const text = this.draft.text.value.trim();
     const isEmpty = text === "" && this.pictures.items.peek().length === 0;
     if (isEmpty || this.pictures.isBusy.peek() || this.run.value || this.load.value.kind !== "ready") return;
+    if (this.ghostwriting.peek()) return;
     const taken: Taken = { turnId: newId(), typed: this.draft.take(), pictures: this.pictures.take() };
     const turn: Message = {
       id: taken.turnId,
@@ -218,6 +225,25 @@ export class OpenChat {
   askAgain(): void {
     const turn = this.lastMessage.value;
     if (turn?.role === "user" && !this.run.value) void this.#ask(turn.id);
+  }
+
+  /** Asks for one reply more without a turn of the owner's. @param characterId Who is to speak. */
+  speakOn(characterId?: string): void {
+    if (!this.run.value) void this.#ask(undefined, undefined, characterId);
+  }
+
+  /** Makes known who speaks when; undefined where fewer than two characters take part. */
+  async wantGroup(): Promise<GroupTurns | undefined> {
+    if (!this.isGroup.peek()) return undefined;
+    const { GroupTurns } = await import("./group_turns.ts");
+    return this.group.value ??= new GroupTurns(this, this.#around.api);
+  }
+
+  /** Lets the model write the owner's next turn into the composer. */
+  async writeForMe(): Promise<void> {
+    if (this.isNew || this.run.peek() || this.ghostwriting.peek()) return;
+    const { ghostwrite } = await import("./ghostwriter.ts");
+    await ghostwrite(this, this.#around.api);
   }
 
   /** Asks for another text in place of a reply; the one there was stays as a variant. */
@@ -246,6 +272,7 @@ export class OpenChat {
 
   /** Stops the running reply, whoever started it. */
   async stop(): Promise<void> {
+    this.ghostwriting.peek()?.abort();
     const run = this.run.value;
     if (!run || run.isStopping.value) return;
     // Nobody but this page follows the reply of a temporary chat: with it the server's call ends.
@@ -268,16 +295,18 @@ export class OpenChat {
     await this.reload();
   }
 
-  #ask(userMessageId: string, taken?: Taken): Promise<void> {
+  #ask(userMessageId: string | undefined, taken?: Taken, characterId?: string): Promise<void> {
     const messageId = newId();
     this.pages.append({
       id: messageId,
       role: "assistant",
+      character_id: characterId,
       content: "",
       status: "streaming",
       created_at: new Date().toISOString(),
     });
-    return this.#start(messageId, { text: "", reasoning: "" }, { user_message_id: userMessageId }, taken);
+    const asked = { user_message_id: userMessageId, character_id: characterId };
+    return this.#start(messageId, { text: "", reasoning: "" }, asked, taken);
   }
 
   async #start(
@@ -309,7 +338,16 @@ export class OpenChat {
       return wholeRequest(items.slice(0, at + 1), options);
     }
     if (this.#isNew) await this.#create();
-    return storedRequest(this.id, messageId, asked, this.pages.find(asked.user_message_id ?? ""));
+    const turn = this.pages.find(asked.user_message_id ?? "");
+    return storedRequest(this.id, messageId, await this.#withSpeaker(messageId, asked, turn), turn);
+  }
+
+  /** The page names who speaks, so that the right name stands over the reply from its first word on. */
+  async #withSpeaker(messageId: string, asked: Asked, turn: Message | undefined): Promise<Asked> {
+    if (asked.action !== undefined || asked.character_id !== undefined) return asked;
+    const character_id = await (await this.wantGroup())?.speakerFor(messageId, turn);
+    this.pages.edit(messageId, { character_id });
+    return { ...asked, character_id };
   }
 
   /** Stores what the new chat sets for itself; one that sets nothing comes into being with its first message. */
@@ -337,6 +375,7 @@ export class OpenChat {
     this.run.value = undefined;
     if (this.isTemporary) return this.#endTemporary(run, outcome, taken);
     await this.#reloadOnce({ isAfterReply: true, isRefused: !run.isAccepted });
+    if (!this.#isClosed) this.group.peek()?.goOn(this.pages.find(run.messageId));
     if (run.isAccepted) return;
     this.#onRefused(taken);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.problem.value = outcome.error;

@@ -12,6 +12,7 @@ import { models } from "./models.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
+import { sending } from "./sending.ts";
 import { settings } from "./settings.ts";
 import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
@@ -28,6 +29,7 @@ export const de: Texts = {
   ...images,
   ...house,
   ...palette,
+  ...sending,
   ...settings,
   ...characters,
   ...personas,

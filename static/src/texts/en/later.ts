@@ -5,6 +5,7 @@ import { connectionForm } from "./connection_form.ts";
 import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { models } from "./models.ts";
+import { sending } from "./sending.ts";
 import { tailnet } from "./tailnet.ts";
 import { voice } from "./voice.ts";
 import { welcome } from "./welcome.ts";
@@ -20,4 +21,5 @@ export const later = {
   ...connectionForm,
   ...tailnet,
   ...welcome,
+  ...sending,
 };

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
+import { PHONE } from "../../components/Menu.tsx";
 import { commandsFor, parseCommand, runCommand } from "../../state/commands.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { useStore } from "../../state/store.ts";
@@ -13,6 +14,7 @@ import { CommandList, LIST_ID, optionId } from "./CommandList.tsx";
 import { Above, Below, PictureRow } from "./composer_notes.tsx";
 import { takeFiles } from "./incoming_files.ts";
 
+const CastBar = lazy(() => import("./CastBar.tsx").then((file) => file.CastBar), { as: "overlay" });
 const DrawDialog = lazy(() => import("../images/DrawDialog.tsx").then((file) => file.DrawDialog), { as: "overlay" });
 
 /** The composer with what there is to say about it. */
@@ -22,11 +24,14 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const picker = useRef<HTMLInputElement>(null);
   // With a finger Enter is the only way to break a line; there the button sends.
   const isTouch = useMedia("(pointer: coarse)");
+  // On a phone the row has no room for it; there it is a command.
+  const isRoomy = !useMedia(PHONE);
   const [isOver, setOver] = useState(false);
   /** The prompt to draw; empty to have one made. */
   const [drawn, setDrawn] = useState<string>();
   const text = chat.draft.text.value;
-  const isRunning = chat.isRunning.value;
+  const isGhostwritten = chat.ghostwriting.value !== undefined;
+  const isRunning = chat.isRunning.value || isGhostwritten;
   const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
   const isWaiting = chat.pictures.isBusy.value;
   const actions = useCommandActions(chat, setDrawn);
@@ -74,7 +79,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     else if (event.key === "Enter" && sends(event, isTouch, store.preferences.settings.value?.send_on_enter ?? true)) {
       event.preventDefault();
       send();
-    } else if (event.key === "Escape" && chat.isRunning.peek()) void chat.stop();
+    } else if (event.key === "Escape" && isRunning) void chat.stop();
     else if (event.key === "ArrowUp" && text === "" && !event.altKey && chat.actions.startEditOfLastTurn()) {
       event.preventDefault();
     }
@@ -98,6 +103,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     >
       <div class="column">
         <Above chat={chat} />
+        {chat.isGroup.value && !chat.isNew && <CastBar chat={chat} />}
         {commands.length > 0 && <CommandList names={commands} at={at} onChoose={(name) => run(name, "")} />}
         <form
           class="composer"
@@ -127,10 +133,19 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 onClick={() => setDrawn("")}
               />
             )}
+            {isRoomy && chat.options.value.participants?.length === 1 && !chat.isNew && (
+              <IconButton
+                icon="pencil"
+                label={texts.composer.writeForMe}
+                isDisabled={isRunning}
+                onClick={() => void chat.writeForMe()}
+              />
+            )}
             <textarea
               ref={area}
               rows={1}
               value={text}
+              readOnly={isGhostwritten}
               placeholder={texts.composer.placeholder}
               aria-label={texts.composer.label}
               aria-autocomplete={commands.length > 0 ? "list" : undefined}

@@ -15,7 +15,10 @@ import {
 } from "../../state/sampling.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { CastPart } from "./CastPart.tsx";
 import { openChatPanel } from "./panels.tsx";
+import { SummaryPart } from "./SummaryPart.tsx";
+import { WorldPart } from "./WorldPart.tsx";
 
 /** Pause after the last key before a change is saved. */
 const SAVE_AFTER_MS = 500;
@@ -23,14 +26,15 @@ const SAVE_AFTER_MS = 500;
 /** Depth of a note where nothing else is said: before the last turns, where it is heeded. */
 const NOTE_DEPTH = 4;
 
-type Change = (options: ChatOptions) => void;
+/** Saves a change, at once or a moment later. */
+export type Change = (options: ChatOptions) => void;
 
 /** All of it; every change is saved by itself. */
 export function OptionsPanel({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const change = useSaving(chat);
   const options = chat.options.value;
-  const t = texts.chat.options;
+  const t = texts.sending.options;
   return (
     <div class="options-panel">
       <section aria-labelledby="options-told">
@@ -38,9 +42,16 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
         <Instructions options={options} onChange={change} />
         {!chat.isTemporary && <Note options={options} onChange={change} />}
         {!chat.isTemporary && !chat.isNew && (
-          <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.chat.preview.open}</Button>
+          <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.sending.preview.open}</Button>
         )}
       </section>
+      {!chat.isTemporary && (
+        <>
+          <CastPart chat={chat} />
+          <WorldPart chat={chat} />
+          <SummaryPart chat={chat} onChange={change} />
+        </>
+      )}
       <section aria-labelledby="options-sampling">
         <h3 id="options-sampling">{t.sampling}</h3>
         <p class="hint">{t.samplingHint}</p>
@@ -71,7 +82,7 @@ function useSaving(chat: OpenChat): Change {
 
 function Instructions({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const [text, setText] = useState(options.system_prompt ?? "");
-  const t = texts.chat.options;
+  const t = texts.sending.options;
   const onInput = (typed: string) => {
     setText(typed);
     onChange({ system_prompt: typed.trim() === "" ? null : typed });
@@ -82,7 +93,7 @@ function Instructions({ options, onChange }: { options: ChatOptions; onChange: C
 function Note({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const [note, setNote] = useState(options.note ?? { text: "", depth: NOTE_DEPTH, role: "system" });
   const [depth, setDepth] = useState(String(note.depth));
-  const t = texts.chat.options;
+  const t = texts.sending.options;
   const set = (changes: Partial<typeof note>) => {
     const changed = { ...note, ...changes };
     setNote(changed);
@@ -124,7 +135,7 @@ function Note({ options, onChange }: { options: ChatOptions; onChange: Change })
 function Sampling({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const params = useRef<Record<string, unknown>>({ ...options.params });
   const [stops, setStops] = useState(stopsText(options.params?.stop));
-  const t = texts.chat.options;
+  const t = texts.sending.options;
   const set = (name: string, value: unknown) => {
     if (value === undefined) delete params.current[name];
     else params.current[name] = value;
@@ -169,7 +180,7 @@ function NumberInput(
 ) {
   const [text, setText] = useState(typeof initial === "number" ? String(initial) : "");
   const isBad = parseNumber(field, text) === "bad";
-  const t = texts.chat.options;
+  const t = texts.sending.options;
   return (
     <TextField
       label={t.fields[name]}

@@ -3,11 +3,13 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import type { ChatPreview } from "../../api/types.ts";
+import type { ChatPreview, MissedLore, PromptPiece } from "../../api/types.ts";
 import { imagesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { useStore } from "../../state/store.ts";
+import { nameOf as nameOfCharacter } from "./CastBar.tsx";
 
 /** Made again whenever the chat has changed, and on demand for what stands in the composer. */
 export function PreviewPanel({ chat }: { chat: OpenChat }) {
@@ -22,7 +24,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
     return () => abort.abort();
   }, [revision, round]);
   const again = () => setRound(round + 1);
-  const t = texts.chat.preview;
+  const t = texts.sending.preview;
   if (found === undefined) return <p role="status">{texts.loading}</p>;
   if (found instanceof ApiError) return <ErrorNote title={t.failed} error={found} onRetry={again} />;
   return (
@@ -39,24 +41,92 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
                   <span>{nameOf(part?.part ?? "", message.role)}</span>
                   <span class="muted">{texts.chat.tokens(part?.tokens ?? 0)}</span>
                 </summary>
-                <div class="preview-text" tabIndex={0}>{wordsOf(message.content)}</div>
+                <Words words={wordsOf(message.content)} pieces={part?.pieces ?? []} />
               </details>
             </li>
           );
         })}
       </ol>
+      <LeftOut dropped={found.dropped} />
     </div>
   );
 }
 
+/** What a message says, in the pieces it was put together from. */
+function Words({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
+  // Put together otherwise, the words alone are exactly what goes out.
+  const isWhole = pieces.map(({ text }) => text).join("\n\n") === words;
+  return (
+    <div class="preview-text" tabIndex={0}>
+      {!isWhole && words}
+      {pieces.map((piece, index) => (
+        <div key={index} class="preview-piece">
+          <PieceName piece={piece} />
+          {isWhole && piece.text}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPiece }) {
+  const t = texts.sending;
+  const name = entry ? t.fired(entry.lorebook_name, entry.entry_name) : title ?? pieceName(part);
+  return (
+    <p class="preview-piece-name">
+      <span>{entry ? `${name} (${reasonOf(entry.reason)})` : name}</span>
+      <span>{texts.chat.tokens(tokens)}</span>
+    </p>
+  );
+}
+
+function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
+  if (pieces.length + lorebook_entries.length === 0) return null;
+  const t = texts.sending;
+  return (
+    <section class="preview-left-out" aria-labelledby="preview-left-out">
+      <h3 id="preview-left-out">{t.leftOut}</h3>
+      <ul>
+        {pieces.map((piece, index) => (
+          <li key={index}>
+            <PieceName piece={piece} />
+          </li>
+        ))}
+        {lorebook_entries.map((entry, index) => (
+          <li key={`entry ${index}`}>{t.fired(entry.lorebook_name, entry.entry_name)} ({missedOf(entry)})</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function reasonOf({ kind, key = "" }: { kind: string; key?: string }): string {
+  const { reasons } = texts.sending;
+  if (kind === "key" || kind === "recursion") return reasons[kind](key);
+  return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
+}
+
+function missedOf({ reason, key }: MissedLore): string {
+  const { missed, other, reasons } = texts.sending;
+  const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
+  return key === undefined ? why : `${reasons.key(key)}; ${why}`;
+}
+
+function pieceName(part: string): string {
+  const { pieces } = texts.sending;
+  return Object.hasOwn(pieces, part) ? pieces[part as keyof typeof pieces] : part;
+}
+
 function Sums({ preview }: { preview: ChatPreview }) {
-  const t = texts.chat.preview;
+  const store = useStore();
+  const speakers = preview.speakers ?? [];
+  const t = texts.sending.preview;
   return (
     <div class="preview-sums">
       <p>
         <strong>{t.tokens(figure(preview.tokens), figure(preview.context_size))}</strong>
       </p>
-      <meter value={preview.tokens} max={preview.context_size} aria-label={t.title} />
+      <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />
       <p class="hint">
         {[
           t.answer(figure(preview.answer_tokens)),
@@ -67,17 +137,22 @@ function Sums({ preview }: { preview: ChatPreview }) {
       {preview.dropped.count > 0 && <p>{t.dropped(preview.dropped.count)}</p>}
       {!preview.fits && <p class="field-error">{t.tooLong}</p>}
       <p class="hint">{preview.connection.name} · {preview.model}</p>
+      {preview.preset && <p class="hint">{texts.sending.presetUsed(preview.preset.name)}</p>}
+      {speakers.length > 0 && (
+        <p class="hint">{texts.sending.speaker(speakers.map((id) => nameOfCharacter(store, id)).join(", "))}</p>
+      )}
     </div>
   );
 }
 
 function nameOf(part: string, role: string): string {
-  const { parts, roles } = texts.chat.preview;
+  const { parts, roles } = texts.sending.preview;
   if (part === "system_prompt" || part === "note") return parts[part];
+  if (part !== "history" && Object.hasOwn(texts.sending.pieces, part)) return pieceName(part);
   return role === "system" || role === "user" || role === "assistant" || role === "tool" ? roles[role] : role;
 }
 
 function wordsOf(content: ChatPreview["messages"][number]["content"]): string {
   const images = imagesOf(content).length;
-  return [textOf(content), images > 0 ? `[${texts.chat.preview.images(images)}]` : ""].filter(Boolean).join("\n");
+  return [textOf(content), images > 0 ? `[${texts.sending.preview.images(images)}]` : ""].filter(Boolean).join("\n");
 }

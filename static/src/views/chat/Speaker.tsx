@@ -13,7 +13,9 @@ const WIDTH_PX = 28;
 /** The character that answers here, or the assistant. */
 export function ReplySpeaker({ chat, message }: { chat: OpenChat; message: Message }) {
   const { people } = useStore();
-  const id = message.character_id ?? chat.head.value?.participants?.[0]?.character_id;
+  // Among several nobody is guessed.
+  const only = chat.isGroup.value ? undefined : chat.options.value.participants?.[0];
+  const id = message.character_id ?? only?.character_id;
   useEffect(() => {
     if (id) people.wantCharacter(id);
   }, [id]);

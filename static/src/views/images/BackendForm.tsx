@@ -166,7 +166,7 @@ function Drawn({ fields, bad, onChange }: PartProps & { bad: Set<keyof BackendFi
         inputMode={NUMBERS[name].isWhole ? "numeric" : "decimal"}
         label={label}
         placeholder={t.standards[name]}
-        error={bad.has(name) ? texts.chat.options.bad(min, max) : undefined}
+        error={bad.has(name) ? texts.sending.options.bad(min, max) : undefined}
         value={fields[name]}
         onInput={(text) => onChange({ [name]: text })}
       />
