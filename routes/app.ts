@@ -46,6 +46,7 @@ import { tailnetRoutes } from "./tailnet.ts";
 import { trashRoutes } from "./trash.ts";
 import { ttsRoutes } from "./tts.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
+import { upkeepRoutes } from "./upkeep.ts";
 import { voiceRoutes } from "./voices.ts";
 
 /** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
@@ -110,6 +111,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", settingsRoutes(services.settings));
   app.route("/", setupRoutes(services.setup));
   app.route("/", tailnetRoutes(services.tailnet));
+  app.route("/", upkeepRoutes(services.upkeep));
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
   app.route("/", importRoutes(services.imports));

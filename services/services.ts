@@ -79,6 +79,7 @@ import { finishIncoming } from "./storage/incoming.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
 import { DailyBackup } from "./transfer/daily_backup.ts";
 import { Trash } from "./transfer/trash.ts";
+import { Upkeep } from "./upkeep/upkeep.ts";
 
 /** Everything the routes can be given. */
 export interface Services extends CharacterRoom, LorebookRoom {
@@ -124,6 +125,7 @@ export interface Services extends CharacterRoom, LorebookRoom {
   lorebookTrial: LorebookTrial;
   setup: Setup;
   tailnet: Tailnet;
+  upkeep: Upkeep;
   /** Ends what runs, saves it, and gives everything back. */
   close(): Promise<void>;
 }
@@ -473,6 +475,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       lorebookTrial,
       settings,
       setup,
+      upkeep: new Upkeep(config),
       tailnet,
       ...gallery,
       ...lorebookRoom,

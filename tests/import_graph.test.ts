@@ -26,6 +26,7 @@ const ROOMS: Record<string, string[]> = {
   speech: [],
   transfer: ["attachments", "documents"],
   tailnet: [],
+  upkeep: ["doctor"],
 };
 
 interface Import {

@@ -228,6 +228,7 @@ const SCREENS = [
   ["privacy", "/settings/privacy", "Passkeys"],
   ["models", "/settings/models", "Models"],
   ["personas", "/settings/personas", "Personas"],
+  ["data", "/settings/data", "Space used"],
   ["trash", "/settings/trash", "Trash"],
   ["about", "/settings/about", "About"],
 ] as const;

@@ -39,6 +39,11 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       house.trash = [];
       return none();
     }],
+    ["GET", /^\/api\/data$/, () =>
+      Response.json({
+        ...{ used: [{ what: "chats", size_bytes: 40_960 }], backup_dir: null, backup_keep: 7, backups: [] },
+      })],
+    ["GET", /^\/api\/findings$/, () => Response.json([{ level: "ok", about: "The configuration can be read" }])],
     ["GET", /^\/api\/jobs$/, () => Response.json(house.jobs)],
     ["POST", /^\/api\/jobs\/([^/]+)\/cancel$/, (_, [, id]) => {
       house.jobs = house.jobs.map((job) => job.id === id ? { ...job, state: "cancelled" as const } : job);

@@ -139,23 +139,4 @@ export const chat: typeof English = {
     fileNotText: (name: string) => `„${name}“ ist weder Bild noch Text`,
     commands: "Befehle",
   },
-
-  slashCommands: {
-    new: "Neuer Chat",
-    temporary: "Flüchtiger Chat, nirgends aufbewahrt",
-    title: "Diesen Chat umbenennen",
-    model: "Das Modell wählen",
-    persona: "Als eine Persona sprechen, beim Namen genannt",
-    image: "Ein Bild malen, vom Verlauf oder nach einer Beschreibung",
-    lorebook: "Das Lorebook der Figur",
-    regenerate: "Die letzte Antwort neu schreiben",
-    continue: "Hinter der letzten Antwort weiterschreiben",
-    write: "Meine nächste Nachricht für mich schreiben",
-    fork: "Von der letzten Nachricht abzweigen",
-    hide: "Die letzte Nachricht vor dem Modell verbergen oder wieder zeigen",
-    delete: "Die letzte Nachricht löschen",
-    search: "In diesem Chat suchen",
-    options: "Optionen dieses Chats",
-    preview: "Was gesendet wird",
-  },
 };

@@ -48,9 +48,4 @@ export const settings: typeof English = {
     hue: "Akzentfarbe",
     sample: "Falsches Üben von Xylophonmusik quält jeden größeren Zwerg, und der Abend liest sich weiter.",
   },
-
-  about: {
-    version: "Version",
-    text: "Parlor läuft auf Ihrem eigenen Rechner. Diese Seite lädt nichts von anderswo.",
-  },
 };

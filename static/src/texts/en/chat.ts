@@ -137,23 +137,4 @@ export const chat = {
     fileNotText: (name: string) => `“${name}” is neither an image nor text`,
     commands: "Commands",
   },
-
-  slashCommands: {
-    new: "New chat",
-    temporary: "Temporary chat, kept nowhere",
-    title: "Rename this chat",
-    model: "Choose the model",
-    persona: "Speak as a persona, by its name",
-    image: "Draw a picture, of the last turns or of a prompt",
-    lorebook: "The character’s lorebook",
-    regenerate: "Write the last reply anew",
-    continue: "Write on behind the last reply",
-    write: "Write my next message for me",
-    fork: "Branch from the last message",
-    hide: "Hide the last message from the model, or show it again",
-    delete: "Delete the last message",
-    search: "Search in this chat",
-    options: "Options of this chat",
-    preview: "What will be sent",
-  },
 };

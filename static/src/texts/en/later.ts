@@ -1,4 +1,4 @@
-/** Texts of screens that are opened on demand, which load them: search, activity, trash, the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
+/** Texts of screens that are opened on demand, which load them: data, about, the commands, search, activity, trash, the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
@@ -6,7 +6,9 @@ import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { models } from "./models.ts";
 import { sending } from "./sending.ts";
+import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
+import { upkeep } from "./upkeep.ts";
 import { voice } from "./voice.ts";
 import { welcome } from "./welcome.ts";
 
@@ -16,9 +18,11 @@ export const later = {
   ...models,
   ...characters,
   ...access,
+  ...upkeep,
   ...voice,
   ...images,
   ...connectionForm,
+  ...slashCommands,
   ...tailnet,
   ...welcome,
   ...sending,

@@ -46,9 +46,4 @@ export const settings = {
     hue: "Accent colour",
     sample: "The quick brown fox jumps over the lazy dog, and the evening reads on.",
   },
-
-  about: {
-    version: "Version",
-    text: "Parlor runs on your own machine. This page loads nothing from anywhere else.",
-  },
 };

@@ -14,7 +14,9 @@ import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { sending } from "./sending.ts";
 import { settings } from "./settings.ts";
+import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
+import { upkeep } from "./upkeep.ts";
 import { voice } from "./voice.ts";
 import { welcome } from "./welcome.ts";
 
@@ -34,7 +36,9 @@ export const ja: Texts = {
   ...characters,
   ...personas,
   ...access,
+  ...slashCommands,
   ...tailnet,
+  ...upkeep,
   ...voice,
   ...welcome,
 };

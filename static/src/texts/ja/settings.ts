@@ -47,9 +47,4 @@ export const settings: typeof English = {
     hue: "アクセントの色",
     sample: "いろはにほへと ちりぬるを わかよたれそ つねならむ。夜は静かに更けていきます。",
   },
-
-  about: {
-    version: "バージョン",
-    text: "Parlor はご自身のマシンで動きます。このページはほかの場所から何も読み込みません。",
-  },
 };

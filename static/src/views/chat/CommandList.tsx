@@ -2,14 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CommandName } from "../../state/commands.ts";
 import { texts } from "../../texts/texts.ts";
-
-/** Id of the list, for the field it belongs to. */
-export const LIST_ID = "composer-commands";
-
-/** Id of one entry. */
-export function optionId(name: CommandName): string {
-  return `${LIST_ID}-${name}`;
-}
+import { LIST_ID, optionId } from "./command_ids.ts";
 
 /** The focus stays in the composer; its arrow keys move through the list. */
 export function CommandList(

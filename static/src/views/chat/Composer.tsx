@@ -10,11 +10,13 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { useAutoHeight } from "./auto_height.ts";
 import { useCommandActions } from "./command_actions.ts";
-import { CommandList, LIST_ID, optionId } from "./CommandList.tsx";
+import { LIST_ID, optionId } from "./command_ids.ts";
 import { Above, Below, PictureRow } from "./composer_notes.tsx";
 import { takeFiles } from "./incoming_files.ts";
 
 const CastBar = lazy(() => import("./CastBar.tsx").then((file) => file.CastBar), { as: "overlay" });
+const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
+
 const DrawDialog = lazy(() => import("../images/DrawDialog.tsx").then((file) => file.DrawDialog), { as: "overlay" });
 
 /** The composer with what there is to say about it. */

@@ -8,7 +8,6 @@ import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { PageHead } from "../shell/PageHead.tsx";
-import { AboutPage } from "./AboutPage.tsx";
 import { AddConnectionPage } from "./AddConnectionPage.tsx";
 import { ConnectionFormPage } from "./ConnectionFormPage.tsx";
 import { ConnectionsPage } from "./ConnectionsPage.tsx";
@@ -16,6 +15,8 @@ import { GeneralPage } from "./GeneralPage.tsx";
 import { findSettings, settingsSections } from "./settings_index.ts";
 import { TrashPage } from "./TrashPage.tsx";
 
+const AboutPage = lazy(() => import("../upkeep/AboutPage.tsx").then((file) => file.AboutPage));
+const DataPage = lazy(() => import("../upkeep/DataPage.tsx").then((file) => file.DataPage));
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
 const ImagesPage = lazy(() => import("../images/ImagesPage.tsx").then(({ ImagesPage }) => ImagesPage));
 const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
@@ -103,6 +104,7 @@ function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "images") return <ImagesPage key={item} item={item} />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
+  if (section === "data") return <DataPage />;
   if (section === "trash") return <TrashPage />;
   if (section === "personas") {
     return item === undefined

@@ -29,6 +29,7 @@ export function settingsSections(): SettingsSection[] {
     { id: "images", title: texts.images.title },
     { id: "models", title: texts.models.title },
     { id: "privacy", title: texts.privacy.nav },
+    { id: "data", title: texts.data.title },
     { id: "trash", title: texts.trash.title },
     { id: "about", title: t.about },
   ];
@@ -64,7 +65,8 @@ export function settingEntries(): SettingEntry[] {
     ],
     images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
     trash: [["", texts.trash.empty]],
-    about: [["", texts.about.version]],
+    data: [["space", texts.data.space], ["backups", texts.data.backups]],
+    about: [["", texts.about.version], ["findings", texts.about.findings]],
   };
   return settingsSections().flatMap(({ id, title: place }) => [
     { title: place, place: texts.settings.title, address: `/settings/${id}` },

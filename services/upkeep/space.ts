@@ -1,0 +1,39 @@
+/** How much room the data takes, by what it is. Only sizes are read, never contents. */
+import { join } from "node:path";
+import { fileError } from "../storage/atomic_file.ts";
+
+/** What takes room. */
+export type SpaceUse = "chats" | "characters" | "attachments" | "models" | "voices" | "rest";
+
+/** Sizes in bytes, the largest first; what takes none is left out. */
+export type SpaceUsed = { what: SpaceUse; sizeBytes: number }[];
+
+/** Folders by what is in them; the database and its log are the chats. */
+const FOLDERS: Readonly<Record<string, SpaceUse>> = {
+  ...{ characters: "characters", attachments: "attachments", models: "models", voices: "voices" },
+};
+
+/** Measures a data folder without following links. @throws {AppError} when it cannot be listed */
+export async function measureSpace(dataDir: string): Promise<SpaceUsed> {
+  const sizes = new Map<SpaceUse, number>();
+  const names = await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name).catch((cause) => {
+    throw fileError(`Cannot list "${dataDir}"`, cause);
+  });
+  for (const name of names) {
+    const use = name.startsWith("app.db") ? "chats" : FOLDERS[name] ?? "rest";
+    sizes.set(use, (sizes.get(use) ?? 0) + await sizeOf(join(dataDir, name)));
+  }
+  return [...sizes].filter(([, sizeBytes]) => sizeBytes > 0).map(([what, sizeBytes]) => ({ what, sizeBytes }))
+    .sort((a, b) => b.sizeBytes - a.sizeBytes);
+}
+
+/** What goes while it is measured counts nothing. */
+async function sizeOf(path: string): Promise<number> {
+  const info = await Deno.lstat(path).catch(() => undefined);
+  if (info === undefined) return 0;
+  if (!info.isDirectory) return info.size;
+  const names = await Array.fromAsync(Deno.readDir(path), ({ name }) => name).catch(() => []);
+  let sizeBytes = 0;
+  for (const name of names) sizeBytes += await sizeOf(join(path, name));
+  return sizeBytes;
+}

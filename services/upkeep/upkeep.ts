@@ -1,0 +1,108 @@
+/** What the owner looks after: room, backups, and whether anything is wrong with the installation. */
+import { join } from "node:path";
+import type { DoctorConfig } from "../doctor/doctor.ts";
+import type { Finding } from "../doctor/finding.ts";
+import { AppError } from "../errors.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import type { FindingsAnswer, FindingsRequest } from "./findings_worker.ts";
+import { measureSpace, type SpaceUsed } from "./space.ts";
+
+/** A backup that lies in the folder of the daily ones. */
+export interface BackupFile {
+  name: string;
+  sizeBytes: number;
+  /** When it was made; ISO 8601, UTC. */
+  madeAt: string;
+}
+
+/** How the data stands. */
+export interface DataReport {
+  used: SpaceUsed;
+  /** `null` where none are made by themselves. */
+  backupDir: string | null;
+  /** How many are kept. */
+  backupKeep: number;
+  /** The newest first. */
+  backups: BackupFile[];
+}
+
+/** What of the configuration is needed. */
+export interface UpkeepConfig extends DoctorConfig {
+  backupKeep: number;
+  port: number;
+}
+
+const BACKUP_NAME = /\.backup$/;
+
+/** The room. */
+export class Upkeep {
+  readonly #config: UpkeepConfig;
+  #looking: Promise<Finding[]> | undefined;
+
+  constructor(config: UpkeepConfig) {
+    this.#config = config;
+  }
+
+  /** Measures the data and lists the backups. @throws {AppError} when a folder cannot be read */
+  async data(): Promise<DataReport> {
+    const { dataDir, backupDir, backupKeep } = this.#config;
+    const [used, backups] = await Promise.all([
+      measureSpace(dataDir),
+      backupDir === null ? [] : listBackups(backupDir),
+    ]);
+    return { used, backupDir, backupKeep, backups };
+  }
+
+  /** Looks at the installation as `parlor doctor` does; whoever asks meanwhile gets the same look. @throws {AppError} `internal` */
+  findings(): Promise<Finding[]> {
+    return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
+  }
+
+  async #look(): Promise<Finding[]> {
+    const config = plainConfigOf(this.#config);
+    const isTls = config.tlsCert !== null;
+    const name = isTls ? config.allowedHosts.find((host) => /[a-z]/i.test(host) && !host.startsWith("*")) : undefined;
+    const localUrl = `${isTls ? "https" : "http"}://${name ?? "localhost"}:${this.#config.port}`;
+    const worker = new Worker(new URL("./findings_worker.ts", import.meta.url), { type: "module" });
+    const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
+    worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
+    worker.onerror = (event) => {
+      event.preventDefault(); // else it would end the process
+      reject(new AppError("internal", `Cannot look at the installation: ${event.message}`));
+    };
+    try {
+      worker.postMessage({ config, localUrl } satisfies FindingsRequest);
+      const answer = await promise;
+      if ("findings" in answer) return answer.findings;
+      throw new AppError("internal", `Cannot look at the installation: ${answer.failure}`);
+    } finally {
+      worker.terminate();
+    }
+  }
+}
+
+async function listBackups(folder: string): Promise<BackupFile[]> {
+  const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
+    if (cause instanceof Deno.errors.NotFound) return [];
+    throw fileError(`Cannot list the backups in "${folder}"`, cause);
+  });
+  const files = await Promise.all(
+    names.filter((name) => BACKUP_NAME.test(name)).map(async (name) => {
+      const { size, mtime } = await Deno.stat(join(folder, name));
+      return { name, sizeBytes: size, madeAt: (mtime ?? new Date(0)).toISOString() };
+    }),
+  );
+  return files.sort((a, b) => b.madeAt.localeCompare(a.madeAt));
+}
+
+/** What crosses to a Worker: values alone, since the configuration as a whole is frozen and holds more. */
+function plainConfigOf(config: UpkeepConfig): DoctorConfig {
+  const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
+  const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs } = config;
+  const { tailscaledPath, ytDlpPath, llamaServerPath } = config;
+  return {
+    ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth },
+    ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs },
+    ...{ tailscaledPath, ytDlpPath, llamaServerPath },
+  };
+}

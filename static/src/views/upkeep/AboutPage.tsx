@@ -1,0 +1,61 @@
+/** What this is, which version of it, under which terms, and whether anything is wrong with the installation. */
+import { type Finding, readFindings } from "../../api/upkeep_endpoints.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { List, ListRow } from "../../components/List.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { useReading } from "./use_reading.ts";
+
+/** The version the server reports, and what its doctor finds. */
+export function AboutPage() {
+  const version = useStore().connections.health.value?.version;
+  const t = texts.about;
+  return (
+    <section class="privacy">
+      <h2>{texts.settings.about}</h2>
+      <div class="privacy-part">
+        <p>{t.text}</p>
+        {version && <p class="muted">{t.version} {version}</p>}
+        <p>
+          {t.licence} <code>{LICENCES_COMMAND}</code>
+        </p>
+      </div>
+      <Findings />
+    </section>
+  );
+}
+
+const LICENCES_COMMAND = "parlor licenses";
+
+function Findings() {
+  const { api } = useStore();
+  const { value, error, isBusy, again } = useReading(() => readFindings(api.client));
+  const t = texts.about;
+  const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
+  return (
+    <section class="privacy-part" aria-labelledby="findings">
+      <h3 id="findings" tabIndex={-1}>{t.findings}</h3>
+      {error && <ErrorNote title={t.findingsFailed} error={error} onRetry={again} />}
+      <p class="muted" role="status">{value === undefined ? isBusy && t.looking : t.wrong(wrong)}</p>
+      {value && (
+        <List label={t.findings}>
+          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} />)}
+        </List>
+      )}
+      <div class="actions-row">
+        <Button icon="search" isBusy={isBusy} onClick={again}>{t.lookAgain}</Button>
+      </div>
+    </section>
+  );
+}
+
+function FindingRow({ finding: { level, about, remedy } }: { finding: Finding }) {
+  return <ListRow title={about} text={[texts.about.levels[level], remedy].filter(Boolean).join(" · ")} />;
+}
+
+/** What is wrong first. */
+function ordered(findings: readonly Finding[]): Finding[] {
+  const levels: Finding["level"][] = ["problem", "note", "ok"];
+  return [...findings].sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
+}

@@ -1,0 +1,65 @@
+/** Settings, Data and About, on the real server. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildUi } from "../../../build.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { openTestApp } from "../../helpers/test_app.ts";
+import { PHONE } from "../../helpers/ui_page.ts";
+
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+
+let browser: Browser;
+beforeAll(async () => {
+  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "what takes room, the backups and what is wrong are shown with what to do (%s)",
+  async (colorScheme, device) => {
+    const backupDir = await Deno.makeTempDir({ prefix: "parlor-backups-" });
+    await Deno.writeTextFile(`${backupDir}/parlor-2026-01-01T000000Z.backup`, "sealed");
+    await using app = await openTestApp({ config: { backupDir, setupCompleted: true } });
+    await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
+    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+    const look = async (name: string) => {
+      expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
+      expect(await findAxeProblems(page), name).toEqual([]);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/upkeep-${name}-${colorScheme}.png` });
+    };
+    await page.goto(`${app.url}/settings/data`);
+    const main = page.getByRole("main");
+    await main.getByRole("list", { name: "Space used" }).getByText("Chats and settings").waitFor();
+    await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
+    await main.getByText(`One a day in ${backupDir}`).waitFor();
+    await look("data");
+    await page.goto(`${app.url}/settings/about`);
+    const findings = main.getByRole("list", { name: "State of the installation" });
+    await findings.getByRole("listitem").first().getByText("chmod 0600").waitFor();
+    await main.getByText("1 thing to put right.").or(main.getByText(/^\d+ things to put right\.$/)).waitFor();
+    await look("about");
+    await Deno.chmod(`${app.dataDir}/storage-key`, 0o600);
+    await main.getByRole("button", { name: "Look again" }).click();
+    await findings.getByText("chmod 0600").waitFor({ state: "detached" });
+    await page.getByRole("searchbox", { name: "Search the settings" }).fill("space");
+    await main.getByRole("link", { name: /Space used/ }).click();
+    await page.waitForURL(`${app.url}/settings/data#space`);
+    expect(errors).toEqual([]);
+    await context.close();
+    await Deno.remove(backupDir, { recursive: true });
+  },
+);
+
+test("a look that fails says why, and can be done again", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  const failure = { error: { code: "internal", message: "No look was possible", request_id: "r1" } };
+  await page.route("**/api/findings", (route) => route.fulfill({ status: 500, json: failure }));
+  await page.goto(`${app.url}/settings/about`);
+  await page.getByRole("main").getByRole("alert").getByText("No look was possible").waitFor();
+  await page.unroute("**/api/findings");
+  await page.getByRole("main").getByRole("button", { name: "Look again" }).click();
+  await page.getByText("The configuration can be read").waitFor();
+  await context.close();
+});
