@@ -23,6 +23,7 @@ import { conversationRoutes } from "./conversations.ts";
 import { creatorRoutes } from "./creator.ts";
 import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
+import { exportRoutes } from "./exports.ts";
 import { forkRoutes } from "./forks.ts";
 import { healthRoutes } from "./health.ts";
 import { healthzRoutes } from "./healthz.ts";
@@ -115,6 +116,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   app.route("/", eventRoutes(services.events));
   app.route("/", jobRoutes(services.jobs));
   app.route("/", importRoutes(services.imports));
+  app.route("/", exportRoutes(services.exports));
   app.route("/", modelRoutes(services.models));
   app.route("/", runnerRoutes(services.models.runner));
   app.route("/", openapiRoutes(() => app, version));

@@ -45,6 +45,7 @@ import { loadStorageKey } from "./crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "./events/event_hub.ts";
 import type { BackendLimits } from "./images/backend.ts";
 import { type ImageRoom, openImages } from "./images/open_images.ts";
+import { Exports } from "./exports/exports.ts";
 import { openImports } from "./imports/open_imports.ts";
 import type { Imports } from "./imports/imports.ts";
 import { createJobRunner, type JobRunner } from "./jobs/job_runner.ts";
@@ -89,6 +90,10 @@ export interface Services extends CharacterRoom, LorebookRoom {
   jobs: JobRunner;
   /** Brings in what other programs, or another Parlor, held. */
   imports: Imports;
+  /** Conversations that come from elsewhere. */
+  arrivals: Arrivals;
+  /** What is carried away. */
+  exports: Exports;
   /** Calls to addresses that a user, a page or a redirect supplied. */
   guard: Guard;
   /** Reads and makes pictures, off the serving thread. */
@@ -399,11 +404,16 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const creator = new Creator({ jobs, upstream: chatUpstream, characters: gallery.characters, attachments, images });
     const portraits = new Portraits({ jobs, characters: gallery.characters, painter });
 
+    const arrivals = new Arrivals(conversationParts, conversations);
     const imports = await openImports({
       ...{ jobs, dataDir, personas, presets, attachments, now, characters: gallery.characters },
-      ...{ lorebooks: lorebookRoom.lorebooks, arrivals: new Arrivals(conversationParts, conversations) },
+      ...{ lorebooks: lorebookRoom.lorebooks, arrivals },
     });
     opened.push(() => imports.close());
+    const exports = new Exports({
+      ...{ reader, messages, personas, presets, attachments, userName, now, characters: gallery.characters },
+      ...{ lorebooks: lorebookRoom.lorebooks, version: options.version ?? "", conversationIds: () => store.ids() },
+    });
 
     // Every kind of removed things is known by now.
     const sweep = async () => {
@@ -446,6 +456,8 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       events,
       jobs,
       imports,
+      arrivals,
+      exports,
       guard,
       images,
       auth,

@@ -36,6 +36,7 @@ export const IMPORT = "import";
 const TITLES: Record<ImportKind, string> = {
   sillytavern: "Import from SillyTavern",
   tavern: "Import of Tavern chats",
+  parlor: "Import of an export",
 };
 const KEPT_MS = 60 * 60 * 1000;
 const SWEEP_MS = 10 * 60 * 1000;

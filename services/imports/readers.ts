@@ -1,6 +1,7 @@
 /** The reader of every kind of import. */
 import type { ImportKind, ImportStep } from "./import_item.ts";
 import type { ImportSource } from "./import_source.ts";
+import { readParlorExport } from "./parlor_export.ts";
 import { readSillyTavern } from "./sillytavern.ts";
 import { readTavernFiles } from "./tavern_files.ts";
 
@@ -8,4 +9,5 @@ import { readTavernFiles } from "./tavern_files.ts";
 export const READERS: Record<ImportKind, (source: ImportSource) => AsyncGenerator<ImportStep>> = {
   sillytavern: readSillyTavern,
   tavern: readTavernFiles,
+  parlor: readParlorExport,
 };

@@ -166,13 +166,10 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
       },
     });
     await tavern.call("/api/presets/save", { apiId: "openai", name: "Mild", preset: { temperature: 0.25 } });
-    const avatar = new FormData();
-    avatar.append("avatar", new Blob([makeRgbaPng(40, 60, () => [9, 99, 199, 255])], { type: "image/png" }), "ann.png");
-    avatar.append("overwrite_name", "ann.png");
-    await tavern.send("/api/avatars/upload", avatar);
+    // It puts this picture there itself at its first start.
     const power_user = {
-      personas: { "ann.png": "Ann" },
-      persona_descriptions: { "ann.png": { description: "Sails." } },
+      personas: { "user-default.png": "Ann" },
+      persona_descriptions: { "user-default.png": { description: "Sails." } },
     };
     // It answers "ok" as JSON.
     await tavern.call("/api/settings/save", { power_user });

@@ -1,0 +1,125 @@
+/** Writes a zip as a stream, in the large form where it has to be: nothing is held but the entry at hand and the directory. */
+import { crc32 } from "node:zlib";
+
+/** One file of a zip. */
+export interface ZipFile {
+  /** With slashes. */
+  path: string;
+  bytes: Uint8Array;
+}
+
+// PKWARE APPNOTE, sections 4.3.7 to 4.3.16
+const HEADER_BYTES = 30;
+const ENTRY_BYTES = 46;
+const END64_BYTES = 56;
+const LOCATOR64_BYTES = 20;
+const END_BYTES = 22;
+const LARGE_EXTRA_BYTES = 12;
+const SATURATED_16 = 0xffff;
+const SATURATED_32 = 0xffffffff;
+const VERSION_LARGE = 45;
+const IS_UTF8 = 0x0800;
+const DEFLATED = 8;
+/** 1980-01-01: the earliest day a zip can say. What matters stands in the files. */
+const DAY = 0x21;
+
+const encoder = new TextEncoder();
+
+/** Gives the zip in pieces. Text is packed; pictures are packed already. */
+export async function* writeZip(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array> {
+  const directory: Uint8Array[] = [];
+  let at = 0;
+  for await (const { path, bytes } of files) {
+    const isText = /\.(json|jsonl|md)$/.test(path);
+    const packed = isText ? await deflated(bytes) : bytes;
+    const entry = {
+      ...{ name: encoder.encode(path), at, crc: crc32(bytes), method: isText ? DEFLATED : 0 },
+      ...{ packedBytes: packed.length, sizeBytes: bytes.length },
+    };
+    const header = headerOf(entry);
+    yield header;
+    yield packed;
+    at += header.length + packed.length;
+    directory.push(entryOf(entry));
+  }
+  yield* directory;
+  yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at);
+}
+
+interface Entry {
+  name: Uint8Array;
+  /** Where its header stands. */
+  at: number;
+  crc: number;
+  method: number;
+  packedBytes: number;
+  sizeBytes: number;
+}
+
+function headerOf(entry: Entry): Uint8Array {
+  const bytes = new Uint8Array(HEADER_BYTES + entry.name.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x04034b50, true);
+  writeFacts(view, 4, entry);
+  bytes.set(entry.name, HEADER_BYTES);
+  return bytes;
+}
+
+/** Its place is always said in the large form: so there is one form alone. */
+function entryOf(entry: Entry): Uint8Array {
+  const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + LARGE_EXTRA_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x02014b50, true);
+  view.setUint16(4, VERSION_LARGE, true);
+  writeFacts(view, 6, entry);
+  view.setUint16(30, LARGE_EXTRA_BYTES, true);
+  view.setUint32(42, SATURATED_32, true);
+  bytes.set(entry.name, ENTRY_BYTES);
+  const extra = ENTRY_BYTES + entry.name.length;
+  view.setUint16(extra, 1, true);
+  view.setUint16(extra + 2, LARGE_EXTRA_BYTES - 4, true);
+  view.setBigUint64(extra + 4, BigInt(entry.at), true);
+  return bytes;
+}
+
+/** What a header and its entry in the directory have in common, from the version that reading needs. */
+function writeFacts(view: DataView, at: number, { name, crc, method, packedBytes, sizeBytes }: Entry): void {
+  view.setUint16(at, VERSION_LARGE, true);
+  view.setUint16(at + 2, IS_UTF8, true);
+  view.setUint16(at + 4, method, true);
+  view.setUint16(at + 8, DAY, true);
+  view.setUint32(at + 10, crc, true);
+  view.setUint32(at + 14, packedBytes, true);
+  view.setUint32(at + 18, sizeBytes, true);
+  view.setUint16(at + 22, name.length, true);
+}
+
+function endOf(count: number, directoryBytes: number, at: number): Uint8Array {
+  const bytes = new Uint8Array(END64_BYTES + LOCATOR64_BYTES + END_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x06064b50, true);
+  view.setBigUint64(4, BigInt(END64_BYTES - 12), true);
+  view.setUint16(12, VERSION_LARGE, true);
+  view.setUint16(14, VERSION_LARGE, true);
+  for (const [offset, value] of [[24, count], [32, count], [40, directoryBytes], [48, at]] as const) {
+    view.setBigUint64(offset, BigInt(value), true);
+  }
+  view.setUint32(END64_BYTES, 0x07064b50, true);
+  view.setBigUint64(END64_BYTES + 8, BigInt(at + directoryBytes), true);
+  view.setUint32(END64_BYTES + 16, 1, true);
+  const end = END64_BYTES + LOCATOR64_BYTES;
+  view.setUint32(end, 0x06054b50, true);
+  view.setUint16(end + 8, Math.min(count, SATURATED_16), true);
+  view.setUint16(end + 10, Math.min(count, SATURATED_16), true);
+  view.setUint32(end + 12, Math.min(directoryBytes, SATURATED_32), true);
+  view.setUint32(end + 16, SATURATED_32, true);
+  return bytes;
+}
+
+/** The platform packs beside the thread that serves. */
+async function deflated(bytes: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream().pipeThrough(
+    new CompressionStream("deflate-raw"),
+  );
+  return await new Response(stream).bytes();
+}
