@@ -2,7 +2,7 @@
 import type { ContentPart } from "../llm/chat_event.ts";
 
 /** Programs and forms whose data can be brought in. */
-export const IMPORT_KINDS = ["sillytavern", "tavern", "parlor"] as const;
+export const IMPORT_KINDS = ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor"] as const;
 /** One of them. */
 export type ImportKind = typeof IMPORT_KINDS[number];
 

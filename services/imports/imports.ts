@@ -36,6 +36,8 @@ export const IMPORT = "import";
 const TITLES: Record<ImportKind, string> = {
   sillytavern: "Import from SillyTavern",
   tavern: "Import of Tavern chats",
+  chatgpt: "Import from ChatGPT",
+  openwebui: "Import from Open WebUI",
   parlor: "Import of an export",
 };
 const KEPT_MS = 60 * 60 * 1000;

@@ -1,6 +1,8 @@
 /** The reader of every kind of import. */
 import type { ImportKind, ImportStep } from "./import_item.ts";
 import type { ImportSource } from "./import_source.ts";
+import { readChatGpt } from "./chatgpt.ts";
+import { readOpenWebUi } from "./openwebui.ts";
 import { readParlorExport } from "./parlor_export.ts";
 import { readSillyTavern } from "./sillytavern.ts";
 import { readTavernFiles } from "./tavern_files.ts";
@@ -9,5 +11,7 @@ import { readTavernFiles } from "./tavern_files.ts";
 export const READERS: Record<ImportKind, (source: ImportSource) => AsyncGenerator<ImportStep>> = {
   sillytavern: readSillyTavern,
   tavern: readTavernFiles,
+  chatgpt: readChatGpt,
+  openwebui: readOpenWebUi,
   parlor: readParlorExport,
 };

@@ -213,7 +213,7 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
     const byCommand = `${dataDir}-command`;
     try {
       const end = await runParlor(["import", "sillytavern", tavern.userFolder, "--data-dir", byCommand]);
-      expect(end, end.stderr).toMatchObject({ code: 0 });
+      expect(end, end.stdout + end.stderr).toMatchObject({ code: 0 });
       for (const [thing, count] of Object.entries(expected)) {
         expect(end.stdout).toMatch(new RegExp(`${thing} +${count} new\n`));
       }

@@ -1,0 +1,70 @@
+/** Reads the export of ChatGPT: `conversations.json`, of every conversation a tree of messages. */
+import { asText, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { besideNote, readChatFiles } from "./chat_files.ts";
+import { contentHash, type ImportSource, stableId } from "./import_source.ts";
+import type { ImportStep } from "./import_item.ts";
+import { chatOfTree, type TreeNode } from "./message_tree.ts";
+import { refused } from "./sillytavern.ts";
+import { isoOf } from "./tavern_time.ts";
+
+/** What is said; tools, files and the service's own notes have other kinds. */
+const SPOKEN = ["text", "multimodal_text", "code"];
+
+/** Gives the conversations. @throws {AppError} `unprocessable` when there are none */
+export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), conversationOf);
+}
+
+function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep> {
+  const mapping = isJsonObject(chat.mapping) ? chat.mapping : {};
+  const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
+  const id = stableId("chatgpt", key);
+  const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
+  const { messages, beside } = chatOfTree(nodes, asText(chat.current_node), (index) => `${id}-${index}`);
+  if (messages.length === 0) return yield refused(source, "it has no messages");
+  if (pictures(mapping) > 0) {
+    const reason = "its pictures are not in the file of chats and do not come in";
+    yield { what: "note", level: "changed", source, reason, count: pictures(mapping) };
+  }
+  if (beside > 0) yield besideNote(source, beside);
+  const title = asText(chat.title);
+  yield {
+    ...{ what: "conversation", id, source, name: title, hash: contentHash(messages), messages },
+    head: { title, participants: [] },
+    createdAt: isoOf(chat.create_time),
+    updatedAt: isoOf(chat.update_time),
+  };
+}
+
+function nodeOf(id: string, value: unknown): TreeNode {
+  const node = isJsonObject(value) ? value : {};
+  return {
+    id,
+    parent: asText(node.parent) || undefined,
+    children: Array.isArray(node.children) ? node.children.map(asText) : [],
+    message: isJsonObject(node.message) ? messageOf(node.message) : undefined,
+  };
+}
+
+function messageOf(message: JsonObject): TreeNode["message"] {
+  const author = isJsonObject(message.author) ? asText(message.author.role) : "";
+  const content = isJsonObject(message.content) ? message.content : {};
+  const metadata = isJsonObject(message.metadata) ? message.metadata : {};
+  if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
+  // What it says to its tools is no answer.
+  if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
+  const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
+  const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);
+  const created_at = isoOf(message.create_time);
+  const model = asText(metadata.model_slug);
+  if (text.trim() === "") return;
+  return { role: author, content: text, ...(created_at && { created_at }), ...(model !== "" && { model }) };
+}
+
+function isToTool({ recipient }: JsonObject): boolean {
+  return typeof recipient === "string" && recipient !== "all";
+}
+
+function pictures(mapping: JsonObject): number {
+  return (JSON.stringify(mapping).match(/"content_type":"image_asset_pointer"/g) ?? []).length;
+}
