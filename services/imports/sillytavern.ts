@@ -10,6 +10,7 @@ import { cardOfPng } from "../characters/png_card.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
+const MOODS = "pictures of moods are left out: characters here have one picture";
 const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
 /** What chats refer to, by the names that SillyTavern has for it. */
@@ -99,21 +100,15 @@ class Reading {
   }
 
   async *characters(): AsyncGenerator<ImportStep> {
+    let moods = 0;
     for (const file of this.folder.under("characters")) {
       const name = baseOf(file.path);
-      if (!/\.png$/i.test(name)) {
-        // A folder beside a card holds pictures of moods.
-        if (!/\.json$/i.test(name)) {
-          yield {
-            what: "note",
-            level: "left_out",
-            source: file.path,
-            reason: "pictures of moods are left out",
-            count: 1,
-          };
-        }
+      // A folder beside a card holds pictures of moods; they have no card inside.
+      if (this.folder.find(`characters/${name}`) !== file) {
+        moods++;
         continue;
       }
+      if (!/\.png$/i.test(name)) continue;
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
         const { name: said } = cardOfPng(bytes).data;
@@ -124,6 +119,9 @@ class Reading {
       } catch (error) {
         yield refused(file.path, error);
       }
+    }
+    if (moods > 0) {
+      yield { what: "note", level: "left_out", source: "characters", reason: MOODS, count: moods };
     }
   }
 

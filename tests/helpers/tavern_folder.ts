@@ -19,6 +19,7 @@ export function tavernFolder(): Record<string, Uint8Array<ArrayBuffer>> {
     "User Avatars/ann.png": picture(1),
     "characters/Fox.png": sillyTavernPng(sillyTavernCard("Fox")),
     "characters/Owl.png": sillyTavernPng(sillyTavernCard("Owl")),
+    "characters/Fox/joy.png": picture(4),
     "worlds/Harbour.json": json({ entries: { 0: { uid: 0, key: ["pier"], content: "It is lit.", order: 100 } } }),
     "OpenAI Settings/Calm.json": json({ temperature: 0.3, openai_max_tokens: 200 }),
     "backgrounds/sea.png": picture(2),

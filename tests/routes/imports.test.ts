@@ -26,6 +26,7 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   expect(report.messages).toBe(6);
   expect(report.lines).toEqual([
     { level: "left_out", source: "backgrounds", reason: expect.stringContaining("left out"), count: 1 },
+    { level: "left_out", source: "characters", reason: expect.stringContaining("moods"), count: 1 },
   ]);
 
   const list: { id: string; title: string }[] = (await got(app, "/api/conversations?view=summary")).items;
