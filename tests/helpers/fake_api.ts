@@ -376,6 +376,7 @@ export function defaultSettings(): OwnerSettings {
   return {
     display_name: "",
     default_persona_id: null,
+    preset_id: null,
     language: null,
     theme: "system",
     accent_hue: null,

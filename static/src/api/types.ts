@@ -335,6 +335,8 @@ export interface OwnerSettings {
   display_name: string;
   /** Who the owner is in a chat that names no persona. */
   default_persona_id: string | null;
+  /** The preset for whatever no other is for; null is the built-in one. */
+  preset_id: string | null;
   /** BCP 47; null follows the browser. */
   language: string | null;
   theme: "system" | "light" | "dark";

@@ -1,187 +1,21 @@
-/** A card while it is edited: saved by itself, step by step taken back, never written over what somebody else saved. */
-import { batch, computed, signal } from "@preact/signals";
-import { type ApiError, asApiError } from "../api/client.ts";
+/** A card while it is edited. */
 import type { CardData, Character, ReadCharacter } from "../api/character_types.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { ChangeEvent } from "../api/types.ts";
+import { type Standing, VersionedEditor } from "./versioned_editor.ts";
 
-/** Pause after the last key before the card is saved. */
-const SAVE_AFTER_MS = 700;
-
-/** Typing in one field within this time is one step to take back. */
-const STEP_MS = 1500;
-
-/** How many steps can be taken back. */
-const STEPS = 200;
-
-/** How far the card is here. */
-export type EditorLoad = { kind: "loading" } | { kind: "ready" } | { kind: "missing" } | {
-  kind: "failed";
-  error: ApiError;
-};
-
-/** One card being edited. */
-export class CardEditor {
-  readonly id: string;
-  readonly load = signal<EditorLoad>({ kind: "loading" });
-  readonly data = signal<CardData | undefined>(undefined);
-  readonly character = signal<Character | undefined>(undefined);
-  readonly state = signal<"saved" | "unsaved" | "saving" | "failed">("saved");
-  readonly error = signal<ApiError | undefined>(undefined);
-  /** What somebody else saved meanwhile; nothing is saved until the reader has chosen. */
-  readonly clash = signal<ReadCharacter | undefined>(undefined);
-  readonly isNameless = computed(() => this.data.value?.name.trim() === "");
-  readonly canUndo = computed(() => this.#past.value.length > 0);
-  readonly canRedo = computed(() => this.#future.value.length > 0);
-  readonly #api: Api;
-  readonly #past = signal<CardData[]>([]);
-  readonly #future = signal<CardData[]>([]);
-  #version = "";
-  #saved: CardData | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #saving: Promise<void> | undefined;
-  #lastStep = { field: "", atMs: 0 };
-
+/** One card being edited. Without a name it is not saved. */
+export class CardEditor extends VersionedEditor<Character, CardData> {
   constructor(api: Api, id: string) {
-    this.#api = api;
-    this.id = id;
-  }
-
-  /** True while the page has something that the server has not. */
-  get isDirty(): boolean {
-    return this.data.peek() !== this.#saved;
-  }
-
-  /** Reads the card. */
-  async open(): Promise<void> {
-    try {
-      const read = await this.#api.getCharacter(this.id);
-      // What was typed while it was read again is newer; saving it will tell of a clash.
-      if (this.load.peek().kind === "ready" && (this.isDirty || this.#saving)) return;
-      this.#take(read);
-      this.load.value = { kind: "ready" };
-    } catch (thrown) {
-      const error = asApiError(thrown);
-      if (this.load.peek().kind === "ready") return;
-      this.load.value = error.status === 404 ? { kind: "missing" } : { kind: "failed", error };
-    }
-  }
-
-  /** Takes word of a change; what is being typed is not touched, saving it will tell of the clash. */
-  onChange(event: ChangeEvent | undefined): void {
-    const isOurs = event === undefined || (event.kind === "character" && event.id === this.id);
-    if (isOurs && !this.isDirty && !this.#saving && this.load.peek().kind === "ready") void this.open();
-  }
-
-  /** Changes fields; typing in one field goes together as one step. */
-  set(changes: Partial<CardData>): void {
-    const before = this.data.peek();
-    if (!before) return;
-    const field = Object.keys(changes).join();
-    const now = Date.now();
-    const isSameStep = field === this.#lastStep.field && now - this.#lastStep.atMs < STEP_MS &&
-      this.#past.peek().length > 0;
-    this.#lastStep = { field, atMs: now };
-    batch(() => {
-      if (!isSameStep) this.#past.value = [...this.#past.peek(), before].slice(-STEPS);
-      this.#future.value = [];
-      this.data.value = { ...before, ...changes };
-    });
-    this.#saveSoon();
-  }
-
-  /** Takes the last step back. */
-  undo(): void {
-    this.#step(this.#past, this.#future);
-  }
-
-  /** Takes back what was taken back. */
-  redo(): void {
-    this.#step(this.#future, this.#past);
-  }
-
-  /** Saves what is not saved. Calls that come together follow one another. */
-  async save(): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#saving;
-    if (!this.isDirty || this.clash.peek() || this.isNameless.peek()) return;
-    this.#saving = this.#saveOnce().finally(() => this.#saving = undefined);
-    await this.#saving;
-  }
-
-  /** Ends a clash: mine takes the place of theirs, or theirs is shown and mine stays behind Undo. */
-  async settle(choice: "mine" | "theirs"): Promise<void> {
-    const theirs = this.clash.peek();
-    const mine = this.data.peek();
-    if (!theirs || !mine) return;
-    this.clash.value = undefined;
-    if (choice === "mine") {
-      this.#version = theirs.version;
-      return await this.save();
-    }
-    this.#take(theirs);
-    this.#past.value = [...this.#past.peek(), mine].slice(-STEPS);
-  }
-
-  #step(from: { value: CardData[] }, to: { value: CardData[] }): void {
-    const data = from.value.at(-1);
-    const before = this.data.peek();
-    if (!data || !before) return;
-    this.#lastStep = { field: "", atMs: 0 };
-    batch(() => {
-      from.value = from.value.slice(0, -1);
-      to.value = [...to.value, before];
-      this.data.value = data;
-    });
-    this.#saveSoon();
-  }
-
-  #saveSoon(): void {
-    clearTimeout(this.#timer);
-    // Steps that were taken back may lead to what is saved.
-    this.state.value = this.isDirty ? "unsaved" : "saved";
-    this.#timer = setTimeout(() => this.save(), SAVE_AFTER_MS);
-  }
-
-  async #saveOnce(): Promise<void> {
-    const data = this.data.peek()!;
-    const { card } = this.character.peek()!;
-    this.state.value = "saving";
-    try {
-      const read = await this.#api.saveCharacter(this.id, { ...card, data }, this.#version);
-      this.#version = read.version;
-      this.#saved = data;
-      this.character.value = read.character;
-      this.error.value = undefined;
-      if (this.isDirty) this.#saveSoon();
-      else this.state.value = "saved";
-    } catch (thrown) {
-      const error = asApiError(thrown);
-      this.state.value = "failed";
-      if (error.status === 412) await this.#meet();
-      else this.error.value = error;
-    }
-  }
-
-  /** Somebody else saved: both texts are kept until the reader has chosen. */
-  async #meet(): Promise<void> {
-    try {
-      const theirs = await this.#api.getCharacter(this.id);
-      if (JSON.stringify(theirs.character.card.data) === JSON.stringify(this.data.peek())) this.#take(theirs);
-      else this.clash.value = theirs;
-    } catch (thrown) {
-      this.error.value = asApiError(thrown);
-    }
-  }
-
-  #take({ character, version }: ReadCharacter): void {
-    batch(() => {
-      this.#version = version;
-      this.#saved = character.card.data;
-      this.character.value = character;
-      this.data.value = character.card.data;
-      this.error.value = undefined;
-      this.state.value = "saved";
+    super({
+      id,
+      kind: "character",
+      read: async () => standing(await api.getCharacter(id)),
+      write: async (data, version, { card }) => standing(await api.saveCharacter(id, { ...card, data }, version)),
+      isComplete: ({ name }) => name.trim() !== "",
     });
   }
+}
+
+function standing({ character, version }: ReadCharacter): Standing<Character, CardData> {
+  return { whole: character, data: character.card.data, version };
 }

@@ -23,7 +23,7 @@ test.each([["German", de], ["Japanese", ja]])("%s has each text that English has
 
 test.each([["English", en], ["German", de], ["Japanese", ja]])("no text of %s is empty or shouts", (_, catalogue) => {
   for (const [path, value] of leaves(catalogue)) {
-    const text = typeof value === "function" ? value(2, 2) : value;
+    const text = typeof value === "function" ? value(2, 2, 2) : value;
     expect(text.trim(), path).not.toBe("");
     expect(text, path).not.toMatch(/[!！]|undefined|NaN|\.\.\./);
   }

@@ -172,8 +172,10 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
   await ui.page.getByLabel("Text", { exact: true }).fill("Foxes are red or white.");
   await ui.page.getByLabel("Only together with other words").check();
   await ui.page.getByLabel("And one of these words").fill("winter");
+  await ui.page.getByText("How it is looked for").click();
   await ui.page.getByLabel("Capitals matter").check();
   await ui.page.getByLabel("Always").check();
+  await ui.page.getByText("Where it stands").click();
   await ui.page.getByLabel("Order").fill("70");
   await ui.page.getByLabel("Place").selectOption("after_char");
   await ui.page.getByLabel("In use").uncheck();

@@ -169,7 +169,6 @@ export const characters: typeof English = {
       selective: "Nur zusammen mit anderen Wörtern",
       selectiveHint: "Eines der Wörter oben und eines der Wörter unten.",
       order: "Reihenfolge",
-      orderBad: "Eine ganze Zahl",
       position: "Stelle",
       positions: { none: "Wie im Chat eingestellt", before_char: "Vor der Figur", after_char: "Nach der Figur" },
     },

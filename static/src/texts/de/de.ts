@@ -8,11 +8,13 @@ import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
 import { house } from "./house.ts";
 import { images } from "./images.ts";
+import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { sending } from "./sending.ts";
+import { presets } from "./presets.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
@@ -28,6 +30,8 @@ export const de: Texts = {
   ...connections,
   ...connectionForm,
   ...models,
+  ...lorebooks,
+  ...presets,
   ...images,
   ...house,
   ...palette,

@@ -162,7 +162,6 @@ export const characters = {
       selective: "Only together with other words",
       selectiveHint: "One of the words above and one of the words below.",
       order: "Order",
-      orderBad: "A whole number",
       position: "Place",
       positions: { none: "As the chat has it", before_char: "Before the character", after_char: "After the character" },
     },

@@ -1,12 +1,14 @@
-/** Texts of screens that are opened on demand, which load them: data, about, the commands, search, activity, trash, the form of a connection, models, characters, voices, pictures, who has access, the first visit. */
+/** Texts of screens that are opened on demand, which load them; what the first screen says is in en.ts. */
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
 import { house } from "./house.ts";
 import { images } from "./images.ts";
+import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
 import { sending } from "./sending.ts";
 import { slashCommands } from "./slash_commands.ts";
+import { presets } from "./presets.ts";
 import { tailnet } from "./tailnet.ts";
 import { upkeep } from "./upkeep.ts";
 import { voice } from "./voice.ts";
@@ -24,6 +26,8 @@ export const later = {
   ...connectionForm,
   ...slashCommands,
   ...tailnet,
+  ...lorebooks,
+  ...presets,
   ...welcome,
   ...sending,
 };

@@ -160,7 +160,6 @@ export const characters: typeof English = {
       selective: "ほかの言葉と一緒のときだけ",
       selectiveHint: "上の言葉のどれかと、下の言葉のどれか。",
       order: "順序",
-      orderBad: "整数",
       position: "位置",
       positions: { none: "チャットの設定どおり", before_char: "キャラクターの前", after_char: "キャラクターの後" },
     },

@@ -1,6 +1,6 @@
 /** The editor of a card: its parts as tabs, how saving stands, and a clash with somebody else's change. */
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { IconButton, LinkButton } from "../../components/Button.tsx";
+import { useMemo, useState } from "preact/hooks";
+import { LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";
@@ -11,7 +11,10 @@ import { type Creation, creationOf, editorOf } from "../../state/creation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { PageHead } from "../shell/PageHead.tsx";
-import { ClashNote } from "./ClashNote.tsx";
+import { ClashNote } from "../editing/ClashNote.tsx";
+import { differingFields } from "../editing/differing_fields.ts";
+import { SaveState } from "../editing/SaveState.tsx";
+import { useEditing } from "../editing/use_editing.ts";
 import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./parts.tsx";
 import { LorebookPart } from "./LorebookPart.tsx";
 import { WritingNote } from "./WritingNote.tsx";
@@ -30,22 +33,7 @@ export function EditorScreen({ id }: { id: string }) {
   const store = useStore();
   const editor = useMemo(() => editorOf(store, id, () => new CardEditor(store.api, id)), [id]);
   const creation = creationOf(store, id);
-  useEffect(() => {
-    void editor.open();
-    const end = store.listen((event) => editor.onChange(event));
-    // The browser asks before it throws away what is not saved; within the page leaving saves.
-    const onLeave = (event: Event) => {
-      if (!editor.isDirty) return;
-      void editor.save();
-      event.preventDefault();
-    };
-    globalThis.addEventListener("beforeunload", onLeave);
-    return () => {
-      end();
-      globalThis.removeEventListener("beforeunload", onLeave);
-      void editor.save();
-    };
-  }, [editor]);
+  useEditing(editor);
   const t = texts.editor;
   const load = editor.load.value;
   const name = editor.data.value?.name ?? "";
@@ -79,7 +67,7 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
   const wanted = (Object.keys(PARTS) as Part[]).find((id) => id === router.hash.peek());
   const [part, setPart] = useState<Part>(wanted ?? "identity");
   const t = texts.editor;
-  if (editor.character.value?.external) {
+  if (editor.whole.value?.external) {
     return (
       <div class="column padded">
         <Notice tone="info">{texts.characters.readOnly}</Notice>
@@ -93,7 +81,11 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
     <div class="editor">
       <div class="column">
         {creation && <WritingNote creation={creation} />}
-        {editor.clash.value && <ClashNote editor={editor} />}
+        <ClashNote
+          editor={editor}
+          title={t.clash}
+          differences={(mine, theirs) => differingFields(mine, theirs, t.fields)}
+        />
         {error && <ErrorNote title={t.saveFailed} error={error} onRetry={() => void editor.save()} />}
         <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
           <div class="form editor-part">
@@ -102,16 +94,5 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
         </Tabs>
       </div>
     </div>
-  );
-}
-
-function SaveState({ editor }: { editor: CardEditor }) {
-  const t = texts.editor;
-  return (
-    <>
-      <span class="save-state muted" role="status">{t.states[editor.state.value]}</span>
-      <IconButton icon="restore" label={t.undo} isDisabled={!editor.canUndo.value} onClick={() => editor.undo()} />
-      <IconButton icon="redo" label={t.redo} isDisabled={!editor.canRedo.value} onClick={() => editor.redo()} />
-    </>
   );
 }

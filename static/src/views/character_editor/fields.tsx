@@ -59,7 +59,7 @@ export function CardText(
       value={value}
       onInput={set}
       isRequired={field === "name"}
-      error={field === "name" && editor.isNameless.value ? t.nameless : undefined}
+      error={field === "name" && editor.isIncomplete.value ? t.nameless : undefined}
     />
   );
 }

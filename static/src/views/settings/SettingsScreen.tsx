@@ -23,6 +23,8 @@ const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ Privacy
 const VoicePage = lazy(() => import("../voice/VoicePage.tsx").then(({ VoicePage }) => VoicePage));
 const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
 const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
+const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
+const PresetsPage = lazy(() => import("../presets/PresetsPage.tsx").then((file) => file.PresetsPage));
 
 /** One section; `item` is what it is about, such as the connection to edit. */
 export function SettingsScreen({ section, item }: { section: string; item: string | undefined }) {
@@ -102,6 +104,8 @@ function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "general") return <GeneralPage />;
   if (section === "voice") return <VoicePage />;
   if (section === "images") return <ImagesPage key={item} item={item} />;
+  if (section === "lorebooks") return <LorebooksPage item={item} />;
+  if (section === "presets") return <PresetsPage item={item} />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
   if (section === "data") return <DataPage />;

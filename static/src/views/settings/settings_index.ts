@@ -25,6 +25,8 @@ export function settingsSections(): SettingsSection[] {
     { id: "general", title: t.general },
     { id: "connections", title: t.connections },
     { id: "personas", title: texts.personas.title },
+    { id: "lorebooks", title: texts.lorebooks.title },
+    { id: "presets", title: texts.presets.title },
     { id: "voice", title: texts.voice.title },
     { id: "images", title: texts.images.title },
     { id: "models", title: texts.models.title },
@@ -51,6 +53,8 @@ export function settingEntries(): SettingEntry[] {
       ["notify", general.notify],
     ],
     personas: [["", texts.personas.setDefault]],
+    lorebooks: [["", texts.lorebooks.import], ["", texts.lorebooks.parts.trial]],
+    presets: [["", texts.presets.import], ["", texts.presets.fields.prompt_order], ["", texts.presets.setDefault]],
     connections: [["", connections.discover], ["", form.key], ["", form.model], ["", form.context]],
     privacy: [["", texts.tailnet.title]],
     voice: [

@@ -1,0 +1,46 @@
+/** The calls about documents that are listed, kept whole with a version, and exchanged as files. */
+import type { ApiClient, RequestOptions } from "./client.ts";
+
+/** A document as it stands. */
+export interface ReadDocument<Whole> {
+  document: Whole;
+  /** The ETag, as `If-Match` wants it. */
+  version: string;
+}
+
+/** Calls about one kind of document. Every one throws `ApiError` as the client does. */
+export interface DocumentApi<Item, Whole> {
+  list(): Promise<Item[]>;
+  read(id: string): Promise<ReadDocument<Whole>>;
+  /** Saves or makes one. With a version the server refuses (412) when another one stands. */
+  save(id: string, fields: object, version?: string): Promise<ReadDocument<Whole>>;
+  /** Moves it to the trash. */
+  remove(id: string, options?: RequestOptions): Promise<void>;
+  import(file: File): Promise<Whole>;
+  /** The address of the file to keep. */
+  exportPath(id: string, format?: string): string;
+}
+
+/** Binds the calls to one client. @param path Of the list: `/api/lorebooks`. */
+export function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
+  const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
+  async function read(method: string, id: string, options?: RequestOptions): Promise<ReadDocument<Whole>> {
+    const response = await client.send(method, one(id), options);
+    return { document: await response.json() as Whole, version: response.headers.get("etag") ?? "" };
+  }
+  return {
+    list: async () => await (await client.send("GET", path)).json() as Item[],
+    read: (id) => read("GET", id),
+    save: (id, fields, version) =>
+      read("PUT", id, { body: fields, headers: version ? { "if-match": version } : undefined }),
+    async remove(id, options) {
+      await (await client.send("DELETE", one(id), options)).body?.cancel();
+    },
+    async import(file) {
+      const form = new FormData();
+      form.set("file", file);
+      return await (await client.send("POST", `${path}/import`, { form })).json() as Whole;
+    },
+    exportPath: (id, format) => `${one(id)}/export${format === undefined ? "" : `?format=${format}`}`,
+  };
+}

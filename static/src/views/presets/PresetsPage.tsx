@@ -1,0 +1,56 @@
+/** The presets: the list, or the editor of one. */
+import { useState } from "preact/hooks";
+import { BUILTIN_PRESET_ID, presetApi, type PresetItem } from "../../api/preset_endpoints.ts";
+import type { MenuItem } from "../../components/Menu.tsx";
+import { DocumentList } from "../../state/document_list.ts";
+import { copyPreset } from "../../state/preset_editor.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { DocumentsPage } from "../editing/DocumentsPage.tsx";
+import { PresetPage, PRESETS } from "./PresetPage.tsx";
+
+/** `item` is the id of the preset to edit. */
+export function PresetsPage({ item }: { item: string | undefined }) {
+  return item === undefined ? <Overview /> : <PresetPage key={item} id={item} />;
+}
+
+function Overview() {
+  const store = useStore();
+  const { preferences } = store;
+  const [list] = useState(() => new DocumentList(store, presetApi(store.api.client), "preset"));
+  const t = texts.presets;
+  const chosen = preferences.settings.value?.preset_id ?? BUILTIN_PRESET_ID;
+  const isDefault = ({ id }: PresetItem) => id === chosen;
+  const setDefault = ({ id, builtin }: PresetItem) =>
+    preferences.change({ preset_id: builtin ? null : id }).catch((thrown) => store.report(thrown));
+  const copy = ({ id, name }: PresetItem) =>
+    copyPreset(list.api, id, t.copyName(name)).then(
+      (made) => store.router.go(`${PRESETS}/${encodeURIComponent(made)}`),
+      (thrown) => store.report(thrown),
+    );
+  const menuOf = (item: PresetItem): (MenuItem | "line")[] => [
+    { label: t.setDefault, icon: "check", isDisabled: isDefault(item), onSelect: () => void setDefault(item) },
+    { label: t.copy, icon: "copy", onSelect: () => void copy(item) },
+    { label: t.export, icon: "down", href: list.api.exportPath(item.id) },
+    ...(item.builtin ? [] : [
+      "line" as const,
+      {
+        label: t.remove,
+        icon: "trash" as const,
+        isDanger: true,
+        onSelect: () => list.remove(item.id, { done: t.removed(item.name), undo: texts.undo }),
+      },
+    ]),
+  ];
+  return (
+    <DocumentsPage
+      list={list}
+      address={PRESETS}
+      words={t}
+      textOf={({ prompt_count, models }) => [t.promptCount(prompt_count), ...models].join(" · ")}
+      badgesOf={(item) => [...(item.builtin ? [t.builtin] : []), ...(isDefault(item) ? [t.isDefault] : [])]}
+      menuOf={menuOf}
+      create={() => copyPreset(list.api, BUILTIN_PRESET_ID, t.newName)}
+    />
+  );
+}

@@ -1,0 +1,104 @@
+/** The fields of one prompt of a preset. */
+import { useEffect, useRef } from "preact/hooks";
+import type { PresetPrompt } from "../../api/preset_endpoints.ts";
+import { Button } from "../../components/Button.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { Select } from "../../components/Select.tsx";
+import { Switch } from "../../components/Switch.tsx";
+import { ROLES } from "../../state/book_entries.ts";
+import type { PresetEditor } from "../../state/preset_editor.ts";
+import { isFixed, placesOf, withPlaces, withPrompt } from "../../state/preset_order.ts";
+import { texts } from "../../texts/texts.ts";
+import { tokensOf } from "../character_editor/fields.tsx";
+import { NumberInput } from "../editing/NumberInput.tsx";
+import { promptName } from "./prompt_name.ts";
+
+/** Prompts that a card may bring its own of. */
+const REPLACEABLE = ["main", "jailbreak"];
+
+/** The form. */
+export function PromptForm(
+  { editor, prompt, onBack }: { editor: PresetEditor; prompt: PresetPrompt; onBack: () => void },
+) {
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => head.current?.focus(), []);
+  const t = texts.presets;
+  const { identifier, content = "" } = prompt;
+  const role = ROLES.find((each) => each === prompt.role) ?? "system";
+  const isAtDepth = prompt.injection_position === 1;
+  const change = (changes: Partial<PresetPrompt>) =>
+    editor.set(withPrompt(editor.data.peek()!, identifier, changes), `${identifier} ${Object.keys(changes).join()}`);
+  return (
+    <div class="form">
+      <div class="entry-head">
+        <Button icon="left" kind="quiet" onClick={onBack}>{t.order.toOrder}</Button>
+        <h3 ref={head} tabIndex={-1}>{promptName(prompt)}</h3>
+      </div>
+      <TextField label={t.prompt.name} value={prompt.name ?? ""} onInput={(name) => change({ name })} />
+      <Select
+        label={t.prompt.role}
+        value={role}
+        options={ROLES.map((value) => ({ value, name: texts.chat.options.roles[value] }))}
+        onChange={(chosen) => change({ role: chosen })}
+      />
+      <TextField
+        label={t.prompt.content}
+        hint={[t.prompt.contentHint, tokensOf(content)].filter(Boolean).join(" ")}
+        rows={10}
+        value={content}
+        onInput={(text) => change({ content: text })}
+      />
+      <Select
+        label={t.prompt.position}
+        value={isAtDepth ? "depth" : "order"}
+        options={(["order", "depth"] as const).map((value) => ({ value, name: t.prompt.positions[value] }))}
+        onChange={(value) => change({ injection_position: value === "depth" ? 1 : 0 })}
+      />
+      {isAtDepth && (
+        <div class="options-pair">
+          <NumberInput
+            label={t.prompt.depth}
+            value={prompt.injection_depth}
+            min={0}
+            max={10_000}
+            placeholder="4"
+            onChange={(depth) => change({ injection_depth: depth })}
+          />
+          <NumberInput
+            label={t.prompt.depthOrder}
+            value={prompt.injection_order}
+            min={-10_000}
+            max={10_000}
+            placeholder="100"
+            onChange={(order) => change({ injection_order: order })}
+          />
+        </div>
+      )}
+      {REPLACEABLE.includes(identifier) && (
+        <Switch
+          label={t.prompt.forbid}
+          isOn={prompt.forbid_overrides === true}
+          onChange={(forbid_overrides) => change({ forbid_overrides })}
+        />
+      )}
+      <Removal editor={editor} identifier={identifier} onDone={onBack} />
+    </div>
+  );
+}
+
+function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identifier: string; onDone: () => void }) {
+  const t = texts.presets.order;
+  const leave = (isRemoved: boolean) => {
+    const preset = editor.data.peek()!;
+    const order = withPlaces(preset, placesOf(preset).filter((place) => place.identifier !== identifier));
+    const prompts = preset.prompts.filter((prompt) => prompt.identifier !== identifier);
+    editor.set(isRemoved ? { prompts, ...order } : order, `remove ${identifier}`);
+    onDone();
+  };
+  return (
+    <div class="actions-row">
+      <Button icon="eyeOff" onClick={() => leave(false)}>{t.takeOut}</Button>
+      {!isFixed(identifier) && <Button icon="trash" onClick={() => leave(true)}>{t.removePrompt}</Button>}
+    </div>
+  );
+}

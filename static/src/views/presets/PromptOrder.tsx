@@ -1,0 +1,158 @@
+/** The prompts of a preset in their order, and the form of the one that is opened. */
+import { useState } from "preact/hooks";
+import { BUILTIN_PRESET_ID, type PresetPrompt } from "../../api/preset_endpoints.ts";
+import { Button } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { SortableList } from "../../components/SortableList.tsx";
+import { newId } from "../../state/ids.ts";
+import { isMarker, moved, type PlacedPrompt, placesOf, unplacedOf, withPlaces } from "../../state/preset_order.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import type { PresetPartProps } from "./PresetPage.tsx";
+import { promptName } from "./prompt_name.ts";
+import { PromptForm } from "./PromptForm.tsx";
+
+/** The list, or one prompt in its place. */
+export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {
+  const store = useStore();
+  const [opened, setOpened] = useState<string>();
+  const t = texts.presets.order;
+  const preset = editor.data.value!;
+  const places = placesOf(preset);
+  const unplaced = unplacedOf(preset);
+  if (places.length === 0 && unplaced.length === 0) {
+    const take = async () => {
+      try {
+        const { prompts, prompt_order } = (await api.read(BUILTIN_PRESET_ID)).document;
+        editor.set({ prompts, prompt_order }, "take");
+      } catch (thrown) {
+        store.report(thrown);
+      }
+    };
+    return (
+      <EmptyState level={3} title={t.none}>
+        <Button onClick={() => void take()}>{t.takeBuiltin}</Button>
+      </EmptyState>
+    );
+  }
+  const prompt = places.find(({ identifier }) => identifier === opened)?.prompt ??
+    unplaced.find(({ identifier }) => identifier === opened);
+  if (prompt) return <PromptForm editor={editor} prompt={prompt} onBack={() => setOpened(undefined)} />;
+  const set = (changed: PlacedPrompt[], step: string) => editor.set(withPlaces(preset, changed), step);
+  const toggle = (place: PlacedPrompt, enabled: boolean) =>
+    set(places.map((each) => each === place ? { ...each, enabled } : each), `enable ${place.identifier}`);
+  const add = () => {
+    const made: PresetPrompt = { identifier: newId(), name: t.newName, role: "system", content: "" };
+    const order = withPlaces(preset, [...places, { identifier: made.identifier, enabled: true, prompt: made }]);
+    editor.set({ prompts: [...preset.prompts, made], ...order }, "add");
+    setOpened(made.identifier);
+  };
+  return (
+    <div class="prompt-order">
+      {!isReadOnly && <p class="hint">{t.intro}</p>}
+      <SortableList
+        items={places}
+        keyOf={({ identifier }) => identifier}
+        nameOf={({ prompt }) => promptName(prompt)}
+        onMove={(from, to) => set(moved(places, from, to), `move ${Date.now()}`)}
+        label={t.list}
+        words={t}
+        isDisabled={isReadOnly}
+      >
+        {(place) => (
+          <PlaceRow
+            place={place}
+            isReadOnly={isReadOnly}
+            onOpen={() => setOpened(place.identifier)}
+            onToggle={(isOn) => toggle(place, isOn)}
+          />
+        )}
+      </SortableList>
+      {unplaced.length > 0 && (
+        <Unplaced
+          prompts={unplaced}
+          isReadOnly={isReadOnly}
+          onPutIn={(prompt) => set([...places, { identifier: prompt.identifier, enabled: true, prompt }], "put in")}
+        />
+      )}
+      {!isReadOnly && (
+        <div class="actions-row">
+          <Button icon="plus" onClick={add}>{t.add}</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function PlaceRow(
+  { place: { identifier, enabled, prompt }, isReadOnly, onOpen, onToggle }: {
+    place: PlacedPrompt;
+    isReadOnly: boolean;
+    onOpen: () => void;
+    onToggle: (isOn: boolean) => void;
+  },
+) {
+  const t = texts.presets.order;
+  const name = promptName(prompt);
+  const words = (
+    <>
+      <span class="entry-title">{name}</span>
+      <span class="entry-more">{moreOf(prompt)}</span>
+    </>
+  );
+  return (
+    <>
+      {isMarker(identifier)
+        ? <span class="entry-words is-marker">{words}</span>
+        : (
+          <button type="button" class="entry-words" disabled={isReadOnly} onClick={onOpen}>
+            <span class="visually-hidden">{t.edit}</span>
+            {words}
+          </button>
+        )}
+      <input
+        type="checkbox"
+        role="switch"
+        class="switch"
+        aria-label={t.enabled(name)}
+        // A chat without its messages is none: that part goes out whatever the order says.
+        checked={enabled || identifier === "chatHistory"}
+        disabled={isReadOnly || identifier === "chatHistory"}
+        onChange={(event) => onToggle(event.currentTarget.checked)}
+      />
+    </>
+  );
+}
+
+function Unplaced(
+  { prompts, isReadOnly, onPutIn }: {
+    prompts: PresetPrompt[];
+    isReadOnly: boolean;
+    onPutIn: (prompt: PresetPrompt) => void;
+  },
+) {
+  const t = texts.presets.order;
+  return (
+    <section>
+      <h3>{t.unplaced}</h3>
+      <div class="chips">
+        {prompts.map((prompt) => (
+          <Button
+            key={prompt.identifier}
+            icon="plus"
+            label={t.putIn(promptName(prompt))}
+            isDisabled={isReadOnly}
+            onClick={() => onPutIn(prompt)}
+          >
+            {promptName(prompt)}
+          </Button>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function moreOf({ content, injection_position, injection_depth = 4 }: PresetPrompt): string {
+  const start = (content ?? "").slice(0, 200);
+  return injection_position === 1 ? [texts.presets.order.depth(injection_depth), start].join(" · ") : start;
+}
