@@ -167,7 +167,10 @@ test("a picture is shown to the model and becomes the portrait", async () => {
   await expectClean(page);
   const call = await write(bench);
   expect(JSON.stringify(call.request.json!.messages)).toContain("data:image/jpeg;base64,");
-  await call.emit(BEGIN + END);
+  await call.emit(BEGIN);
+  await page.getByText("The model is writing: Description").waitFor();
+  expect((await written(app)).has_avatar).toBe(true);
+  await call.emit(END);
   await call.finish();
   await eventually(() => written(app), (found) => found?.has_avatar === true);
 });
