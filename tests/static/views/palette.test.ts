@@ -122,3 +122,12 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   },
 );
+
+test("the palette finds characters by name and leads to their page", async () => {
+  await using ui = await bench.open("/", { prepare: ({ people }) => void people.add("fox", { name: "Foxglove" }) });
+  await ui.page.keyboard.press("Control+k");
+  await ui.page.getByRole("combobox").fill("foxgl");
+  const group = ui.page.getByRole("group", { name: "Characters" });
+  await group.getByRole("option", { name: "Foxglove" }).click();
+  await ui.page.getByRole("heading", { name: "Foxglove", level: 2 }).waitFor();
+});

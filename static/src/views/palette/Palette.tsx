@@ -4,6 +4,7 @@ import { Icon } from "../../components/Icon.tsx";
 import { Modal } from "../../components/Modal.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { useFoundCharacters } from "./use_found_characters.ts";
 import { findEntries, type PaletteEntry } from "./palette_entries.ts";
 
 /** Over the page until something is chosen. */
@@ -13,7 +14,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const groups = useMemo(() => findEntries(query, store), [query, store.chats.shown.value]);
+  const characters = useFoundCharacters(query);
+  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, store.chats.shown.value]);
   const entries = groups.flatMap((group) => group.entries);
   const current = Math.min(at, entries.length - 1);
   const optionId = (index: number) => `${id}-${index}`;

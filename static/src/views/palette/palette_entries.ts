@@ -1,4 +1,5 @@
 /** What the palette offers: chats, commands, settings; and which of it the typed words mean. */
+import type { CharacterItem } from "../../api/character_types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -25,7 +26,7 @@ export interface PaletteGroup {
 const SHOWN = { recent: 6, chats: 12, others: 8 };
 
 /** Gives what fits the words, best first in each group; without words the chats of late and all commands. */
-export function findEntries(query: string, store: Store): PaletteGroup[] {
+export function findEntries(query: string, store: Store, found: readonly CharacterItem[]): PaletteGroup[] {
   const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   const go = (address: string) => () => store.router.go(address);
   const chats = store.chats.shown.value.map((item): PaletteEntry => ({
@@ -48,6 +49,13 @@ export function findEntries(query: string, store: Store): PaletteGroup[] {
     icon: "gear",
     run: go(address),
   }));
+  const characters = found.map(({ id, name, creator }): PaletteEntry => ({
+    key: `character ${id}`,
+    title: name,
+    hint: creator || undefined,
+    icon: "user",
+    run: go(`/characters/${encodeURIComponent(id)}`),
+  }));
   const everywhere: PaletteEntry = {
     key: "everywhere",
     title: texts.palette.searchFor(query.trim()),
@@ -58,6 +66,8 @@ export function findEntries(query: string, store: Store): PaletteGroup[] {
     { title: texts.nav.chats, entries: best(chats, words, SHOWN.chats) },
     { title: texts.palette.commands, entries: best(commands(store), words, SHOWN.others) },
     { title: texts.nav.settings, entries: best(settings, words, SHOWN.others) },
+    // They come a moment later, and must not move what is chosen above them.
+    { title: texts.nav.characters, entries: characters },
     { title: texts.search.title, entries: [everywhere] },
   ]);
 }
