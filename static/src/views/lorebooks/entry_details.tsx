@@ -69,14 +69,14 @@ export function PlaceFields({ entry, onChange }: EntryProps) {
             entry={entry}
             onChange={onChange}
             field="depth"
-            label={texts.chat.options.noteDepth}
+            label={texts.sending.options.noteDepth}
             max={MANY}
             placeholder="4"
           />
           <Select
-            label={texts.chat.options.noteRole}
+            label={texts.sending.options.noteRole}
             value={ROLES[numberIn(entry, "role") ?? 0] ?? "system"}
-            options={ROLES.map((value) => ({ value, name: texts.chat.options.roles[value] }))}
+            options={ROLES.map((value) => ({ value, name: texts.sending.options.roles[value] }))}
             onChange={(role) => onChange(withExtension(entry, "role", ROLES.indexOf(role)))}
           />
         </div>

@@ -20,7 +20,7 @@ export function Samplers({ editor, isReadOnly }: PresetPartProps) {
   const { sampler } = editor.data.value!;
   const known: readonly NumberField[] = [...NUMBER_FIELDS, ...MORE];
   const others = Object.keys(sampler).filter((name) => known.every((field) => field.name !== name));
-  const names: Record<string, string> = { ...texts.chat.options.fields, ...t };
+  const names: Record<string, string> = { ...texts.sending.options.fields, ...t };
   const set = (name: string, value: number | undefined) => {
     const { [name]: _, ...rest } = sampler;
     editor.set({ sampler: value === undefined ? rest : { ...rest, [name]: value } }, `sampler ${name}`);
@@ -33,7 +33,7 @@ export function Samplers({ editor, isReadOnly }: PresetPartProps) {
       min={min}
       max={max}
       isWhole={isWhole}
-      placeholder={texts.chat.options.standard}
+      placeholder={texts.sending.options.standard}
       onChange={(value) => set(name, value)}
     />
   );
