@@ -234,6 +234,7 @@ test.each(
   await eventually(() => llm.chats.length, (count) => count === 2);
   await isIdle(page);
   expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByLabel("Message", { exact: true }).fill("More tea");
   await page.getByRole("button", { name: "Options of this chat" }).click();
   await page.getByRole("switch", { name: "House" }).waitFor();
   await page.getByLabel("Find a character to add").fill("zzz");
