@@ -98,7 +98,7 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
 });
 
 test("on localhost over HTTP the same works, with the cookie of plain HTTP", async () => {
-  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
   const owner = await openDevice(browser, app.url);
   await pair(owner);
   expect((await owner.context.cookies()).map(({ name }) => name)).toContain("app_sess");
@@ -194,7 +194,7 @@ test('under pairing = "code" the first screen asks for the code on the terminal'
   const shown: string[] = [];
   await using app = await openTestApp({
     tls,
-    config: { allowedHosts: HOSTS, pairing: "code" },
+    config: { allowedHosts: HOSTS, pairing: "code", setupCompleted: true },
     announce: (text) => shown.push(text),
   });
   const owner = await openDevice(browser, at(app, "chat.example"));
@@ -206,7 +206,7 @@ test('under pairing = "code" the first screen asks for the code on the terminal'
 });
 
 test("where no passkey can be, the page says why and takes a token, which the device keeps", async () => {
-  await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
   const owner = await openDevice(browser, app.url);
   await pair(owner);
   await owner.page.goto(`${app.url}/settings/privacy`);
@@ -238,7 +238,7 @@ async function enrolAlso(app: TestApp, rpId: string): Promise<void> {
 test("the command line: signed in and allowed in the browser, by a code, and denied", async () => {
   const home = await Deno.makeTempDir({ prefix: "parlor-home-" });
   try {
-    await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
+    await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
     const owner = await openDevice(browser, "about:blank");
     const login = async () => {
       const command = startCli(["auth", "login", "--base-url", app.url, "--no-browser"], home);
@@ -326,7 +326,7 @@ test.each(
   await stranger.page.getByRole("heading", { name: "Let this device in" }).waitFor();
   await look("code", stranger);
 
-  await using plain = await openTestApp({ config: { loopbackAuthBypass: false } });
+  await using plain = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
   await enrolAlso(plain, "127.0.0.1");
   const tablet = await openDevice(browser, `http://127.0.0.1:${plain.port}`, looks);
   await tablet.page.getByText("Ways to a passkey").click();
