@@ -74,8 +74,12 @@ export async function openPage(
   return { page, context, foreign, errors };
 }
 
-/** Runs axe on the page as it is now. */
+/** Runs axe on the page as it is once what moves or fades in has come to rest. */
 export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
+  await page.evaluate(async () => {
+    const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.allSettled(passing.map(({ finished }) => finished));
+  });
   // Through the debugger, which the page's own policy does not bind.
   await page.evaluate(axe.source);
   return await page.evaluate(async () => {

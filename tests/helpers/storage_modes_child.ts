@@ -16,10 +16,18 @@ function say(when: string, path: string): void {
 }
 
 Deno.umask(0);
-const { open } = Deno;
+const { open, openSync } = Deno;
 Object.defineProperty(Deno, "open", {
   value: async (path: string, options?: Deno.OpenOptions) => {
     const file = await open(path, options);
+    if (options?.createNew) say("first", path);
+    return file;
+  },
+});
+
+Object.defineProperty(Deno, "openSync", {
+  value: (path: string, options?: Deno.OpenOptions) => {
+    const file = openSync(path, options);
     if (options?.createNew) say("first", path);
     return file;
   },
