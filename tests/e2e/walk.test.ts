@@ -144,6 +144,7 @@ async function chatPanels({ page, look }: Walk): Promise<void> {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog", { name: "Model for this chat" }).waitFor({ state: "detached" });
   await page.getByLabel("Message", { exact: true }).fill("/");
+  await page.getByRole("listbox", { name: "Commands" }).waitFor();
   await look("commands");
   await page.getByLabel("Message", { exact: true }).fill("");
 }

@@ -98,6 +98,7 @@ test("a word behind / opens the commands; arrows, Enter and Escape work in the l
   await using ui = await openStory();
   await box(ui.page).pressSequentially("/");
   const list = ui.page.getByRole("listbox", { name: "Commands" });
+  await list.waitFor();
   expect(await list.getByRole("option").count()).toBeGreaterThan(8);
   await box(ui.page).pressSequentially("re");
   expect(await list.getByRole("option").allInnerTexts()).toEqual([expect.stringContaining("/regenerate")]);
@@ -120,7 +121,7 @@ test("commands act on the chat and leave the composer empty", async () => {
   };
   await run("/title A better name");
   await ui.page.getByRole("heading", { name: "A better name" }).waitFor();
-  expect(ui.api.conversations.get("c1")!.title).toBe("A better name");
+  await eventually(() => ui.api.conversations.get("c1")!.title, (title) => title === "A better name");
   await run("/model other-model");
   await ui.page.getByRole("button", { name: "Model: other-model" }).waitFor();
   expect(ui.api.conversations.get("c1")!.model).toBe("other-model");

@@ -17,6 +17,8 @@ export function CommandList(
       id={LIST_ID}
       role="listbox"
       aria-label={texts.composer.commands}
+      // It scrolls on a phone, and what scrolls has to be within reach of the keys.
+      tabIndex={0}
     >
       {names.map((name, index) => (
         <li
