@@ -55,7 +55,7 @@ export function ChatRow(
   );
 }
 
-/** What a chat is called where it has no title yet. */
+/** What a chat is called where it has no title yet: the begin of its words, without the marks of Markdown. */
 export function titleOf(item: ConversationSummary): string {
-  return item.title || item.snippet || texts.nav.untitled;
+  return item.title || item.snippet.replace(/[*_`#]/g, "") || texts.nav.untitled;
 }
