@@ -57,5 +57,5 @@ export function ChatRow(
 
 /** What a chat is called where it has no title yet: the begin of its words, without the marks of Markdown. */
 export function titleOf(item: ConversationSummary): string {
-  return item.title || item.snippet.replace(/[*_`#]/g, "") || texts.nav.untitled;
+  return item.title || item.snippet?.replace(/[*_`#]/g, "") || texts.nav.untitled;
 }
