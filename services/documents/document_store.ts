@@ -82,9 +82,8 @@ export class DocumentStore<Head, Body> {
     const listed = this.#heads().get(id);
     if (listed === undefined) return undefined;
     const { version, head } = listed;
-    if (head === undefined) throw this.#unreadable(id);
-    const body = this.#bodies.get(id, version) ?? await this.#open(id, version);
-    return { ...listed, head, body };
+    const body = this.#bodies.get(id, version);
+    return head !== undefined && body !== undefined ? { ...listed, head, body } : await this.#read(id);
   }
 
   /** As `find`. @throws {AppError} `not_found` */
@@ -213,13 +212,23 @@ export class DocumentStore<Head, Body> {
     }
   }
 
-  async #open(id: string, version: number): Promise<Body> {
-    const sealed = bodyOf(this.#sealed(id));
+  /** Goes by what stands in the row: a write can be committed before word of it has come back to the heads. */
+  async #read(id: string): Promise<StoredDocument<Head, Body> | undefined> {
+    const row = this.#options.db.get<Row>(
+      "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ? AND id = ?",
+      this.#options.kind,
+      id,
+    );
+    if (row === undefined) return undefined;
+    const { head, ...frame } = this.#listed(row);
+    if (head === undefined) throw this.#unreadable(id);
     try {
-      const opened = await this.#options.sealer.open(this.#place(id, "body", version), sealed);
+      const opened = await this.#options.sealer.open(this.#place(id, "body", row.version), bodyOf(row.sealed));
       const body: Body = JSON.parse(decoder.decode(opened));
-      if (this.#heads().get(id)?.version === version) this.#bodies.set(id, { version, body, bytes: opened.length });
-      return body;
+      if (this.#heads().get(id)?.version === row.version) {
+        this.#bodies.set(id, { version: row.version, body, bytes: opened.length });
+      }
+      return { ...frame, head, body };
     } catch (cause) {
       throw this.#unreadable(id, cause);
     }

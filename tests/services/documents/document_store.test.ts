@@ -124,3 +124,21 @@ test("a list needs no bodies, and many large bodies are not all kept", async () 
   for (const id of ["a", "b", "c", "d", "e"]) expect((await store.get(id)).body.text.at(-1)).toBe(id);
   expect(store.list()).toHaveLength(5);
 });
+
+test("a read beside writes gets one whole version, never an error", async () => {
+  await put("a", "0", "0");
+  let isWriting = true;
+  const found: string[][] = [];
+  const reading = (async () => {
+    while (isWriting) {
+      const { head, body } = await store.get("a");
+      found.push([head.title, body.text]);
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  })();
+  for (let i = 1; i <= 200; i++) await put("a", String(i), String(i));
+  isWriting = false;
+  await reading;
+  expect(found.length).toBeGreaterThan(20);
+  expect(found.filter(([title, text]) => title !== text)).toEqual([]);
+});
