@@ -61,7 +61,7 @@ test("tls_cert and tls_key serve HTTPS with HSTS, and config.toml is read", asyn
     expect(server.url).toMatch(/^https:/);
     using client = Deno.createHttpClient({ caCerts: [cert] });
     const response = await fetch(`${server.url}/api/setup/status`, { client });
-    expect(await response.json()).toEqual({ completed: false });
+    expect(await response.json()).toMatchObject({ completed: false });
     expect(response.headers.get("strict-transport-security")).toBe("max-age=31536000; includeSubDomains");
     await (await fetch(`${server.url}/api/setup/complete`, { client, method: "POST" })).body?.cancel();
     expect(await Deno.readTextFile(`${dataDir}/config.toml`)).toContain("setup_completed = true\n");
