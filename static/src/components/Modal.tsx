@@ -33,12 +33,25 @@ export function Modal(
   const close = () => {
     if (!isGone.current) onClose();
   };
+  // At once: the event that follows the closing comes later, when the reader may have asked for the dialog again.
+  const onCancel = (event: Event) => {
+    if (event.target !== element.current) return; // of a file field inside
+    event.preventDefault();
+    close();
+  };
   // Only the backdrop is the dialog itself; everything inside is a child.
   const onClick = (event: MouseEvent) => {
     if (event.target === element.current) close();
   };
   return (
-    <dialog ref={element} class={`modal ${className}`} aria-label={label} onClose={close} onClick={onClick}>
+    <dialog
+      ref={element}
+      class={`modal ${className}`}
+      aria-label={label}
+      onCancel={onCancel}
+      onClose={close}
+      onClick={onClick}
+    >
       {children}
     </dialog>
   );

@@ -125,6 +125,7 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
 
 test("the palette finds characters by name and leads to their page", async () => {
   await using ui = await bench.open("/", { prepare: ({ people }) => void people.add("fox", { name: "Foxglove" }) });
+  await ui.page.getByLabel("Message", { exact: true }).waitFor();
   await ui.page.keyboard.press("Control+k");
   await ui.page.getByRole("combobox").fill("foxgl");
   const group = ui.page.getByRole("group", { name: "Characters" });
