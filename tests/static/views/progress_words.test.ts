@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { loadLater } from "../../../static/src/texts/en/en.ts";
 import { bytes, progressWords } from "../../../static/src/views/activity/progress_words.ts";
+
+await loadLater();
 
 test.each([[0, "0 B"], [999, "999 B"], [1000, "1 kB"], [1_234_567, "1.2 MB"], [4e9, "4 GB"], [3.5e12, "3.5 TB"], [
   9e15,
