@@ -115,7 +115,8 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   await field.pressSequentially("needle");
   await ui.page.locator(".chat-search-count").getByText("1 of 1").waitFor();
   await eventually(() => ui.page.locator('[data-message-id="m100"]').isVisible(), (isVisible) => isVisible);
-  expect(await ui.page.evaluate(() => CSS.highlights.get("found")?.size)).toBe(1);
+  // The marks come with the frame behind the one that shows the message.
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
 
   await field.fill("second paragraph");
   await ui.page.locator(".chat-search-count").getByText("1 of 2+").waitFor();
@@ -135,7 +136,10 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   await ui.page.locator(".chat-search-count").getByText("Nothing found").waitFor();
   await field.press("Escape");
   await field.waitFor({ state: "detached" });
-  expect(await ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe("Message");
+  await eventually(
+    () => ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
+    (label) => label === "Message",
+  );
 });
 
 test("a message that another device adds, edits or deletes far from the end is seen where it is loaded", async () => {

@@ -104,7 +104,7 @@ test("an edit goes through when another device changed another message meanwhile
 
 test("regenerating keeps the text before, and Alt with an arrow goes from one to the other", async () => {
   await using ui = await openTalk();
-  await message(ui.page, 3).waitFor();
+  await message(ui.page, 3).getByRole("button", { name: "Regenerate" }).waitFor();
   await ui.page.keyboard.press("Alt+r");
   const last = message(ui.page, 3);
   await last.locator(".prose", { hasText: "Hello" }).waitFor();
