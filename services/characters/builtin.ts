@@ -3,11 +3,10 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
 import { builtinCard } from "./builtin_card.ts";
 import type { Characters, ReadCharacter } from "./characters.ts";
-import { isTaken } from "./plain_files.ts";
 import { embedCard } from "./png_card.ts";
 
 /** Id of the built-in character. */
@@ -31,7 +30,7 @@ export async function installBuiltin(folder: string, flag: InstalledFlag, log: L
   try {
     const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_ID}.${ending}`));
     // What lies there already, as in a folder copied from elsewhere, is the owner's.
-    if (!(await Promise.all(paths.map(isTaken))).includes(true)) {
+    if (!(await Promise.all(paths.map(fileExists))).includes(true)) {
       await writeFileAtomic(paths[0]!, embedCard(picture(), builtinCard()));
     }
     await remember(flag);

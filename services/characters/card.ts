@@ -3,7 +3,7 @@
  * another program put there is kept; only what a version renames, or what is of a wrong type, is put right.
  */
 import { AppError } from "../errors.ts";
-import { isJsonObject as isObject, jsonFault, type JsonObject } from "../plain_json.ts";
+import { isJsonObject, jsonFault, type JsonObject } from "../plain_json.ts";
 
 /** What a card says of its character. Fields that no version knows are kept. */
 export interface CardData {
@@ -87,10 +87,10 @@ const PLACEHOLDER_NOTES = "Creator's notes go here.";
  */
 export function cardOf(json: unknown): Card {
   assertPlainJson(json);
-  if (!isObject(json)) throw unreadable("it is no object");
+  if (!isJsonObject(json)) throw unreadable("it is no object");
   const { spec } = json;
   if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) throw unreadable(`it is a "${spec.slice(0, 40)}"`);
-  const card = isObject(json.data) ? wrapped(json, json.data) : flat(json);
+  const card = isJsonObject(json.data) ? wrapped(json, json.data) : flat(json);
   if (card.data.name.trim() === "") throw unreadable("it has no name");
   return card;
 }
@@ -159,7 +159,7 @@ function dataFrom(received: JsonObject): CardData {
   for (const field of LIST_FIELDS) data[field] = asTexts(data[field], field === "tags");
   data.extensions = asObject(data.extensions);
   if ("nickname" in data) data.nickname = asText(data.nickname);
-  if (isObject(data.character_book)) data.character_book = bookFrom(data.character_book);
+  if (isJsonObject(data.character_book)) data.character_book = bookFrom(data.character_book);
   else delete data.character_book;
   return data as CardData;
 }
@@ -169,7 +169,7 @@ function bookFrom(book: JsonObject): CardBook {
   const entries = Array.isArray(book.entries) ? book.entries : Object.values(asObject(book.entries));
   return {
     ...book,
-    entries: entries.filter(isObject).map((entry) => ({
+    entries: entries.filter(isJsonObject).map((entry) => ({
       ...entry,
       keys: asTexts(entry.keys ?? entry.key, true),
       content: asText(entry.content),
@@ -201,7 +201,7 @@ function asTexts(value: unknown, isCommaList: boolean): string[] {
 }
 
 function asObject(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }
 
 function assertPlainJson(json: unknown): void {

@@ -12,7 +12,8 @@ import {
   siteCardOf,
   type SiteHosts,
 } from "./card_site_address.ts";
-import { cardOfDefinition, type FoundCard, foundCardOf, isForAdults, isObject, nodesOf } from "./card_site_answers.ts";
+import { cardOfDefinition, type FoundCard, foundCardOf, isForAdults, nodesOf } from "./card_site_answers.ts";
+import { isJsonObject } from "../plain_json.ts";
 
 /** What is looked for. */
 export interface CardSearch {
@@ -151,7 +152,7 @@ export class CardSite {
     signal: AbortSignal,
   ): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string }> {
     const answer = await this.#json(`${this.#hosts.api}/api/characters/${pathOf(card)}?full=true`, signal);
-    const node = isObject(answer) && isObject(answer.node) ? answer.node : undefined;
+    const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
     if (node === undefined) throw this.#misunderstood();
     const given = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url) ? node.max_res_url : undefined;
     const files = [given, `${this.#hosts.pictures}/avatars/${pathOf(card)}/chara_card_v2.png`];

@@ -1,5 +1,6 @@
 /** What the card site answers, made into what we know. Nothing in it is promised; everything may be missing or of another type. */
 import { pathOf, type SiteCard, siteCardOf } from "./card_site_address.ts";
+import { isJsonObject } from "../plain_json.ts";
 
 /** One result of a search, as the API shows it. */
 export interface FoundCard {
@@ -23,22 +24,17 @@ type JsonObject = Record<string, unknown>;
 const MAX_TEXT = 500;
 const MAX_TAGS = 50;
 
-/** Tells an object from everything else JSON has. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Gives the results of a search, in its present or its older form. */
 export function nodesOf(answer: unknown): JsonObject[] | undefined {
-  if (!isObject(answer)) return undefined;
-  const { nodes } = isObject(answer.data) ? answer.data : answer;
-  return Array.isArray(nodes) ? nodes.filter(isObject) : undefined;
+  if (!isJsonObject(answer)) return undefined;
+  const { nodes } = isJsonObject(answer.data) ? answer.data : answer;
+  return Array.isArray(nodes) ? nodes.filter(isJsonObject) : undefined;
 }
 
 /** Tells whether the site marks a character as not for everybody. */
 export function isForAdults({ nsfw_image, labels, topics }: JsonObject): boolean {
   const words = [labels, topics].flatMap((list) => Array.isArray(list) ? list : [])
-    .map((label) => isObject(label) ? label.title ?? label.name : label);
+    .map((label) => isJsonObject(label) ? label.title ?? label.name : label);
   return nsfw_image === true || words.some((word) => typeof word === "string" && /^(nsfw|nsfl)$/i.test(word.trim()));
 }
 
@@ -72,7 +68,7 @@ export function pictureUrl(card: SiteCard): string {
  */
 export function cardOfDefinition(node: JsonObject): JsonObject | undefined {
   const { definition } = node;
-  if (!isObject(definition)) return undefined;
+  if (!isJsonObject(definition)) return undefined;
   const card = typeof node.fullPath === "string" ? siteCardOf(node.fullPath) : undefined;
   const text = (value: unknown) => typeof value === "string" ? value : "";
   return {
@@ -89,11 +85,11 @@ export function cardOfDefinition(node: JsonObject): JsonObject | undefined {
       system_prompt: text(definition.system_prompt),
       post_history_instructions: text(definition.post_history_instructions),
       alternate_greetings: Array.isArray(definition.alternate_greetings) ? definition.alternate_greetings : [],
-      ...(isObject(definition.embedded_lorebook) ? { character_book: definition.embedded_lorebook } : {}),
+      ...(isJsonObject(definition.embedded_lorebook) ? { character_book: definition.embedded_lorebook } : {}),
       tags: stringsOf(node.topics),
       creator: card?.creator ?? "",
       character_version: "",
-      extensions: isObject(definition.extensions) ? definition.extensions : {},
+      extensions: isJsonObject(definition.extensions) ? definition.extensions : {},
     },
   };
 }

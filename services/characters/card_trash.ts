@@ -4,13 +4,13 @@ import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { cardIn } from "./card_file.ts";
 import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
 import { findCard, findCaseClash, type StoredCard } from "./card_rows.ts";
-import { isTaken, removeFile, statPlainFile } from "./plain_files.ts";
+import { removeFile, statPlainFile } from "./plain_files.ts";
 
 /** Where what is removed goes for a while; implemented by the trash of all kinds. */
 export interface TrashBin {
@@ -72,7 +72,7 @@ export class CardTrash {
     const record = value as Record;
     await index.fresh();
     const path = join(folder, record.name);
-    if (findCard(db, record.id) ?? findCaseClash(db, record.id) ?? await isTaken(path)) {
+    if (findCard(db, record.id) ?? findCaseClash(db, record.id) ?? await fileExists(path)) {
       throw new AppError("conflict", `There is a character "${record.id}" again`);
     }
     const sealed = await readFileIfExists(this.#sealedPath(record));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { type Card, cardOf } from "./card.ts";
@@ -14,7 +14,7 @@ import type { CardIndex } from "./card_index.ts";
 import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
 import { cardBytes } from "./card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
-import { isTaken, type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
+import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
 import { embedCard } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
 
@@ -254,7 +254,7 @@ export class Characters {
 
   /** Something the index does not know lies there: dropped a moment ago, or no plain file. */
   async #refuseTaken(path: string): Promise<void> {
-    if (!await isTaken(path)) return;
+    if (!await fileExists(path)) return;
     this.#parts.index.distrust();
     throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
   }

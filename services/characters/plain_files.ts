@@ -58,17 +58,6 @@ export async function statPlainFile(path: string): Promise<{ mtimeMs: number; si
   }
 }
 
-/** Says whether anything at all has a name, a broken link too. @throws {AppError} `internal` */
-export async function isTaken(path: string): Promise<boolean> {
-  try {
-    await Deno.lstat(path);
-    return true;
-  } catch (cause) {
-    if (cause instanceof Deno.errors.NotFound) return false;
-    throw fileError(`Cannot look at "${path}"`, cause);
-  }
-}
-
 /** Removes a file that may be gone already. @throws {AppError} `internal` */
 export async function removeFile(path: string): Promise<void> {
   try {

@@ -1,5 +1,6 @@
 /** ComfyUI's workflows: the API format is taken, the format of its own page is told apart (images.md, section 2.2). */
 import { AppError, type ErrorIssue } from "../errors.ts";
+import { isJsonObject } from "../plain_json.ts";
 
 /** One node. */
 export interface WorkflowNode {
@@ -28,7 +29,7 @@ const PAGE_FORMAT =
  */
 export function parseWorkflow(json: unknown): Workflow {
   if (isPageFormat(json)) throw refused(PAGE_FORMAT, []);
-  if (!isObject(json)) throw refused("it is no object of nodes", []);
+  if (!isJsonObject(json)) throw refused("it is no object of nodes", []);
   const nodes = Object.entries(json);
   if (nodes.length === 0) throw refused("it has no nodes", []);
   if (nodes.length > MAX_NODES) throw refused(`it has more than ${MAX_NODES} nodes`, []);
@@ -39,7 +40,7 @@ export function parseWorkflow(json: unknown): Workflow {
 
 /** Says whether parsed JSON is a workflow as ComfyUI's page saves it. */
 export function isPageFormat(json: unknown): boolean {
-  return isObject(json) && Array.isArray(json.nodes) && (json.links !== undefined || json.version !== undefined);
+  return isJsonObject(json) && Array.isArray(json.nodes) && (json.links !== undefined || json.version !== undefined);
 }
 
 /** Says what to call a node: `"KSampler" (node 3)`, with its title where it has one of its own. */
@@ -50,7 +51,7 @@ export function nodeName(id: string, node: WorkflowNode | undefined): string {
 }
 
 function issuesOf(id: string, node: unknown, all: Record<string, unknown>): ErrorIssue[] {
-  if (!isObject(node) || typeof node.class_type !== "string" || !isObject(node.inputs)) {
+  if (!isJsonObject(node) || typeof node.class_type !== "string" || !isJsonObject(node.inputs)) {
     return [{ path: id, message: `node ${id} has no class_type and inputs` }];
   }
   return Object.entries(node.inputs).flatMap(([name, value]) => {
@@ -63,8 +64,4 @@ function issuesOf(id: string, node: unknown, all: Record<string, unknown>): Erro
 
 function refused(reason: string, issues: ErrorIssue[]): AppError {
   return new AppError("unprocessable", `Cannot use the workflow: ${reason}`, { issues });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

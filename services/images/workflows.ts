@@ -1,11 +1,11 @@
 /** Workflows: JSON files in a folder of their own. A file put there is a workflow; the starter is there without one. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isTaken, type PlainFile, readPlainFile, removeFile } from "../characters/plain_files.ts";
+import { type PlainFile, readPlainFile, removeFile } from "../characters/plain_files.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../ids.ts";
-import { fileError, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { placeholdersIn } from "./placeholders.ts";
@@ -133,7 +133,7 @@ export class Workflows {
     return this.#inTurn(id, async () => {
       const { db, folder, events } = this.#parts;
       const path = join(folder, fileName);
-      if (await this.#find(id) !== undefined || await isTaken(path)) {
+      if (await this.#find(id) !== undefined || await fileExists(path)) {
         throw new AppError("conflict", `There is a workflow "${id}" again`);
       }
       await writeFileAtomic(path, text);
@@ -168,7 +168,7 @@ export class Workflows {
         throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
       }
     }
-    if (await isTaken(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
   }
 
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {

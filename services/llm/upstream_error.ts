@@ -1,5 +1,6 @@
 /** What a model server's refusals mean: one class of error, its kinds, and how an error body is read (llm.md, section 6). */
 import { AppError, type ErrorCode } from "../errors.ts";
+import { isJsonObject } from "../plain_json.ts";
 
 /** Why a call to a model server failed. */
 export type UpstreamErrorKind =
@@ -56,10 +57,6 @@ export interface ReportedError {
 
 type Json = Record<string, unknown>;
 
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function firstText(...candidates: unknown[]): string | undefined {
   for (const candidate of candidates) {
     if (typeof candidate === "string" && candidate.trim() !== "") return candidate.trim();
@@ -74,20 +71,20 @@ function firstText(...candidates: unknown[]): string | undefined {
  */
 export function readReportedError(value: unknown): ReportedError | undefined {
   if (typeof value === "string") return value.trim() === "" ? undefined : { message: value.trim(), words: [] };
-  if (!isObject(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const error = value.error;
   const detail = value.detail;
-  const inner = isObject(error) ? error : undefined;
+  const inner = isJsonObject(error) ? error : undefined;
   const message = firstText(
     inner?.message,
     error,
-    isObject(detail) ? firstText(detail.msg, detail.error) : undefined,
+    isJsonObject(detail) ? firstText(detail.msg, detail.error) : undefined,
     detail,
-    Array.isArray(detail) && isObject(detail[0]) ? detail[0].msg : undefined,
+    Array.isArray(detail) && isJsonObject(detail[0]) ? detail[0].msg : undefined,
     value.message,
   );
   const source = inner ?? value;
-  const metadata = isObject(source.metadata) ? source.metadata : undefined;
+  const metadata = isJsonObject(source.metadata) ? source.metadata : undefined;
   const words = [source.type, source.code, metadata?.error_type].filter((word) => typeof word === "string");
   if (message === undefined && !inner && words.length === 0) return undefined;
   const status = typeof source.code === "number" ? source.code : undefined;

@@ -5,7 +5,7 @@ import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
 import { type Card, v2Of } from "../characters/card.ts";
 import { cardIn } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
-import { isTaken, readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
+import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
 import { embedCard, withoutCard } from "../characters/png_card.ts";
 import { isPng } from "../characters/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
@@ -13,7 +13,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../ids.ts";
-import { fileError, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { personaCard, type PersonaText, personaText } from "./persona_card.ts";
@@ -193,7 +193,7 @@ export class Personas {
     return this.#inTurn(record.id, async () => {
       const { db, sealer, folder, events } = this.#parts;
       const path = join(folder, record.fileName);
-      if ((await this.#files()).has(record.id) || await isTaken(path)) {
+      if ((await this.#files()).has(record.id) || await fileExists(path)) {
         throw new AppError("conflict", `There is a persona "${record.id}" again`);
       }
       const sealed = this.#sealed(record);
@@ -254,7 +254,7 @@ export class Personas {
       }
     }
     const path = join(folder, `${id}.json`);
-    if (await isTaken(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
     return await this.#write(id, path, textOf(card));
   }
 

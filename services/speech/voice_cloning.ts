@@ -5,6 +5,7 @@ import { AUDIO_TYPES, type AudioFormat } from "./audio_format.ts";
 import { refusalOf } from "./speech_error.ts";
 import type { SpeechCall, SpeechServer } from "./speech_server.ts";
 import { plainCall, type SpokenText } from "./spoken_text.ts";
+import { isJsonObject } from "../plain_json.ts";
 
 /** A voice sample of the library. */
 export interface ReferenceSample {
@@ -25,9 +26,9 @@ const FINGERPRINTS: { family: CloningFamily; path: string; isIt(value: unknown):
     path: "/api/voice-profiles",
     isIt: (value) => Array.isArray(value) || hasKey(value, "profiles"),
   },
-  { family: "chatterbox-server", path: "/api/model-info", isIt: (value) => isObject(value) },
-  { family: "chatterbox-api", path: "/ping", isIt: (value) => isObject(value) && value.status === "ok" },
-  { family: "mlx-audio", path: "/", isIt: (value) => isObject(value) && /mlx.?audio/i.test(String(value.message)) },
+  { family: "chatterbox-server", path: "/api/model-info", isIt: (value) => isJsonObject(value) },
+  { family: "chatterbox-api", path: "/ping", isIt: (value) => isJsonObject(value) && value.status === "ok" },
+  { family: "mlx-audio", path: "/", isIt: (value) => isJsonObject(value) && /mlx.?audio/i.test(String(value.message)) },
 ];
 
 const CONNECT_MS = 5_000;
@@ -128,7 +129,7 @@ async function profile(sample: ReferenceSample, server: SpeechServer, signal: Ab
   form.append("name", `parlor-${sample.id}`);
   form.append("consent_confirmed", "true");
   const answer = await post(server, `${serverRoot(server.target.baseUrl)}/api/voice-profiles`, form, signal);
-  const id = isObject(answer) && typeof answer.id === "string" ? answer.id : undefined;
+  const id = isJsonObject(answer) && typeof answer.id === "string" ? answer.id : undefined;
   if (id !== undefined) return `localai://voice-profiles/${id}`;
   throw new AppError("upstream_error", `The speech server at "${server.target.baseUrl}" made no profile of the sample`);
 }
@@ -164,9 +165,5 @@ function fileName(sample: ReferenceSample): string {
 }
 
 function hasKey(value: unknown, key: string): boolean {
-  return isObject(value) && key in value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isJsonObject(value) && key in value;
 }
