@@ -6,7 +6,8 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { type CborValue, encodeCbor, joined } from "./cbor.ts";
+import { type CborValue, encodeCbor } from "./cbor.ts";
+import { joined } from "./joined.ts";
 
 /** What options a server gives; more than this is not looked at. */
 export interface CreationOptions {

@@ -1,4 +1,5 @@
 /** CBOR as an authenticator writes it, and as an attacker does. @see RFC 8949 */
+import { joined } from "./joined.ts";
 
 /** What can be written. */
 export type CborValue = number | string | Uint8Array | CborValue[] | Map<number | string, CborValue>;
@@ -13,17 +14,6 @@ export function encodeCbor(value: CborValue): Uint8Array<ArrayBuffer> {
   if (value instanceof Uint8Array) return joined([head(2, value.length), value]);
   if (Array.isArray(value)) return joined([head(4, value.length), ...value.map(encodeCbor)]);
   return joined([head(5, value.size), ...[...value].flatMap(([key, item]) => [encodeCbor(key), encodeCbor(item)])]);
-}
-
-/** Puts byte strings behind each other. */
-export function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function head(major: number, length: number): Uint8Array<ArrayBuffer> {

@@ -1,4 +1,5 @@
 /** The double of a speech server: OpenAI's shape with every deviation of protocols/tts.md by a switch. */
+import { joined } from "./joined.ts";
 
 /** How it behaves. */
 export interface FakeSpeechSwitches {
@@ -71,21 +72,21 @@ const PLAIN: FakeSpeechSwitches = {
 export function fakeAudio(format: FakeSpeechSwitches["format"], text: string): Uint8Array<ArrayBuffer> {
   const samples = new Uint8Array(400 + text.length * 20).map((_, i) => (i * 7) % 251);
   if (format === "pcm") return samples;
-  if (format === "mp3") return joined(new Uint8Array([0xff, 0xfb, 0x90, 0xc4]), samples);
-  return joined(wavHeader(0xffff_ffff), samples);
+  if (format === "mp3") return joined([new Uint8Array([0xff, 0xfb, 0x90, 0xc4]), samples]);
+  return joined([wavHeader(0xffff_ffff), samples]);
 }
 
 /** An MP3 of silence that a browser plays: frames of MPEG 1, layer III, 128 kbit/s, mono, with nothing in them. */
 export function silentMp3(seconds: number): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(417);
   frame.set([0xff, 0xfb, 0x90, 0xc4]);
-  return joined(...Array.from({ length: Math.ceil(seconds * 44_100 / 1152) }, () => frame));
+  return joined(Array.from({ length: Math.ceil(seconds * 44_100 / 1152) }, () => frame));
 }
 
 /** A whole WAV file of silence: mono, 16 bit. */
 export function wavFile(seconds: number, rate = 24_000): Uint8Array<ArrayBuffer> {
   const bytes = Math.round(seconds * rate) * 2;
-  return joined(wavHeader(bytes, rate), new Uint8Array(bytes));
+  return joined([wavHeader(bytes, rate), new Uint8Array(bytes)]);
 }
 
 function wavHeader(dataBytes: number, rate = 24_000): Uint8Array<ArrayBuffer> {
@@ -105,16 +106,6 @@ function wavHeader(dataBytes: number, rate = 24_000): Uint8Array<ArrayBuffer> {
   text(36, "data");
   view.setUint32(40, dataBytes, true);
   return header;
-}
-
-function joined(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 /** Starts the double on a free port. */

@@ -1,5 +1,6 @@
 /** Makes PNG files of any colour type, depth and fault, written from the PNG specification and apart from the product's own code. */
 import { crc32, deflateSync, inflateSync } from "node:zlib";
+import { joined } from "./joined.ts";
 
 /** How the samples of a pixel lie in the file. PNG specification, section 11.2.2 */
 export interface PngLayout {
@@ -145,14 +146,4 @@ function guessesAt(i: number, row: Uint8Array, above: Uint8Array, pixelBytes: nu
   const [a, b, c] = [Math.abs(guess - left), Math.abs(guess - up), Math.abs(guess - corner)];
   const paeth = a <= b && a <= c ? left : b <= c ? up : corner;
   return [0, left, up, (left + up) >> 1, paeth];
-}
-
-function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
 }

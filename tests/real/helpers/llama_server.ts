@@ -1,5 +1,6 @@
 /** The real llama.cpp server with its small model, as tests/real/tools/llm.sh installed it. */
 import { fileURLToPath } from "node:url";
+import { freePort } from "./free_port.ts";
 
 const SCRIPT = fileURLToPath(new URL("../tools/llm.sh", import.meta.url));
 
@@ -68,9 +69,4 @@ export function isFree(port: number): boolean {
     if (error instanceof Deno.errors.AddrInUse) return false;
     throw error;
   }
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

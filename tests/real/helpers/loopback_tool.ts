@@ -1,5 +1,6 @@
 /** Starts what a script of tests/real/tools installed: one server on a free port of 127.0.0.1. */
 import { fileURLToPath } from "node:url";
+import { freePort } from "./free_port.ts";
 
 /** A running server. Disposing of it stops it. */
 export interface LoopbackTool extends AsyncDisposable {
@@ -29,9 +30,4 @@ export async function startTool(
   };
   const stop = async () => void await run("stop", installed);
   return { url: await run("start", installed, String(port)), stop, [Symbol.asyncDispose]: stop };
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

@@ -1,4 +1,5 @@
 /** The real SillyTavern, as tests/real/tools/sillytavern.sh installed it, on data of its own. */
+import { freePort } from "./free_port.ts";
 
 /** It puts its page together before it listens, which takes half a minute on a busy machine. */
 const READY_WITHIN_MS = 150_000;
@@ -76,9 +77,4 @@ async function untilItAnswers(url: string, ended: Promise<Deno.CommandStatus>): 
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
   throw new Error("SillyTavern did not listen in time");
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
