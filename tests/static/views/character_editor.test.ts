@@ -60,12 +60,12 @@ test("every step can be taken back and done again, and that is saved too", async
   const description = ui.page.getByLabel("Description");
   await description.fill("Changed.");
   await ui.page.getByLabel("Personality").fill("Sly.");
-  await ui.page.getByRole("button", { name: "Take back" }).click();
+  await ui.page.getByRole("button", { name: "Undo" }).click();
   expect(await ui.page.getByLabel("Personality").inputValue()).toBe("");
-  await ui.page.getByRole("button", { name: "Take back" }).click();
+  await ui.page.getByRole("button", { name: "Undo" }).click();
   expect(await description.inputValue()).toBe("A fox.");
   await isSaved(ui);
-  await ui.page.getByRole("button", { name: "Do again" }).click();
+  await ui.page.getByRole("button", { name: "Redo" }).click();
   await eventually(() => saved(ui).data.description, (text) => text === "Changed.");
 });
 
@@ -83,7 +83,7 @@ test("a card that was changed elsewhere is not overwritten: the fields are named
   expect(await description.inputValue()).toBe("Mine.");
   await ui.page.getByRole("button", { name: "Take the other one" }).click();
   expect(await description.inputValue()).toBe("Theirs.");
-  await ui.page.getByRole("button", { name: "Take back" }).click();
+  await ui.page.getByRole("button", { name: "Undo" }).click();
   expect(await description.inputValue()).toBe("Mine.");
   await eventually(() => saved(ui).data.description, (text) => text === "Mine.");
 });
@@ -141,20 +141,20 @@ test("greetings are added, changed and removed; each part holds its fields", asy
     (data) => data.alternate_greetings.join() === "Psst!" && data.group_only_greetings.join() === "All here?",
   );
   const fields: [part: string, labels: string[]][] = [
-    ["Identity", ["Name", "Called in chats", "Description", "Personality", "Tags"]],
+    ["Identity", ["Name", "Name in chats", "Description", "Personality", "Tags"]],
     ["Voice", ["Greeting", "Examples of speech"]],
     ["Scene", ["Scenario", "System prompt", "Instructions after the messages"]],
-    ["Advanced", ["Creator", "Version", "Notes of the creator"]],
+    ["Advanced", ["Creator", "Version", "Creator’s notes"]],
   ];
   for (const [part, labels] of fields) {
     await ui.page.getByRole("tab", { name: part }).click();
     for (const label of labels) await ui.page.getByLabel(label, { exact: true }).fill(`${label} 1`);
   }
   await ui.page.getByText('"fav": true').waitFor();
-  await eventually(() => saved(ui).data, (data) => data.creator_notes === "Notes of the creator 1");
+  await eventually(() => saved(ui).data, (data) => data.creator_notes === "Creator’s notes 1");
   expect(saved(ui).data).toMatchObject({
     name: "Name 1",
-    nickname: "Called in chats 1",
+    nickname: "Name in chats 1",
     tags: ["Tags 1"],
     mes_example: "Examples of speech 1",
     system_prompt: "System prompt 1",
@@ -172,8 +172,8 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
   await ui.page.getByLabel("Text", { exact: true }).fill("Foxes are red or white.");
   await ui.page.getByLabel("Only together with other words").check();
   await ui.page.getByLabel("And one of these words").fill("winter");
-  await ui.page.getByText("How it is looked for").click();
-  await ui.page.getByLabel("Capitals matter").check();
+  await ui.page.getByText("Matching").click();
+  await ui.page.getByLabel("Match upper and lower case").check();
   await ui.page.getByLabel("Always").check();
   await ui.page.getByText("Where it stands").click();
   await ui.page.getByLabel("Order").fill("70");

@@ -159,7 +159,7 @@ test("the built-in character is restored from the menu", async () => {
   await using ui = await bench.open("/characters");
   await ui.page.getByRole("button", { name: "More" }).click();
   await ui.page.getByRole("menuitem", { name: "Restore the built-in character" }).click();
-  await ui.page.getByText("Parlor is back as it came").waitFor();
+  await ui.page.getByText("Parlor is back as it was at first").waitFor();
   await ui.page.getByRole("link", { name: "Parlor" }).waitFor();
 });
 
@@ -236,7 +236,7 @@ test("a card of another program's folder can be used and exported, not changed",
   await using ui = await bench.open("/characters/theirs", {
     prepare: ({ people }) => people.add("theirs", { name: "Theirs" }, { external: true }),
   });
-  await ui.page.getByText("This card lies in a folder of another program").waitFor();
+  await ui.page.getByText("This card is in another program’s folder").waitFor();
   expect(await ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
   await ui.page.getByRole("button", { name: "More for this character" }).click();
   const items = ui.page.getByRole("menuitem");
@@ -251,7 +251,7 @@ test("W01: pictures and scripts in a card's texts ask nobody and run nowhere", a
     prepare: ({ people }) => people.add("evil", { name: "<b>Evil</b>", first_mes: text, creator_notes: text }),
   });
   await ui.page.getByText("after").first().waitFor();
-  await ui.page.getByText("Notes of the creator").click();
+  await ui.page.getByText("Creator’s notes").click();
   expect(await ui.page.getByRole("heading", { name: "<b>Evil</b>", level: 2 }).count()).toBe(1);
   expect(await ui.page.title()).toBe("<b>Evil</b> · Parlor");
   expect(ui.foreign).toEqual([]);

@@ -78,7 +78,7 @@ test("the model is chosen for this chat, from the connection's list or by its na
   await picker.getByRole("button", { name: "Use “my-own”" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "my-own");
   await button().click();
-  await picker.getByRole("button", { name: "As the connection has it (small)" }).click();
+  await picker.getByRole("button", { name: "As set for the connection (small)" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === undefined);
 });
 
@@ -101,7 +101,7 @@ test("what will be sent is shown with its size and what falls out", async () => 
   const panel = ui.page.getByRole("complementary", { name: "What will be sent" });
   await panel.getByText("120 of 8,192 tokens").waitFor();
   await panel.getByText("The context size is not known; this is an assumption.").waitFor();
-  await panel.getByText("3 older messages do not fit and stay out").waitFor();
+  await panel.getByText("3 older messages do not fit and are left out").waitFor();
   await panel.getByText("And then?").waitFor();
   expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
     conversation_id: "c1",
@@ -109,13 +109,13 @@ test("what will be sent is shown with its size and what falls out", async () => 
     messages: [{ role: "user", content: "And then?" }],
   });
   ui.api.refuse("POST /api/chat/preview", { status: 503, code: "not_available", message: "No connection is active" });
-  await panel.getByRole("button", { name: "Make it again" }).click();
+  await panel.getByRole("button", { name: "Refresh" }).click();
   await panel.getByText("No connection is active").waitFor();
 });
 
 test("a temporary chat sends all of itself, is stored nowhere, and is gone when it is left", async () => {
   await using ui = await bench.open("/new");
-  await ui.page.getByRole("button", { name: "Temporary chat, kept nowhere" }).click();
+  await ui.page.getByRole("button", { name: "Temporary chat, not stored anywhere" }).click();
   await ui.page.getByText("Temporary: nothing of this chat is stored.").waitFor();
   await sendMessage(ui.page, "A secret");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();

@@ -137,7 +137,7 @@ test("an answer that is cut leaves what came in the editor and says so", async (
   await call.emit(BEGIN);
   await page.getByText("The model is writing: Description").waitFor();
   await call.fail("cut");
-  await page.getByText("The model broke off; what came is kept").waitFor();
+  await page.getByText("The model stopped early; what arrived is kept").waitFor();
   await expectClean(page);
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
 });

@@ -35,7 +35,7 @@ test("one view shows all that runs, live, and each can be ended there", async ()
   const { page, api } = ui;
   const running = page.getByRole("list", { name: "Running" });
   await running.getByText("1.2 GB of 4 GB").waitFor();
-  await page.getByRole("list", { name: "Ended lately" }).getByText("No room").waitFor();
+  await page.getByRole("list", { name: "Recently ended" }).getByText("No room").waitFor();
   const reply = api.startReply("c1", "r1");
   await running.getByRole("link", { name: "A story" }).waitFor();
   await page.getByRole("link", { name: /^Activity\s*, 2 running$/ }).waitFor();
@@ -83,7 +83,7 @@ test("what was deleted is listed in the trash, comes back from there, and goes f
   await page.getByRole("navigation").getByRole("link", { name: "Lost chat" }).waitFor();
   await page.getByRole("button", { name: "Empty the trash" }).click();
   const dialog = page.getByRole("dialog", { name: "Empty the trash?" });
-  await dialog.getByText("1 entry goes for good").waitFor();
+  await dialog.getByText("1 entry is deleted for good").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   expect(api.house.trash).toHaveLength(1);
   await page.getByRole("button", { name: "Empty the trash" }).click();

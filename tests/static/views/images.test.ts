@@ -150,7 +150,7 @@ test("a picture is described by the model, edited, drawn in sight, attached and 
   await pictures(page).first().waitFor();
   expect(bench.a1111.orders[0]!.prompt).toBe("red fox, rain");
 
-  await page.getByRole("button", { name: "Show image 1 large" }).click();
+  await page.getByRole("button", { name: "Enlarge image 1" }).click();
   const large = page.getByRole("dialog", { name: "Image 1" });
   const full = large.getByRole("button", { name: "Full size" });
   await full.click();
@@ -170,7 +170,7 @@ test("the pictures of a chat are walked through, seen side by side, and taken of
   }
   const { page, errors } = await bench.open("/c/c1", PHONE);
   await pictures(page).nth(2).waitFor();
-  await page.getByRole("button", { name: "Show image 2 large" }).click();
+  await page.getByRole("button", { name: "Enlarge image 2" }).click();
   const dialog = page.locator("dialog.zoom");
   await dialog.getByText("3 of 3").waitFor();
   await page.keyboard.press("ArrowRight");
@@ -180,7 +180,7 @@ test("the pictures of a chat are walked through, seen side by side, and taken of
   await dialog.getByRole("button", { name: "All pictures of this chat" }).click();
   await dialog.getByRole("listitem").nth(2).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
-  await dialog.getByRole("button", { name: "Show image 2 large" }).click();
+  await dialog.getByRole("button", { name: "Enlarge image 2" }).click();
   await dialog.getByText("2 of 3").waitFor();
   await dialog.getByRole("button", { name: "Remove from the message" }).click();
   await dialog.getByText("2 of 2").waitFor();

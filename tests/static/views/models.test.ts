@@ -87,7 +87,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   await dialog.getByLabel("Context size in tokens").fill("4096");
   await dialog.getByRole("button", { name: "Start" }).click();
   for (const device of [page, other]) await device.getByText("Running").first().waitFor();
-  await page.getByText("What it said last").click();
+  await page.getByText("Its last output").click();
   await page.getByText(/main: loading model from .*context 4096/).waitFor();
   expect(
     (await (await bench.app.get("/api/connections")).json()).find(({ id }: { id: string }) => id === "local").active,
@@ -109,7 +109,7 @@ test("Run, a reply in the chat, Stop: and then the chat says why there is none",
   const { page, errors } = await bench.open();
   await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
   const dialog = page.getByRole("dialog");
-  const idle = dialog.getByLabel("Stop after minutes without a chat");
+  const idle = dialog.getByLabel("Stop after (minutes without a chat)");
   expect(await idle.inputValue()).toBe("30");
   await idle.fill("10081");
   await dialog.getByText("A whole number up to 10,080").waitFor();
@@ -174,7 +174,7 @@ test.each(
   await page.getByText(/terms have to be accepted first/).waitFor();
   await page.getByText("1 MB of 3 MB").waitFor();
   await page.getByText("Running").first().waitFor();
-  await page.getByText("What it said last").click();
+  await page.getByText("Its last output").click();
   await page.getByRole("button", { name: "Search", exact: true }).click();
   await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
   await page.getByText("Its owner grants access").waitFor();

@@ -52,7 +52,7 @@ test("one is made the default and no longer; a deleted one comes back by Undo", 
   await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
   await ui.page.getByText("Used by default").waitFor();
   await menu.click();
-  await ui.page.getByRole("menuitem", { name: "Use no longer by default" }).click();
+  await ui.page.getByRole("menuitem", { name: "No longer use by default" }).click();
   await eventually(() => ui.api.settings.default_persona_id, (id) => id === null);
   await menu.click();
   await ui.page.getByRole("menuitem", { name: "Delete" }).click();

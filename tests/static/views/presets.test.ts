@@ -77,7 +77,7 @@ test("prompts are put in order by their buttons, which keep the focus and tell t
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory");
   await page.keyboard.press("Enter");
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,jailbreak,charDescription,chatHistory");
-  await page.getByRole("button", { name: "Take back" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
   const preset = await eventually(
     () => saved(app),
     (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory",
@@ -113,7 +113,7 @@ test("prompts are switched, edited, put in, taken out, made and deleted; what is
   await page.getByLabel("Said by").selectOption("user");
   await page.getByLabel("Place", { exact: true }).selectOption("depth");
   await page.getByLabel("Messages behind it").fill("2");
-  await page.getByLabel("Order among those of one depth").fill("50");
+  await page.getByLabel("Order within the same depth").fill("50");
   await page.getByRole("switch", { name: "A card’s own prompt" }).check();
   const { prompts } = await eventually(() => saved(app), ({ prompts }) => prompts[0]!.forbid_overrides === true);
   expect(prompts[0]).toEqual({

@@ -74,7 +74,7 @@ test("a reply that ends out of sight is told, once the person wanted that and th
   const { page, api } = ui;
   await page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "granted"));
   await page.reload();
-  const control = page.getByRole("switch", { name: "Tell when a reply ends" });
+  const control = page.getByRole("switch", { name: "Notify when a reply ends" });
   await control.waitFor();
   expect(await control.isChecked()).toBe(false);
   const shown = () => page.evaluate(() => Reflect.get(globalThis, "shown"));
@@ -104,7 +104,7 @@ test("a browser that refuses leaves the switch off and says where to change that
   await using ui = await bench.open("/new");
   await ui.page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "denied"));
   await ui.page.goto(`${ui.api.origin}/settings/general`);
-  await ui.page.getByRole("switch", { name: "Tell when a reply ends" }).click();
+  await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).click();
   await ui.page.getByText("The browser refused.").waitFor();
-  expect(await ui.page.getByRole("switch", { name: "Tell when a reply ends" }).isChecked()).toBe(false);
+  expect(await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).isChecked()).toBe(false);
 });

@@ -81,10 +81,10 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
     (json) => json?.voice === "joe" && json.speed === 1.5 && json.model === "kokoro",
   );
 
-  await page.getByLabel("Voice for what is told", { exact: true }).selectOption({ label: "Another name" });
+  await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
   await page.getByLabel("Name of the voice").fill("af_bella(2)+af_sky");
   await page.keyboard.press("Tab");
-  await page.getByLabel("Voice for what is said", { exact: true }).selectOption({ label: "Joe (en)" });
+  await page.getByLabel("Voice for dialogue", { exact: true }).selectOption({ label: "Joe (en)" });
   await page.getByRole("switch", { name: "Read replies aloud as they come" }).check();
   await eventually(
     async () => await (await bench.app.get("/api/settings")).json(),
@@ -222,7 +222,7 @@ test(
     await dialog.getByLabel("To", { exact: true }).fill("1:15");
     await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
     await dialog.getByText("An address that begins with http:// or https://").waitFor();
-    await dialog.getByText("the end comes behind the beginning").waitFor();
+    await dialog.getByText("the end comes after the beginning").waitFor();
     await dialog.getByText("A name is needed").waitFor();
   },
   60_000,
@@ -270,7 +270,7 @@ test.each(
   await page.getByRole("button", { name: "Save and test" }).click();
   await page.getByText("The server speaks").waitFor();
   await look("server");
-  await page.getByLabel("Voice for what is told", { exact: true }).selectOption({ label: "Another name" });
+  await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
   await page.getByLabel("Name of the voice").scrollIntoViewIfNeeded();
   await look("sound");
   await library(page).getByRole("button", { name: "More for Grandma" }).scrollIntoViewIfNeeded();

@@ -21,7 +21,7 @@ export const images: typeof english = {
     },
     kinds: { comfyui: "ComfyUI", a1111: "A1111, Forge" },
     none: "Noch kein Bildserver",
-    noneText: "Füge einen hinzu, um Bilder und Porträts zeichnen zu lassen.",
+    noneText: "Fügen Sie einen hinzu, um Bilder und Porträts zeichnen zu lassen.",
     loadFailed: "Die Bildserver konnten nicht geladen werden",
     missing: "Diesen Bildserver gibt es nicht",
     activated: (name) => `${name} zeichnet ab jetzt`,

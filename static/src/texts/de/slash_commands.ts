@@ -9,7 +9,7 @@ export const slashCommands: typeof English = {
     title: "Diesen Chat umbenennen",
     model: "Das Modell wählen",
     persona: "Als eine Persona sprechen, beim Namen genannt",
-    image: "Ein Bild malen, vom Verlauf oder nach einer Beschreibung",
+    image: "Ein Bild zeichnen, vom Verlauf oder nach einer Beschreibung",
     lorebook: "Das Lorebook der Figur",
     regenerate: "Die letzte Antwort neu schreiben",
     continue: "Hinter der letzten Antwort weiterschreiben",

@@ -16,7 +16,7 @@ export const connectionForm = {
       "This address has no encryption: the key can be read on its way. Use https:// where the server offers it.",
     modelOffered: (n: number) =>
       `Leave empty to use the first of ${count(n, { one: "model", other: "models" })} offered.`,
-    contextKnown: (tokens: string) => `In tokens. Left empty, it is the ${tokens} that the server names.`,
+    contextKnown: (tokens: string) => `In tokens. Left empty, the ${tokens} that the server reports apply.`,
     addTitle: "Add a connection",
     editTitle: "Edit the connection",
     missing: "There is no such connection",
@@ -28,7 +28,7 @@ export const connectionForm = {
     keyHint: "Only for servers that ask for one. It is stored sealed and never shown again.",
     keySaved: "A key is stored. Leave this empty to keep it.",
     keyMoved:
-      "The stored key belongs to another address and does not go along. Enter it again if the new one needs a key.",
+      "The stored key belongs to another address and is not carried over. Enter it again if the new one needs a key.",
     keyClear: "Remove the stored key",
     keyCleared: "Key removed",
     model: "Model",
@@ -40,7 +40,7 @@ export const connectionForm = {
     save: "Save",
     saveAndUse: "Save and use",
     saveFailed: "The connection could not be saved",
-    testFailed: "The test could not be made",
+    testFailed: "The test could not be run",
   },
 
   verdict: {

@@ -44,7 +44,7 @@ export const connections = {
     noneText: "Look for a server on this machine, or enter an address by hand.",
     loadFailed: "The connections could not be loaded",
     kinds: { openai: "OpenAI-compatible", anthropic: "Anthropic", demo: "Demonstration" },
-    demoNote: "Answers by itself, word by word. No language model.",
+    demoNote: "Answers by itself, word by word; not a language model.",
     unreadable: "The stored record cannot be read. Delete it and add the connection again.",
     noModel: "First model the server offers",
   },

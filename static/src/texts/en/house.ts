@@ -24,10 +24,10 @@ export const house = {
   activity: {
     title: "Activity",
     running: "Running",
-    ended: "Ended lately",
-    failed: "What runs could not be read",
+    ended: "Recently ended",
+    failed: "Running work could not be read",
     noneTitle: "Nothing is running",
-    noneText: "Replies, downloads, imports and other long work show here. They go on when you leave.",
+    noneText: "Replies, downloads, imports and other long work appear here. They go on when you leave the page.",
     reply: (clock: string) => `Reply, ${clock}`,
     stop: "Stop",
     stopReply: (title: string) => `Stop the reply in “${title}”`,
@@ -49,7 +49,7 @@ export const house = {
     intro: "What was deleted stays here for seven days.",
     failed: "The trash could not be read",
     noneTitle: "The trash is empty",
-    noneText: "Deleted chats and messages can be had back from here.",
+    noneText: "Deleted chats and messages can be restored from here.",
     untitled: "Untitled",
     removedAt: (when: string) => `deleted ${when}`,
     restore: "Restore",
@@ -59,7 +59,7 @@ export const house = {
     emptied: "The trash is empty",
     askTitle: "Empty the trash?",
     askText: (n: number) =>
-      `${count(n, { one: "entry goes", other: "entries go" })} for good. Nothing can bring that back.`,
+      `${count(n, { one: "entry is", other: "entries are" })} deleted for good. This cannot be undone.`,
     kinds: {
       conversation: "Chat",
       message: "Message",

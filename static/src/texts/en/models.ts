@@ -37,7 +37,8 @@ export const models = {
     remove: "Delete",
     keep: "Keep",
     deleteTitle: "Delete this model",
-    deleteText: (path: string, size: string) => `${path} (${size}) goes from the disk. It can be downloaded again.`,
+    deleteText: (path: string, size: string) =>
+      `${path} (${size}) is deleted from the disk. It can be downloaded again.`,
 
     run: "Run it here",
     runTitle: (name: string) => `Run ${name}`,
@@ -50,14 +51,14 @@ export const models = {
     layersHint: "Leave empty to let llama.cpp decide.",
     layersOf: (n: number) => `The model has ${n}.`,
     layersBad: "A whole number",
-    idle: "Stop after minutes without a chat",
+    idle: "Stop after (minutes without a chat)",
     idleHint: "The next chat starts it again. 0 never stops it.",
     idleBad: "A whole number up to 10,080",
     activate: "Answer chats with it from now on",
     noProgram: "llama-server was not found",
     byHand: "Or run the model by hand with this command, and add it under Connections:",
-    runFailed: "The model ended",
-    log: "What it said last",
+    runFailed: "The model stopped unexpectedly",
+    log: "Its last output",
     runnerStates: { stopped: "Stopped", starting: "Starting", running: "Running", failed: "Failed" },
 
     search: "Find a model",

@@ -36,7 +36,7 @@ export const nav = {
     titleLabel: "Title",
     fileTitle: "Move the chat to a folder",
     folderLabel: "Folder",
-    folderHint: "A new name makes a new folder. A folder goes when its last chat does.",
+    folderHint: "A new name makes a new folder. A folder disappears with its last chat.",
     unfile: "Take out",
     removed: "Chat deleted",
     skip: "Skip to the conversation",

@@ -10,7 +10,7 @@ export const palette = {
     searchFor: (query: string) => `Search all chats for “${query}”`,
     light: "Light theme",
     dark: "Dark theme",
-    system: "Theme as the system",
+    system: "Same theme as the system",
   },
 
   shortcuts: {

@@ -14,7 +14,7 @@ export const personas = {
     noDescription: "No description",
     isDefault: "Used by default",
     setDefault: "Use by default",
-    unsetDefault: "Use no longer by default",
+    unsetDefault: "No longer use by default",
     more: (name: string) => `More for ${name}`,
     remove: "Delete",
     removed: (name: string) => `${name} deleted`,

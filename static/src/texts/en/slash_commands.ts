@@ -4,14 +4,14 @@
 export const slashCommands = {
   slashCommands: {
     new: "New chat",
-    temporary: "Temporary chat, kept nowhere",
+    temporary: "Temporary chat, not stored anywhere",
     title: "Rename this chat",
     model: "Choose the model",
     persona: "Speak as a persona, by its name",
     image: "Draw a picture, of the last turns or of a prompt",
     lorebook: "The character’s lorebook",
-    regenerate: "Write the last reply anew",
-    continue: "Write on behind the last reply",
+    regenerate: "Rewrite the last reply",
+    continue: "Continue the last reply",
     write: "Write my next message for me",
     fork: "Branch from the last message",
     hide: "Hide the last message from the model, or show it again",

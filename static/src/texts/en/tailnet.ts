@@ -11,7 +11,7 @@ export const tailnet = {
     states: {
       disabled: "Off",
       starting: "Starting",
-      needs_auth: "Waits for you",
+      needs_auth: "Waiting for you",
       running: "On",
       stopped: "Stopped",
       error: "Failed",
@@ -49,7 +49,7 @@ export const tailnet = {
     turnOff: "Switch off",
     turnOffAsk: "Switch the tailnet node off?",
     turnOffReach: (address: string) => `Nobody reaches Parlor at ${address} any more.`,
-    turnOffHere: "You are using that address now: this page will stop to work.",
+    turnOffHere: "You are using that address now: this page will stop working.",
     turnOffWipe:
       "The node is signed out and everything it knows is deleted, its keys and certificate. Passkeys and chats stay.",
     turnOffAgain:

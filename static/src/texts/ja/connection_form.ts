@@ -15,7 +15,8 @@ export const connectionForm: typeof English = {
     keyHide: "入力を隠す",
     keyExposed:
       "このアドレスは暗号化されていないため、途中でキーを読み取られるおそれがあります。サーバーが対応していれば https:// を使ってください。",
-    modelOffered: (n: number) => `空欄なら、提供されている${count(n, { other: "個のモデル" })}の最初のものを使います。`,
+    modelOffered: (n: number) =>
+      `空欄なら、提供されている ${count(n, { other: "個のモデル" })}の最初のものを使います。`,
     contextKnown: (tokens: string) => `トークン数です。空欄なら、サーバーが示す ${tokens} になります。`,
     addTitle: "接続を追加",
     editTitle: "接続を編集",
@@ -23,7 +24,7 @@ export const connectionForm: typeof English = {
     name: "名前",
     kind: "種類",
     url: "アドレス",
-    urlHint: "例: http://127.0.0.1:8080。/v1 がなければ補われます。",
+    urlHint: "例：http://127.0.0.1:8080。/v1 がなければ補われます。",
     key: "API キー",
     keyHint: "キーを求めるサーバーでだけ必要です。暗号化して保存され、再び表示されることはありません。",
     keySaved: "キーは保存済みです。そのまま使うなら空欄にしておいてください。",

@@ -52,7 +52,7 @@ export const house: typeof English = {
     noneTitle: "ごみ箱は空です",
     noneText: "削除したチャットやメッセージをここから元に戻せます。",
     untitled: "無題",
-    removedAt: (when: string) => `削除: ${when}`,
+    removedAt: (when: string) => `削除：${when}`,
     restore: "元に戻す",
     restoreIt: (title: string) => `「${title}」を元に戻す`,
     restored: (title: string) => `「${title}」を元に戻しました`,

@@ -23,7 +23,7 @@ export const images: typeof english = {
     noneText: "追加すると、画像や肖像を描けるようになります。",
     loadFailed: "画像サーバーを読み込めませんでした",
     missing: "この画像サーバーはありません",
-    activated: (name) => `これから ${name} が描きます`,
+    activated: (name) => `これから${name}が描きます`,
     saved: "画像サーバーを保存しました",
     removed: "画像サーバーを削除しました",
     good: "正しく応答しています",

@@ -42,7 +42,7 @@ export const models: typeof English = {
       `${path}（${size}）をディスクから削除します。あとで再びダウンロードできます。`,
 
     run: "ここで実行",
-    runTitle: (name: string) => `${name} を実行`,
+    runTitle: (name: string) => `${name}を実行`,
     start: "開始",
     stop: "停止",
     context: "コンテキストの大きさ（トークン）",
@@ -82,6 +82,6 @@ export const models: typeof English = {
     shards: (n: number) => count(n, { other: "分割" }, " "),
     download: "ダウンロード",
     downloadSize: (size: string) => `${size} をダウンロード`,
-    started: (name: string) => `${name} をダウンロードしています`,
+    started: (name: string) => `${name}をダウンロードしています`,
   },
 };

@@ -5,7 +5,7 @@ import type { slashCommands as English } from "../en/slash_commands.ts";
 export const slashCommands: typeof English = {
   slashCommands: {
     new: "新しいチャット",
-    temporary: "一時チャット(どこにも保存しません)",
+    temporary: "一時チャット（どこにも保存しません）",
     title: "このチャットの名前を変える",
     model: "モデルを選ぶ",
     persona: "名前で選んだペルソナとして話す",
