@@ -15,6 +15,7 @@ export function helpText(version: string): string {
     "",
     "Usage: parlor [serve] [options]",
     "       parlor auth login | logout | whoami | invite",
+    "       parlor import KIND PATH [--dry-run]",
     "       parlor backup | restore FILE",
     "       parlor key export | import | rotate",
     "       parlor doctor [--url URL]",

@@ -17,6 +17,10 @@ async function parlor(args: string[], env: Record<string, string> = {}) {
 test.each([
   [["--version"], /^Parlor \d+\.\d+\.\d+\n$/],
   [["--help"], /--allowed-hosts/],
+  [
+    ["--help"],
+    /parlor auth [^]*parlor import KIND PATH[^]*parlor backup [^]*parlor key [^]*parlor doctor [^]*parlor licenses/,
+  ],
   [["serve", "--help"], /Usage: parlor \[serve\]/],
   [["--print-config", "--port", "1"], /^port = 1 # flag$/m],
 ])("parlor %j answers and ends well", async (args, expected) => {
