@@ -4,14 +4,14 @@ import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "./answer_bo
 import { anthropicTranslator } from "./anthropic_events.ts";
 import { anthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
 import { headerKey } from "./auth_key.ts";
-import type { ChatCall, OpenAiCompletion } from "./chat_event.ts";
-import { CompletionBuilder } from "./completion.ts";
+import { gathered, openCall, withCall } from "./call_life.ts";
+import type { ChatCall } from "./chat_event.ts";
 import { EndpointSearch } from "./endpoint_search.ts";
 import { parseModelList } from "./model_list.ts";
 import { withShortWait } from "./openai_provider.ts";
-import type { ChatStream, ListedModel, ModelList, Provider, UpstreamTarget } from "./provider.ts";
+import type { ListedModel, ModelList, Provider, UpstreamTarget } from "./provider.ts";
 import { readReply } from "./reply_reader.ts";
-import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import type { UpstreamCall, UpstreamHttp } from "./upstream_http.ts";
 
 const API_VERSION = "2023-06-01";
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
@@ -62,45 +62,28 @@ export function createAnthropicProvider(http: UpstreamHttp): Provider {
     return parseModelList(data) ?? { object: "list", data: [] };
   }
 
-  async function listModels(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList> {
-    const call = new UpstreamCall(withShortWait(target), signal);
-    try {
-      return await endpoints.find(target.baseUrl, (prefix) => readModels(call, prefix));
-    } catch (thrown) {
-      throw call.translate(thrown);
-    } finally {
-      call.watch.end();
-    }
-  }
+  const listModels = (target: UpstreamTarget, signal: AbortSignal): Promise<ModelList> =>
+    withCall(
+      withShortWait(target),
+      signal,
+      (call) => endpoints.find(target.baseUrl, (prefix) => readModels(call, prefix)),
+    );
 
   return {
     listModels,
 
-    async openChatStream(target, chat, signal): Promise<ChatStream> {
-      const call = new UpstreamCall(target, signal);
-      try {
-        return readReply(await post(call, chat, true), call, anthropicTranslator(call));
-      } catch (thrown) {
-        call.watch.end();
-        throw call.translate(thrown);
-      }
-    },
+    openChatStream: (target, chat, signal) =>
+      openCall(
+        target,
+        signal,
+        async (call) => readReply(await post(call, chat, true), call, anthropicTranslator(call)),
+      ),
 
-    async completeChat(target, chat, signal): Promise<OpenAiCompletion> {
-      const call = new UpstreamCall(target, signal);
-      try {
+    completeChat: (target, chat, signal) =>
+      withCall(target, signal, async (call) => {
         const answer = await post(call, chat, false);
-        const builder = new CompletionBuilder();
-        for await (const batch of readReply(answer, call, anthropicTranslator(call)).batches()) {
-          for (const event of batch) builder.add(event);
-        }
-        return builder.build(`chatcmpl-${crypto.randomUUID()}`, chat.model, Date.now());
-      } catch (thrown) {
-        throw call.translate(thrown);
-      } finally {
-        call.watch.end();
-      }
-    },
+        return await gathered(readReply(answer, call, anthropicTranslator(call)), chat.model);
+      }),
 
     // Its own counting endpoint is of the paid service and limited by rate; the learned ratio serves as well.
     countTokens: () => Promise.resolve(undefined),

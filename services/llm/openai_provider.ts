@@ -1,19 +1,19 @@
 /** OpenAI-shaped servers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter and the rest. */
 import { readText } from "../net/read_text.ts";
-import { acceptAnswer, type Accepted, parseAnswer } from "./answer_body.ts";
+import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "./answer_body.ts";
 import { headerKey } from "./auth_key.ts";
+import { gathered, openCall, withCall } from "./call_life.ts";
 import type { ChatCall, CompletionChoice, OpenAiCompletion } from "./chat_event.ts";
-import { CompletionBuilder } from "./completion.ts";
 import { findContextSize } from "./context_size.ts";
 import { EndpointSearch } from "./endpoint_search.ts";
 import { parseModelList } from "./model_list.ts";
 import { knownUsage, openAiTranslator, withReasoningContent } from "./openai_events.ts";
 import { openAiBody } from "./openai_request.ts";
-import type { ChatStream, ModelList, Provider, UpstreamTarget } from "./provider.ts";
+import type { Provider, UpstreamTarget } from "./provider.ts";
 import { readReply } from "./reply_reader.ts";
 import { TokenCounts } from "./token_count.ts";
 import { UpstreamError } from "./upstream_error.ts";
-import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import type { UpstreamCall, UpstreamHttp } from "./upstream_http.ts";
 
 // OpenRouter lists hundreds of models with their prices and descriptions.
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
@@ -53,37 +53,19 @@ export function createOpenAiProvider(http: UpstreamHttp): Provider {
   }
 
   return {
-    async openChatStream(target, chat, signal): Promise<ChatStream> {
-      const call = new UpstreamCall(target, signal);
-      try {
-        return readReply(await post(call, chat, true), call, openAiTranslator(call));
-      } catch (thrown) {
-        call.watch.end();
-        throw call.translate(thrown);
-      }
-    },
+    openChatStream: (target, chat, signal) =>
+      openCall(target, signal, async (call) => readReply(await post(call, chat, true), call, openAiTranslator(call))),
 
-    async completeChat(target, chat, signal): Promise<OpenAiCompletion> {
-      const call = new UpstreamCall(target, signal);
-      try {
+    completeChat: (target, chat, signal) =>
+      withCall(target, signal, async (call) => {
         const accepted = await post(call, chat, false);
         if ("value" in accepted) return asCompletion(call, accepted.value, chat.model);
-        const builder = new CompletionBuilder();
-        for await (const batch of readReply(accepted, call, openAiTranslator(call)).batches()) {
-          for (const event of batch) builder.add(event);
-        }
-        return builder.build(`chatcmpl-${crypto.randomUUID()}`, chat.model, Date.now());
-      } catch (thrown) {
-        throw call.translate(thrown);
-      } finally {
-        call.watch.end();
-      }
-    },
+        return await gathered(readReply(accepted, call, openAiTranslator(call)), chat.model);
+      }),
 
-    async listModels(target, signal): Promise<ModelList> {
-      const call = new UpstreamCall(withShortWait(target), signal);
-      try {
-        return await endpoints.find(target.baseUrl, async (prefix) => {
+    listModels: (target, signal) =>
+      withCall(withShortWait(target), signal, (call) =>
+        endpoints.find(target.baseUrl, async (prefix) => {
           const response = await http.send(call, {
             method: "GET",
             url: `${prefix}/models`,
@@ -94,17 +76,8 @@ export function createOpenAiProvider(http: UpstreamHttp): Provider {
           const list = parseModelList(value);
           if (list !== undefined) return list;
           if (typeof value === "object" && value !== null && "error" in value) throw call.reported(value);
-          throw new UpstreamError(
-            "bad_answer",
-            `The server at "${target.baseUrl}" gave JSON that is no list of models`,
-          );
-        });
-      } catch (thrown) {
-        throw call.translate(thrown);
-      } finally {
-        call.watch.end();
-      }
-    },
+          throw badAnswer(call, "gave JSON that is no list of models");
+        })),
 
     readContextSize: (target, model, signal) => findContextSize(http, withShortWait(target), model, signal),
     countTokens: (target, model, texts, signal) => tokenCounts.count(withShortWait(target), model, texts, signal),
