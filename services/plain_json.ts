@@ -51,6 +51,11 @@ export function asTexts(value: unknown): string[] {
   return typeof value === "string" ? value.split(",").map((item) => item.trim()).filter((item) => item !== "") : [];
 }
 
+/** Gives an object for whatever stands where one belongs; an empty one for anything else. */
+export function asObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
 /** Gives a number that can be counted with; numbers written as text are some too. */
 export function asNumber(value: unknown): number | undefined {
   const number = typeof value === "string" ? Number.parseFloat(value) : value;

@@ -1,5 +1,5 @@
 /** Reads the export of ChatGPT: `conversations.json`, of every conversation a tree of messages. */
-import { asText, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { besideNote, readChatFiles } from "./chat_files.ts";
 import { contentHash, type ImportSource, stableId } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
@@ -16,7 +16,7 @@ export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
 }
 
 function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep> {
-  const mapping = isJsonObject(chat.mapping) ? chat.mapping : {};
+  const mapping = asObject(chat.mapping);
   const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
   const id = stableId("chatgpt", key);
   const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
@@ -37,7 +37,7 @@ function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep
 }
 
 function nodeOf(id: string, value: unknown): TreeNode {
-  const node = isJsonObject(value) ? value : {};
+  const node = asObject(value);
   return {
     id,
     parent: asText(node.parent) || undefined,
@@ -48,8 +48,8 @@ function nodeOf(id: string, value: unknown): TreeNode {
 
 function messageOf(message: JsonObject): TreeNode["message"] {
   const author = isJsonObject(message.author) ? asText(message.author.role) : "";
-  const content = isJsonObject(message.content) ? message.content : {};
-  const metadata = isJsonObject(message.metadata) ? message.metadata : {};
+  const content = asObject(message.content);
+  const metadata = asObject(message.metadata);
   if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
   // What it says to its tools is no answer.
   if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;

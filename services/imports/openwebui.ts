@@ -1,5 +1,5 @@
 /** Reads Open WebUI's export of chats: a list, of every chat a tree of messages. */
-import { asText, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { besideNote, readChatFiles } from "./chat_files.ts";
 import { contentHash, type ImportSource, stableId } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
@@ -17,7 +17,7 @@ export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> 
 
 function* conversationOf(record: JsonObject, source: string): Generator<ImportStep> {
   const chat = isJsonObject(record.chat) ? record.chat : record;
-  const history = isJsonObject(chat.history) ? chat.history : {};
+  const history = asObject(chat.history);
   const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
   const title = asText(record.title) || asText(chat.title);
   const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
@@ -49,7 +49,7 @@ function listed(messages: unknown): JsonObject {
 }
 
 function nodeOf(id: string, value: unknown): TreeNode {
-  const node = isJsonObject(value) ? value : {};
+  const node = asObject(value);
   return {
     id,
     parent: asText(node.parentId) || undefined,

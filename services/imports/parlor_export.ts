@@ -2,9 +2,10 @@
 import { EXPORT_MARK } from "../exports/export_mark.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { asText, asTexts, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { contentHash, type ImportSource, type SourceFile } from "./import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportStep } from "./import_item.ts";
+import { objectIn } from "./json_object.ts";
 import { refused } from "./sillytavern.ts";
 
 /** Larger than any conversation that can be saved. */
@@ -93,15 +94,4 @@ function messageOf({ variants, ...message }: JsonObject): ImportedMessage {
       ...(typeof created_at === "string" && { updated_at: created_at }),
     })),
   };
-}
-
-function objectIn(bytes: Uint8Array): JsonObject {
-  let json: unknown;
-  try {
-    json = parseJsonBytes(bytes);
-  } catch (cause) {
-    throw new AppError("unprocessable", "it is no JSON in UTF-8", { cause });
-  }
-  if (!isJsonObject(json)) throw new AppError("unprocessable", "it is no object of JSON");
-  return json;
 }

@@ -1,9 +1,10 @@
 /** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
 import { AppError, messageOf } from "../errors.ts";
-import { asText, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { dataUrlOf } from "./data_url.ts";
 import { type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import type { ImportNote, ImportStep } from "./import_item.ts";
+import { objectIn } from "./json_object.ts";
 import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
 import { cardOfPng } from "../characters/png_card.ts";
@@ -56,9 +57,9 @@ class Reading {
   }
 
   async *personas(settings: JsonObject): AsyncGenerator<ImportStep> {
-    const user = isJsonObject(settings.power_user) ? settings.power_user : {};
-    const names = isJsonObject(user.personas) ? user.personas : {};
-    const descriptions = isJsonObject(user.persona_descriptions) ? user.persona_descriptions : {};
+    const user = asObject(settings.power_user);
+    const names = asObject(user.personas);
+    const descriptions = asObject(user.persona_descriptions);
     for (const [file, name] of Object.entries(names)) {
       const id = stableId("sillytavern", "persona", file);
       this.known.personas.set(file, id);
@@ -78,7 +79,7 @@ class Reading {
   }
 
   async *lorebooks(settings: JsonObject): AsyncGenerator<ImportStep> {
-    const info = isJsonObject(settings.world_info_settings) ? settings.world_info_settings : {};
+    const info = asObject(settings.world_info_settings);
     const selected = isJsonObject(info.world_info) ? info.world_info.globalSelect : undefined;
     const global = Array.isArray(selected) ? selected.map(asText) : [];
     const ofPersonas = this.#booksOfPersonas(settings);
@@ -220,19 +221,11 @@ class Reading {
   }
 
   async #json(file: SourceFile): Promise<JsonObject> {
-    const bytes = await this.source.read(file, MAX_JSON_BYTES);
-    let json: unknown;
-    try {
-      json = parseJsonBytes(bytes);
-    } catch (cause) {
-      throw new AppError("unprocessable", "it is no JSON in UTF-8", { cause });
-    }
-    if (!isJsonObject(json)) throw new AppError("unprocessable", "it is no object of JSON");
-    return json;
+    return objectIn(await this.source.read(file, MAX_JSON_BYTES));
   }
 
   #booksOfPersonas(settings: JsonObject): Map<string, string[]> {
-    const user = isJsonObject(settings.power_user) ? settings.power_user : {};
+    const user = asObject(settings.power_user);
     const found = new Map<string, string[]>();
     if (!isJsonObject(user.persona_descriptions)) return found;
     for (const [file, said] of Object.entries(user.persona_descriptions)) {

@@ -1,5 +1,5 @@
 /** One chat in Tavern's JSONL: a line that says what it is, then a line a message, with its swipes. */
-import { asNumber, asText, isJsonObject, jsonFault, type JsonObject } from "../plain_json.ts";
+import { asNumber, asObject, asText, isJsonObject, jsonFault, type JsonObject } from "../plain_json.ts";
 import { contentHash, stableId } from "./import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote } from "./import_item.ts";
 import { isoOf } from "./tavern_time.ts";
@@ -39,7 +39,7 @@ export async function readTavernChat(
   const lines = linesOf(bytes, place.source, notes);
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
-  const metadata = isJsonObject(header.chat_metadata) ? header.chat_metadata : {};
+  const metadata = asObject(header.chat_metadata);
   const messages = lines.filter((line) => typeof line.mes === "string" || "mes" in line);
   if (messages.length === 0) {
     notes.push(note(place.source, first === undefined ? "it is no chat" : "it has no messages"));
@@ -104,7 +104,7 @@ async function messageOf(
   place: ChatPlace,
   notes: ImportNote[],
 ): Promise<ImportedMessage> {
-  const extra = isJsonObject(line.extra) ? line.extra : {};
+  const extra = asObject(line.extra);
   const name = asText(line.name);
   const isUser = line.is_user === true;
   const isNarrator = extra.type === "narrator";
@@ -145,8 +145,8 @@ function variantsOf(line: JsonObject, active: ImportedText, pictures: string[]):
   const at = Math.min(Math.max(0, Math.floor(asNumber(line.swipe_id) ?? 0)), swipes.length - 1);
   const variants = swipes.map((swipe, index) => {
     if (index === at) return active;
-    const info = isJsonObject(infos[index]) ? infos[index] : {};
-    const extra = isJsonObject(info.extra) ? info.extra : {};
+    const info = asObject(infos[index]);
+    const extra = asObject(info.extra);
     return textOf(swipe, extra, info.send_date ?? line.send_date, pictures);
   });
   return { variants, active_variant: at };

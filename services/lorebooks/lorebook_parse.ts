@@ -1,14 +1,6 @@
 /** Reads lorebooks out of parsed JSON, whatever program wrote them, into the one form Parlor keeps. */
 import { AppError } from "../errors.ts";
-import {
-  asNumber,
-  asText,
-  asTexts,
-  isJsonObject as isObject,
-  jsonFault,
-  type JsonObject,
-  parseJsonBytes,
-} from "../plain_json.ts";
+import { asNumber, asText, asTexts, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import type { Lorebook, LorebookEntry } from "./lorebook_document.ts";
 import { MAX_BOOK_KEYS } from "./scan_entries.ts";
 import { fromSillyTavern, isSillyTavernBook } from "./sillytavern.ts";
@@ -34,10 +26,10 @@ export const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 export function parseLorebook(json: unknown): ParsedLorebook {
   const fault = jsonFault(json);
   if (fault !== undefined) throw unreadable(fault);
-  if (!isObject(json)) throw unreadable("it is no object");
-  if (json.spec === "lorebook_v3" && isObject(json.data)) return bare(json.data);
-  if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isObject(json.data)) {
-    if (!isObject(json.data.character_book)) throw unreadable("the card carries none");
+  if (!isJsonObject(json)) throw unreadable("it is no object");
+  if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return bare(json.data);
+  if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
+    if (!isJsonObject(json.data.character_book)) throw unreadable("the card carries none");
     const { book, name } = bare(json.data.character_book);
     return { book, name: name ?? nameIn(json.data) };
   }
@@ -63,7 +55,7 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
 
 function bare(json: JsonObject): ParsedLorebook {
   if (!Array.isArray(json.entries)) throw unreadable("it has no list of entries");
-  const entries = json.entries.filter(isObject).map(entryFrom);
+  const entries = json.entries.filter(isJsonObject).map(entryFrom);
   return { book: limited({ ...json, entries } as Lorebook), name: nameIn(json) };
 }
 
@@ -72,7 +64,7 @@ function entryFrom(entry: JsonObject): LorebookEntry {
     ...entry,
     keys: asTexts(entry.keys),
     content: asText(entry.content),
-    extensions: isObject(entry.extensions) ? entry.extensions : {},
+    extensions: isJsonObject(entry.extensions) ? entry.extensions : {},
     enabled: typeof entry.enabled === "boolean" ? entry.enabled : true,
     insertion_order: asNumber(entry.insertion_order) ?? 0,
   };

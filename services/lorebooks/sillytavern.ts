@@ -2,7 +2,7 @@
  * SillyTavern's world info and the form Parlor keeps, there and back. Its fields stand in `extensions` under the names it
  * gives them there itself (cards.md, section 6); those without such a name are kept beside them.
  */
-import { asNumber, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { type Lorebook, type LorebookEntry, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
 
 /** Fields of an entry that SillyTavern keeps in `extensions` when it writes a card. */
@@ -82,7 +82,7 @@ export function toSillyTavern(book: Lorebook): JsonObject {
   const places = new Set<string>();
   for (const entry of book.entries) {
     const uid = asNumber(entry.id) ?? free();
-    const kept = object(entry.extensions[SILLYTAVERN_FIELDS])[PLACE];
+    const kept = asObject(entry.extensions[SILLYTAVERN_FIELDS])[PLACE];
     let place = typeof kept === "string" ? kept : String(uid);
     if (places.has(place)) place = String(free());
     places.add(place);
@@ -97,7 +97,7 @@ export function toSillyTavern(book: Lorebook): JsonObject {
 
 function entryFrom(place: string, entry: JsonObject): LorebookEntry {
   const more = picked(entry, (field) => Object.hasOwn(IN_EXTENSIONS, field));
-  const theirs = object(entry.extensions);
+  const theirs = asObject(entry.extensions);
   const others = picked(
     entry,
     (field) => !Object.hasOwn(IN_EXTENSIONS, field) && !MAPPED.includes(field) && field !== "extensions",
@@ -116,9 +116,9 @@ function entryFrom(place: string, entry: JsonObject): LorebookEntry {
     insertion_order: asNumber(entry.order) ?? FROM_ORDER,
     enabled: entry.disable !== true,
     ...("position" in entry && { position: entry.position === 0 ? "before_char" : "after_char" }),
-    ...object(v3),
+    ...asObject(v3),
     extensions: {
-      ...object(object(v3).extensions),
+      ...asObject(asObject(v3).extensions),
       ...Object.fromEntries(Object.entries(more).map(([field, value]) => [IN_EXTENSIONS[field]!, value])),
       ...under(SILLYTAVERN_FIELDS, others),
     },
@@ -127,7 +127,7 @@ function entryFrom(place: string, entry: JsonObject): LorebookEntry {
 
 function entryTo(uid: number, entry: LorebookEntry): JsonObject {
   const { [SILLYTAVERN_FIELDS]: kept, ...extensions } = entry.extensions;
-  const { [PLACE]: _, extensions: theirs, ...others } = object(kept);
+  const { [PLACE]: _, extensions: theirs, ...others } = asObject(kept);
   const known = picked(extensions, (field) => Object.hasOwn(OUT_OF_EXTENSIONS, field));
   const foreign = picked(extensions, (field) => !Object.hasOwn(OUT_OF_EXTENSIONS, field));
   const v3 = picked(entry, (field) => !MAPPED_HERE.includes(field));
@@ -135,7 +135,7 @@ function entryTo(uid: number, entry: LorebookEntry): JsonObject {
   if (typeof entry.id === "string") v3.id = entry.id;
   // Handed back as it is where the file is read here again; any other reader of the file keeps or ignores it.
   if (Object.keys(foreign).length > 0) v3.extensions = foreign;
-  const beside = { ...object(theirs), ...under(V3_FIELDS, v3) };
+  const beside = { ...asObject(theirs), ...under(V3_FIELDS, v3) };
   return {
     ...others,
     uid,
@@ -157,8 +157,4 @@ function picked(from: JsonObject, isWanted: (field: string) => boolean): JsonObj
 
 function under(name: string, fields: JsonObject): JsonObject {
   return Object.keys(fields).length === 0 ? {} : { [name]: fields };
-}
-
-function object(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -1,0 +1,15 @@
+/** The JSON object that a file of an import is. */
+import { AppError } from "../errors.ts";
+import { isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+
+/** Gives the object that bytes are. @throws {AppError} `unprocessable` when they are no JSON, or no object */
+export function objectIn(bytes: Uint8Array): JsonObject {
+  let json: unknown;
+  try {
+    json = parseJsonBytes(bytes);
+  } catch (cause) {
+    throw new AppError("unprocessable", "it is no JSON in UTF-8", { cause });
+  }
+  if (!isJsonObject(json)) throw new AppError("unprocessable", "it is no object of JSON");
+  return json;
+}
