@@ -116,12 +116,17 @@ export class Characters {
   /**
    * Makes a new character of a card file: PNG, JSON or CHARX.
    *
-   * @param bytes Not to be used afterwards.
+   * @param bytes Not to be used afterwards, where it is a CHARX.
+   * @param picture For a file that carries none: PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `unprocessable`, `too_large`; `conflict` when the id is taken
    */
-  async importCard(bytes: Uint8Array<ArrayBuffer>, id: string = uuidV7()): Promise<ReadCharacter> {
-    const { card, avatarPng, avatarImage } = await readCardFile(bytes);
-    const png = avatarPng ?? (avatarImage && await this.#parts.pictures.toPng(avatarImage));
+  async importCard(
+    bytes: Uint8Array<ArrayBuffer>,
+    id: string = uuidV7(),
+    picture?: Uint8Array,
+  ): Promise<ReadCharacter> {
+    const { card, avatarPng, avatarImage = picture } = await readCardFile(bytes);
+    const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     await this.#parts.index.fresh();
     return await this.#inTurn(id, () => this.#create(id, card, png));
   }
@@ -143,12 +148,9 @@ export class Characters {
    * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for what is no such picture
    */
   async setAvatar(id: string, image: Uint8Array, expected?: string): Promise<ReadCharacter> {
-    const { index, pictures } = this.#parts;
-    await index.fresh();
+    await this.#parts.index.fresh();
     this.#own(id);
-    const png = isPng(image) ? image : await pictures.toPng(image);
-    // Only a decoder knows whether a PNG that came as one can be shown.
-    if (png === image) await pictures.resizePng(png, { widthPx: 16 });
+    const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
       const { stored, card } = await this.#openOwn(id, expected);
       const content = embedCard(png, card);
@@ -157,6 +159,15 @@ export class Characters {
       await this.#refuseTaken(path);
       return await this.#write({ ...stored, path }, content, card, stored.path);
     });
+  }
+
+  /** @throws {AppError} `unprocessable` for what cannot be shown */
+  async #asPng(image: Uint8Array): Promise<Uint8Array> {
+    const { pictures } = this.#parts;
+    if (!isPng(image)) return await pictures.toPng(image);
+    // Only a decoder knows whether a PNG that came as one can be shown.
+    await pictures.resizePng(image, { widthPx: 16 });
+    return image;
   }
 
   /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */

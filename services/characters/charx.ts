@@ -37,7 +37,12 @@ export async function readCharx(bytes: Uint8Array<ArrayBuffer>): Promise<CharxCo
   const { card: text, picture } = await inWorker({ kind: "open", bytes }, [bytes.buffer]);
   if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
   const card = parseCardText(text);
-  return { card: withMainIcon(card, OWN_PICTURE, (uri) => uri.startsWith("embed")), picture };
+  return { card: withOwnPicture(card), picture };
+}
+
+/** Gives the card of a CHARX for a file of another form, whose picture is the main icon. */
+export function withOwnPicture(card: Card): Card {
+  return withMainIcon(card, OWN_PICTURE, (uri) => uri.startsWith("embed"));
 }
 
 /** Makes a CHARX file. @param png The picture without a card inside; absent for a character without one. */

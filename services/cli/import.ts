@@ -5,13 +5,25 @@ import type { ImportReport } from "../imports/import_report.ts";
 import type { ImportRequest } from "../imports/imports.ts";
 import { takeOptions } from "./data_commands.ts";
 
+/** What each kind brings, in the order of the help. */
+const KINDS: Record<ImportKind, string> = {
+  sillytavern: "the folder of a SillyTavern user",
+  tavern: "chats in Tavern's JSONL",
+  risuai: "a local backup or the data folder of RisuAI, or its cards, chats, personas and lorebooks",
+  agnai: "the folder of an Agnai server, or its characters, chats and memory books",
+  chatgpt: "the export of ChatGPT",
+  openwebui: "the export of Open WebUI's chats",
+  parlor: "what another Parlor exported",
+};
+
 /** Text of `parlor import --help`. */
 export const IMPORT_HELP = `Usage: parlor import KIND PATH [--dry-run] [options of parlor serve]
 
 Brings in what another program holds, and says what came in and what did not. PATH is a folder, a zip or a file.
 The server has to be stopped; while it runs, the page imports under Settings, Data.
 
-  KIND       ${IMPORT_KINDS.join(", ")}
+  KIND       what PATH is:
+${kindLines()}
   --dry-run  reads and compares everything, and changes nothing
 
 Importing the same again adds nothing twice.`;
@@ -60,6 +72,10 @@ function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: Impor
     yield `${level.replace("_", " ").padEnd(10)}${source}${count === undefined ? "" : ` (${count})`}: ${reason}`;
   }
   if (lines_dropped > 0) yield `and ${lines_dropped} more such lines`;
+}
+
+function kindLines(): string {
+  return IMPORT_KINDS.map((kind) => `               ${kind.padEnd(13)}${KINDS[kind]}`).join("\n");
 }
 
 function isKind(kind: string): kind is ImportKind {

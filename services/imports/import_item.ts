@@ -2,7 +2,7 @@
 import type { ContentPart } from "../llm/chat_event.ts";
 
 /** Programs and forms whose data can be brought in. */
-export const IMPORT_KINDS = ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor"] as const;
+export const IMPORT_KINDS = ["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "openwebui", "parlor"] as const;
 /** One of them. */
 export type ImportKind = typeof IMPORT_KINDS[number];
 
@@ -62,6 +62,8 @@ export interface ImportedConversation extends Origin {
 export interface ImportedCharacter extends Origin {
   what: "character";
   bytes: Uint8Array<ArrayBuffer>;
+  /** Its picture, where the file carries none: PNG, JPEG, WebP or GIF. */
+  avatar?: Uint8Array<ArrayBuffer>;
 }
 
 /** A persona. */

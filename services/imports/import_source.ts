@@ -1,7 +1,8 @@
-/** Where an import reads: a folder, a zip, or one file, all alike a list of files. Names in it are only ever compared, never opened. */
+/** Where an import reads: a folder, a zip, a backup of RisuAI, or one file, all alike a list of files. Names in it are only ever compared, never opened. */
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
+import { openRisuBackup } from "./risu_backup.ts";
 import { openZip } from "./zip_file.ts";
 
 /** One file of an import. */
@@ -27,7 +28,7 @@ const MAX_DEPTH = 20;
 const ZIP_MARK = [0x50, 0x4b, 0x03, 0x04];
 
 /**
- * Opens a folder, a zip (told by its content) or a single file.
+ * Opens a folder, a zip or a backup of RisuAI (told by their content), or a single file.
  *
  * @param name What a single file is called.
  * @throws {AppError} `not_found`, `unprocessable`, `too_large`
@@ -41,7 +42,7 @@ export async function openSource(path: string, name = basename(path)): Promise<I
   }
   if (info.isDirectory) return await openFolder(path);
   if (await isZip(path)) return await openZip(path);
-  return {
+  return await openRisuBackup(path) ?? {
     files: [{ path: name, sizeBytes: info.size }],
     passedOver: [],
     read: (_, maxBytes) => readFile(path, name, maxBytes),

@@ -36,6 +36,8 @@ export const IMPORT = "import";
 const TITLES: Record<ImportKind, string> = {
   sillytavern: "Import from SillyTavern",
   tavern: "Import of Tavern chats",
+  risuai: "Import from RisuAI",
+  agnai: "Import from Agnai",
   chatgpt: "Import from ChatGPT",
   openwebui: "Import from Open WebUI",
   parlor: "Import of an export",

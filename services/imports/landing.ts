@@ -10,7 +10,13 @@ import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
 import { fromSillyTavern } from "../presets/sillytavern.ts";
-import type { ImportedConversation, ImportedItem, ImportedPersona, ImportedPreset } from "./import_item.ts";
+import type {
+  ImportedCharacter,
+  ImportedConversation,
+  ImportedItem,
+  ImportedPersona,
+  ImportedPreset,
+} from "./import_item.ts";
 
 /** The rooms that things go to. */
 export interface LandingParts {
@@ -29,6 +35,7 @@ export interface Landed {
   reason?: string;
 }
 
+const WITHOUT_PICTURE = "its picture cannot be read: it came in without one";
 const CHANGED_HERE = "it is here already and went on here, or was changed, since it came in: left as it is";
 
 /**
@@ -42,8 +49,8 @@ export async function land(parts: LandingParts, item: ImportedItem, isDryRun: bo
   if (await isHere(parts, item)) return { state: "present" };
   switch (item.what) {
     case "character":
-      if (isDryRun) await readCardFile(item.bytes);
-      else await parts.characters.importCard(item.bytes, item.id);
+      if (!isDryRun) return await landCharacter(parts, item);
+      await readCardFile(item.bytes);
       break;
     case "persona":
       if (!isDryRun) return await landPersona(parts, item);
@@ -101,6 +108,18 @@ async function isHere(parts: LandingParts, { what, id }: ImportedItem): Promise<
   }
 }
 
+async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
+  const { id, bytes, avatar } = item;
+  try {
+    await characters.importCard(bytes, id, avatar);
+    return { state: "added" };
+  } catch (error) {
+    if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
+    await characters.importCard(bytes, id); // throws the same where it was the card
+    return { state: "added", reason: WITHOUT_PICTURE };
+  }
+}
+
 async function landPersona({ personas }: LandingParts, item: ImportedPersona): Promise<Landed> {
   const { id, name, description, avatar } = item;
   await personas.put(id, { name, description });
@@ -110,7 +129,7 @@ async function landPersona({ personas }: LandingParts, item: ImportedPersona): P
     return { state: "added" };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    return { state: "added", reason: "its picture cannot be read: it came in without one" };
+    return { state: "added", reason: WITHOUT_PICTURE };
   }
 }
 

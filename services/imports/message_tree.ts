@@ -7,7 +7,16 @@ export interface TreeNode {
   parent?: string;
   children: string[];
   /** Absent for a node that shows nothing: it stands for its children. */
-  message?: ImportedText & { role: string; created_at?: string };
+  message?: TreeMessage;
+}
+
+/** The message of a node. */
+export interface TreeMessage extends ImportedText {
+  role: string;
+  created_at?: string;
+  /** Texts that it had before and that are no nodes. */
+  others?: ImportedText[];
+  [field: string]: unknown;
 }
 
 /** What became of a tree. */
@@ -34,15 +43,19 @@ export function chatOfTree(
   for (const node of path) {
     if (node.message === undefined) continue;
     const texts = siblingsOf(nodes, node).filter(({ message }) => message?.role === node.message!.role);
-    const variants = texts.map(({ message }) => textOf(message!));
+    const { others = [], ...message } = node.message;
+    const variants = [...texts.map(({ message }) => textOf(message!)), ...others];
     const active = texts.indexOf(node);
     messages.push({
-      ...{ ...node.message, id: id(messages.length) },
+      ...{ ...message, id: id(messages.length) },
       ...(variants.length > 1 && { variants, active_variant: active }),
     });
     shown += Math.max(1, variants.length);
   }
-  const total = [...nodes.values()].filter(({ message }) => message !== undefined).length;
+  const total = [...nodes.values()].reduce(
+    (sum, { message }) => message === undefined ? sum : sum + 1 + (message.others?.length ?? 0),
+    0,
+  );
   return { messages, beside: Math.max(0, total - shown) };
 }
 
@@ -65,7 +78,7 @@ function siblingsOf(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeN
   return siblings.includes(node) ? [...new Set(siblings)] : [node];
 }
 
-function textOf({ content, reasoning, model, created_at }: NonNullable<TreeNode["message"]>): ImportedText {
+function textOf({ content, reasoning, model, created_at }: TreeMessage): ImportedText {
   return {
     content,
     ...(reasoning !== undefined && { reasoning }),

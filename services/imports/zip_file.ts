@@ -1,6 +1,7 @@
 /** A zip on disk, read entry by entry where it lies: of gigabytes no more is held than its directory and one entry. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../errors.ts";
+import { bytesAt } from "./bytes_at.ts";
 import { type ImportSource, MAX_FILES, type SourceFile, tooLarge } from "./import_source.ts";
 
 /** What the directory says of an entry. */
@@ -176,13 +177,8 @@ async function inflated(
 }
 
 async function readAt(file: Deno.FsFile, at: number, length: number): Promise<DataView<ArrayBuffer>> {
-  await file.seek(at, Deno.SeekMode.Start);
-  const bytes = new Uint8Array(length);
-  for (let have = 0; have < length;) {
-    const count = await file.read(bytes.subarray(have));
-    if (count === null) throw damaged("it is cut off");
-    have += count;
-  }
+  const bytes = await bytesAt(file, at, length);
+  if (bytes === undefined) throw damaged("it is cut off");
   return new DataView(bytes.buffer);
 }
 

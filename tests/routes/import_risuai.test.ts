@@ -1,0 +1,231 @@
+import { Buffer } from "node:buffer";
+import { encode } from "@msgpack/msgpack";
+import { type Zippable, zipSync } from "fflate";
+import { expect, test } from "vitest";
+import { added, importJob, importReport } from "../helpers/imported.ts";
+import { picture } from "../helpers/pictures.ts";
+import {
+  RISU_FORMS,
+  risuBackup,
+  risuChat,
+  risuDatabase,
+  risuFolder,
+  risuLore,
+  risuPersona,
+  risuSave,
+  UNDEFINED,
+} from "../helpers/risu_files.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+const EVERYTHING = { conversation: 2, character: 2, persona: 2, lorebook: 4, preset: 1, attachment: 0 };
+const NOTHING = { conversation: 0, character: 0, persona: 0, lorebook: 0, preset: 0, attachment: 0 };
+const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const zipped = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;
+
+// deno-lint-ignore no-explicit-any -- answers of many shapes
+async function got(app: TestApp, path: string): Promise<any> {
+  const answer = await app.get(path);
+  expect(answer.status, path).toBe(200);
+  return await answer.json();
+}
+
+// deno-lint-ignore no-explicit-any -- as they came
+const named = (items: any[], name: string) => items.find((item) => (item.name ?? item.title) === name);
+
+test("a local backup comes in whole: characters, personas, lorebooks, presets, chats and what links them", async () => {
+  await using app = await openTestApp();
+  const report = await importReport(app, "kind=risuai", risuBackup(risuSave(risuDatabase(), "packed")));
+  expect(added(report)).toEqual(EVERYTHING);
+  expect(report.messages).toBe(6); // with the greeting, which there is no message
+  const lines = report.lines.map(({ level, source, reason }) => `${level} ${source.split("#")[1] ?? ""}: ${reason}`);
+  expect(lines.toSorted()).toEqual([
+    "changed characters/Fox: 1 further pictures and sounds of it are left out: characters here have one picture",
+    "changed characters/Fox: its scripts are kept in the card for RisuAI and do nothing here",
+    "changed characters/Owl: 1 further pictures and sounds of it are left out: characters here have one picture",
+    "changed characters/Owl: its picture is not there: it comes in without one",
+    "changed chats/Watch/Night: 1 pictures in its messages are in no file of RisuAI's and do not come in",
+    "changed chats/Watch/Night: what RisuAI remembers of it is left out: summaries here are made anew when one is needed",
+    "changed personas/Cai: its note is left out: personas here have none",
+    "left_out : keys of services and settings are not taken over; enter connections under Connections",
+    "left_out characters: they lie in RisuAI's trash",
+    "left_out chats: nobody has said anything in them",
+    "left_out modules/Harbour: scripts and pictures of a module are left out: they do nothing outside of RisuAI",
+    "left_out presets: prompts of presets are left out: they are in RisuAI's own template language",
+  ]);
+
+  const characters = await got(app, "/api/characters?view=full");
+  const [fox, owl] = [named(characters, "Fox"), named(characters, "Owl")];
+  expect([fox.has_avatar, owl.has_avatar]).toEqual([true, false]);
+  expect(fox.card.data).toMatchObject({
+    ...{ description: "A fox.", first_mes: "Hi.", post_history_instructions: "Stay short.", creator: "Bo" },
+    ...{ creation_date: 1_700_000_000, tags: ["sea"] },
+    character_book: { scan_depth: 5, token_budget: 400, entries: [{ keys: ["pier", "quay"], content: "It is lit." }] },
+    extensions: { other: { kept: 1 }, depth_prompt: { depth: 3 }, risuai: { customScripts: [{ out: "b" }] } },
+  });
+  const personas = await got(app, "/api/personas");
+  expect(named(personas, "Ann")).toMatchObject({ description: "A sailor.", has_avatar: true });
+  const cai = named(personas, "Cai");
+
+  const books = await got(app, "/api/lorebooks");
+  expect(named(books, "Harbour")).toMatchObject({ scope: "global" });
+  expect(named(books, "Foxes")).toMatchObject({ scope: "character", character_ids: [fox.id] });
+  const foxes = await got(app, `/api/lorebooks/${named(books, "Foxes").id}`);
+  expect(foxes.book.entries[0]).toMatchObject({ keys: ["/den(s)?/i"], use_regex: true });
+  expect((await got(app, `/api/presets/${named(await got(app, "/api/presets"), "Calm").id}`)).sampler).toEqual({
+    ...{ temperature: 0.8, max_tokens: 300 },
+  });
+
+  const { items } = await got(app, "/api/conversations?view=summary");
+  const chat = await got(app, `/api/conversations/${named(items, "Evening").id}`);
+  expect(chat).toMatchObject({
+    ...{ character_id: fox.id, persona_id: cai.id, folder: "Sea", lorebook_ids: [named(books, "Evening, lore").id] },
+    ...{ note: { text: "It rains.", depth: 0, role: "system" }, created_at: "2023-11-14T22:13:20.000Z" },
+  });
+  expect(chat.messages.map(({ role, content }: Record<string, string>) => [role, content])).toEqual([
+    ["assistant", "Evening, Cai. I am Fox."],
+    ["user", "Grüße, 灯台。"],
+    ["assistant", "Ahoy!"],
+    ["user", "Nobody reads this."],
+  ]);
+  const [greeting, said, answer, unseen] = chat.messages;
+  expect(greeting).toMatchObject({ variant_count: 2, active_variant: 1, character_id: fox.id });
+  expect(said).toMatchObject({ persona_id: cai.id, created_at: "2023-11-14T22:13:20.000Z" });
+  expect(answer).toMatchObject({ reasoning: "Dusk.", model: "m-1", character_id: fox.id });
+  expect(unseen.hidden).toBe(true);
+
+  const group = await got(app, `/api/conversations/${named(items, "Night").id}`);
+  expect(group.participants).toEqual([
+    { character_id: fox.id, talkativeness: 0.5 },
+    { character_id: owl.id, talkativeness: 1, muted: true },
+  ]);
+  expect(group.lorebook_ids).toEqual([named(books, "Watch").id]);
+  // deno-lint-ignore no-explicit-any -- messages as they came
+  expect(group.messages.map(({ character_id, hidden }: any) => [character_id, hidden])).toEqual([
+    [owl.id, true],
+    [fox.id, undefined],
+  ]);
+
+  const again = await importReport(app, "kind=risuai", risuBackup(risuSave(risuDatabase(), "blocks")));
+  expect(added(again)).toEqual(NOTHING);
+  expect(Object.values(again.counts).map(({ present, updated }) => [present, updated])).toEqual(
+    Object.values(EVERYTHING).map((count) => [count, 0]),
+  );
+});
+
+test.each(RISU_FORMS)("a database in the form %s holds the same", async (form) => {
+  await using app = await openTestApp();
+  const report = await importReport(
+    app,
+    "kind=risuai&name=database.bin",
+    new Uint8Array(risuSave(risuDatabase(), form)),
+  );
+  expect(added(report)).toEqual(EVERYTHING);
+});
+
+test("what its encoder writes for undefined is nothing, and nothing else is lost for it", async () => {
+  await using app = await openTestApp();
+  const [fox] = risuDatabase().characters as object[];
+  const database = encode({ characters: [{ ...fox, scenario: UNDEFINED, trashTime: UNDEFINED }] });
+  await importReport(app, "kind=risuai&name=database.risudat", database);
+  const characters = await got(app, "/api/characters?view=full");
+  expect(named(characters, "Fox").card.data.scenario).toBe("");
+});
+
+test("the data folder of its server comes in, chats in cold storage as well", async () => {
+  await using app = await openTestApp();
+  const report = await importReport(app, "kind=risuai", zipped(risuFolder()));
+  expect(added(report)).toEqual(EVERYTHING);
+  const { items } = await got(app, "/api/conversations?view=summary");
+  expect(named(items, "Evening").message_count).toBe(4);
+});
+
+test("a chat whose cold storage is not there is named, and keeps nothing else out", async () => {
+  await using app = await openTestApp();
+  const files = risuFolder();
+  delete files[Buffer.from("coldstorage/cold-1").toString("hex")];
+  const report = await importReport(app, "kind=risuai", zipped(files));
+  expect(added(report)).toEqual({ ...EVERYTHING, conversation: 1, lorebook: 3 });
+  expect(report.lines).toContainEqual({
+    ...{
+      level: "refused",
+      source: expect.stringContaining("Evening"),
+      reason: expect.stringContaining("cold storage"),
+    },
+  });
+});
+
+test("single files: a character, its chats, a persona, a lorebook and a preset find each other", async () => {
+  await using app = await openTestApp();
+  const card = {
+    ...{ spec: "chara_card_v3", spec_version: "3.0" },
+    data: { name: "Fox, Jr.", first_mes: "Hi, {{user}}.", creation_date: 7, assets: [] },
+  };
+  const chats = {
+    type: "risuAllChats",
+    ver: 2,
+    data: [risuChat({ folderId: "f", fmIndex: -1 })],
+    folders: [{ id: "f", name: "Sea" }],
+  };
+  const report = await importReport(
+    app,
+    "kind=risuai",
+    zipped({
+      "Fox Jr_export.json": json(card),
+      "Fox Jr_all_chats_2025-12-31T06-03-20-123Z.json": json(chats),
+      "Owl_2025-12-31T060320123Z_chat.json": json({
+        type: "risuChat",
+        ver: 2,
+        data: risuChat({ id: "o" }),
+        folders: [],
+      }),
+      "Cai_export.png": risuPersona({ name: "Cai", personaPrompt: "A cook." }),
+      "lorebook_export.json": json({ type: "risu", ver: 1, data: [risuLore("pier", "It is lit.")] }),
+      "Calm_preset.json": json({ name: "Calm", temperature: 80, mainPrompt: "Write.", maxContext: 4000 }),
+      "Pack.risum": new Uint8Array(9),
+    }),
+  );
+  expect(added(report)).toEqual({ ...NOTHING, conversation: 2, character: 1, persona: 1, lorebook: 1, preset: 1 });
+  expect(report.lines.map(({ level, source }) => [level, source])).toEqual([
+    ["left_out", "Pack.risum"],
+    ["left_out", "Calm_preset.json"],
+    ["changed", "Owl_2025-12-31T060320123Z_chat.json"],
+  ]);
+  const [fox] = await got(app, "/api/characters");
+  const chats2 = await got(app, "/api/conversations");
+  const linked = chats2.find(({ folder }: { folder?: string }) => folder === "Sea");
+  expect(linked.messages[0]).toMatchObject({ character_id: fox.id, role: "assistant" });
+  expect(linked.participants).toEqual([{ character_id: fox.id }]);
+  expect(named(await got(app, "/api/personas"), "Cai")).toMatchObject({ description: "A cook.", has_avatar: true });
+});
+
+test("a CHARX comes in with its picture, by itself as among others", async () => {
+  await using app = await openTestApp();
+  const icon = { type: "icon", name: "main", uri: "embeded://assets/icon/image/main.png", ext: "png" };
+  const charx = (name: string) =>
+    zipped({
+      "assets/icon/image/main.png": picture(3),
+      "assets/other/image/x.png": picture(4),
+      "x_meta/main.json": json({ type: "PNG" }),
+      "module.risum": new Uint8Array(9),
+      "card.json": json({ spec: "chara_card_v3", spec_version: "3.0", data: { name, assets: [icon] } }),
+    });
+  const alone = await importReport(app, "kind=risuai&name=Fox.charx", charx("Fox"));
+  expect(alone.lines).toEqual([
+    { level: "left_out", source: "assets", reason: expect.stringContaining("one picture"), count: 1 },
+  ]);
+  await importReport(app, "kind=risuai", zipped({ "Fox.charx": charx("Fox"), "Owl.charx": charx("Owl") }));
+  const characters = (await got(app, "/api/characters?view=full")).slice(0, 2); // before Pim
+  // deno-lint-ignore no-explicit-any -- characters as they came
+  expect(characters.map(({ name, has_avatar }: any) => [name, has_avatar])).toEqual([["Fox", true], ["Owl", true]]);
+  expect(characters[0].card.data.assets[0].uri).toBe("ccdefault:");
+});
+
+test.each([
+  ["a backup that is cut off before its database", risuBackup(risuSave(risuDatabase(), "packed")).slice(0, -5)],
+  ["a database that is cut off", new Uint8Array(risuSave(risuDatabase(), "blocks").slice(0, -5))],
+  ["a database of nothing", new TextEncoder().encode("\0RISUSAVE\0\x08nothing")],
+])("%s: the job fails and says so", async (_, bytes) => {
+  await using app = await openTestApp();
+  const job = await importJob(app, "kind=risuai&name=database.bin", bytes);
+  expect(job).toMatchObject({ state: "failed", error: { code: "unprocessable" } });
+});
