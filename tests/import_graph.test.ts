@@ -15,7 +15,7 @@ const ROOMS: Record<string, string[]> = {
   documents: [],
   exports: ["attachments", "characters", "chat", "lorebooks", "personas", "presets"],
   images: ["attachments", "characters"],
-  imports: ["attachments", "characters", "chat", "exports", "llm", "lorebooks", "personas", "presets"],
+  imports: ["attachments", "characters", "chat", "exports", "llm", "lorebooks", "personas", "presets", "prompts"],
   llm: [],
   lorebooks: ["documents"],
   presets: ["documents"],

@@ -1,6 +1,6 @@
 /** Imports on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { IMPORT_KINDS } from "../../services/imports/import_item.ts";
+import { IMPORT_KINDS, IMPORTED_THINGS } from "../../services/imports/import_item.ts";
 import { ERRORS, Id, json } from "./common.ts";
 import { Job } from "./jobs.ts";
 
@@ -16,15 +16,14 @@ export const ImportReport = z.object({
   kind: z.enum(IMPORT_KINDS),
   dry_run: z.boolean(),
   upload_id: z.string().optional().openapi({ description: "After a dry run: imports the same upload, for an hour" }),
-  counts: z.object({
-    conversation: Counts,
-    character: Counts,
-    persona: Counts,
-    lorebook: Counts,
-    preset: Counts,
-    attachment: Counts,
-  }),
+  counts: z.record(z.enum(IMPORTED_THINGS), Counts),
   messages: z.number().int().openapi({ description: "Messages of conversations that were added or updated" }),
+  items: z.array(z.object({
+    what: z.enum(IMPORTED_THINGS),
+    id: z.string(),
+    name: z.string(),
+    state: z.enum(["added", "updated"]),
+  })).openapi({ description: "The first of each kind that came in; the counts say how many there are" }),
   lines: z.array(z.object({
     level: z.enum(["refused", "left_out", "changed"]),
     source: z.string().openapi({ description: "Path in what was imported" }),

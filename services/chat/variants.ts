@@ -43,7 +43,8 @@ export class VariantStore {
     const record = Object.fromEntries(
       TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
     );
-    return this.#save(conversationId, message.id, message.active_variant, record);
+    const text = { mid: message.id, n: message.active_variant, record };
+    return this.#save(conversationId, text, this.#versions([text.mid]).get(keyOf(text)));
   }
 
   /**
@@ -70,9 +71,8 @@ export class VariantStore {
     return variants;
   }
 
-  #save(conversationId: string, mid: string, n: number, record: VariantRecord): Statement[] {
-    const before = this.#db.get<{ version: number }>("SELECT version FROM variant WHERE mid = ? AND n = ?", mid, n);
-    const version = 1 + (before?.version ?? 0);
+  #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
+    const version = 1 + (before ?? 0);
     const text = JSON.stringify(record);
     const sealed = this.#sealer.sealNow(variantPlace(mid, n, version), text);
     return [...refer("conversation", conversationId, text), {
@@ -95,7 +95,17 @@ export class VariantStore {
 
   /** Statements that bring rows back. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
-    return texts.flatMap(({ mid, n, record }) => this.#save(conversationId, mid, n, record));
+    const versions = this.#versions([...new Set(texts.map(({ mid }) => mid))]);
+    return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
+  }
+
+  /** Gives the versions of all rows of messages, by `keyOf`. */
+  #versions(mids: string[]): Map<string, number> {
+    const rows = this.#db.all<{ mid: string; n: number; version: number }>(
+      "SELECT mid, n, version FROM variant WHERE mid IN (SELECT value FROM json_each(?))",
+      JSON.stringify(mids),
+    );
+    return new Map(rows.map((row) => [keyOf(row), row.version]));
   }
 
   #record(mid: string, n: number): VariantRecord | undefined {
@@ -106,4 +116,8 @@ export class VariantStore {
     );
     return row && JSON.parse(decoder.decode(this.#sealer.openNow(variantPlace(mid, n, row.version), row.sealed)));
   }
+}
+
+function keyOf({ mid, n }: { mid: string; n: number }): string {
+  return `${mid}/${n}`;
 }

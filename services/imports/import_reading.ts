@@ -33,11 +33,15 @@ export async function* readImport({ signal, begin, kind, path, name }: ReadingRe
   };
   signal.addEventListener("abort", stop);
   try {
-    for (let answer = await ask({ kind, path, name });; answer = await ask("more")) {
+    let next: Promise<ReadingAnswer> | undefined = ask({ kind, path, name });
+    while (next !== undefined) {
+      const answer: ReadingAnswer = await next;
       if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
+      // It reads on while what it has read is brought in: so two batches are held, and no more.
+      next = answer.isEnd ? undefined : ask("more");
+      next?.catch(() => {}); // told when it is waited for
       if (answer.files !== undefined) begin(answer.files);
       yield* answer.steps ?? [];
-      if (answer.isEnd) return;
     }
   } finally {
     signal.removeEventListener("abort", stop);

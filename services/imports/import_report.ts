@@ -1,5 +1,11 @@
 /** What an import did, or in a dry run would do: counts of every kind of thing, and a line for whatever needs one. */
-import { IMPORTED_THINGS, type ImportedThing, type ImportKind, type ImportNote } from "./import_item.ts";
+import {
+  IMPORTED_THINGS,
+  type ImportedItem,
+  type ImportedThing,
+  type ImportKind,
+  type ImportNote,
+} from "./import_item.ts";
 
 /** How things of a kind fared. */
 export interface ThingCounts {
@@ -14,6 +20,14 @@ export interface ThingCounts {
 /** One line of the report. */
 export type ReportLine = Omit<ImportNote, "what">;
 
+/** Something that came in, or would. */
+export interface ReportItem {
+  what: ImportedThing;
+  id: string;
+  name: string;
+  state: "added" | "updated";
+}
+
 /** The report of an import, on the wire as it is here. */
 export interface ImportReport {
   kind: ImportKind;
@@ -23,6 +37,8 @@ export interface ImportReport {
   counts: Record<ImportedThing, ThingCounts>;
   /** Messages of the conversations that were added or updated. */
   messages: number;
+  /** The first of each kind that came in. */
+  items: ReportItem[];
   lines: ReportLine[];
   /** Lines beyond those that are kept. */
   lines_dropped: number;
@@ -30,13 +46,29 @@ export interface ImportReport {
 
 const MAX_LINES = 1_000;
 const MAX_TEXT = 500;
+/** Of each kind: enough to see what it is about, since every look at the jobs carries it. */
+const MAX_ITEMS = 50;
+const MAX_NAME = 100;
 
 /** A report of nothing yet. */
 export function newReport(kind: ImportKind, isDryRun: boolean): ImportReport {
   const counts = Object.fromEntries(
     IMPORTED_THINGS.map((thing) => [thing, { added: 0, updated: 0, present: 0, refused: 0 }]),
   ) as ImportReport["counts"];
-  return { kind, dry_run: isDryRun, counts, messages: 0, lines: [], lines_dropped: 0 };
+  return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], lines_dropped: 0 };
+}
+
+/** Counts how a thing fared, and names it where it came in and few of its kind did before. */
+export function countItem(
+  report: ImportReport,
+  { what, id, name }: Pick<ImportedItem, "what" | "id" | "name">,
+  state: keyof ThingCounts,
+): void {
+  const counts = report.counts[what];
+  counts[state]++;
+  if ((state === "added" || state === "updated") && counts.added + counts.updated <= MAX_ITEMS) {
+    report.items.push({ what, id, name: name.slice(0, MAX_NAME), state });
+  }
 }
 
 /** Adds a line, which is kept as long as there are few. */

@@ -4,10 +4,11 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import { fileError } from "../storage/atomic_file.ts";
-import { type ImportKind, type ImportStep } from "./import_item.ts";
+import type { ImportKind } from "./import_item.ts";
 import { readImport } from "./import_reading.ts";
-import { addLine, type ImportReport, newReport } from "./import_report.ts";
-import { land, type LandingParts } from "./landing.ts";
+import { type ImportReport, newReport } from "./import_report.ts";
+import type { LandingParts } from "./landing.ts";
+import { LandingQueue } from "./landing_queue.ts";
 
 /** What imports stand on. */
 export interface ImportParts extends LandingParts {
@@ -106,10 +107,15 @@ export class Imports {
     const report = newReport(request.kind, request.isDryRun);
     let [done, total] = [0, 0];
     const steps = readImport({ ...request, begin: (files) => total = files });
-    for await (const step of steps) {
-      request.signal.throwIfAborted();
-      await this.#take(step, report);
-      request.progress?.(Math.min(++done, total), total);
+    const landing = new LandingQueue(this.#parts, report);
+    try {
+      for await (const step of steps) {
+        request.signal.throwIfAborted();
+        await landing.take(step);
+        request.progress?.(Math.min(++done, total), total);
+      }
+    } finally {
+      await landing.end();
     }
     return report;
   }
@@ -139,22 +145,6 @@ export class Imports {
       detail(report);
     } finally {
       if (!isKept) await this.#forget(uploadId);
-    }
-  }
-
-  async #take(step: ImportStep, report: ImportReport): Promise<void> {
-    if (step.what === "note") return addLine(report, step);
-    const counts = report.counts[step.what];
-    try {
-      const { state, reason } = await land(this.#parts, step, report.dry_run);
-      counts[state]++;
-      if (reason !== undefined) addLine(report, { level: "changed", source: step.source, reason });
-      if (step.what === "conversation" && state !== "present") report.messages += step.messages.length;
-    } catch (error) {
-      // One that cannot come in keeps nobody else out; a full disk does.
-      if (!(error instanceof AppError) || error.code === "storage_full" || error.code === "internal") throw error;
-      counts.refused++;
-      addLine(report, { level: "refused", source: step.source, reason: error.message });
     }
   }
 

@@ -12,6 +12,7 @@ import { firstAudioRow } from "./rows/first_audio.ts";
 import { chunkLagRow } from "./rows/chunk_lag.ts";
 import { downloadRow } from "./rows/download.ts";
 import { firstTokenRow } from "./rows/first_token.ts";
+import { importRow } from "./rows/import.ts";
 import { listsRow } from "./rows/lists.ts";
 import { oneMessageRow } from "./rows/one_message.ts";
 import { pageRow } from "./rows/page.ts";
@@ -36,6 +37,7 @@ const ROWS: Row[] = [
   downloadRow,
   firstAudioRow,
   searchRow,
+  importRow,
   chunkLagRow,
   pageRow,
 ];
