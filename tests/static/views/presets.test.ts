@@ -151,6 +151,43 @@ test("samplers are set and emptied, those that only a file names too", async () 
   await context.close();
 });
 
+test("sentences around the parts are changed, emptied and given back; what the page does not know stays", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/presets/calm", { ...PRESET, rest: { wi_format: "[{0}]", odd_field: 3 } });
+  const { page, context, errors } = await open(app, "/settings/presets/calm");
+  await page.getByRole("tab", { name: "Sentences" }).click();
+  const begin = page.getByLabel("Before the first message", { exact: true });
+  expect(await begin.inputValue()).toBe("[A new chat begins]");
+  expect(await page.getByLabel("Around each entry of a lorebook", { exact: true }).inputValue()).toBe("[{0}]");
+  await begin.fill("[They meet]");
+  await page.getByLabel("Before each example of speech", { exact: true }).fill("");
+  await page.getByLabel("Begin of every reply", { exact: true }).fill("Well,");
+  const rest = async () => (await (await app.get("/api/presets/calm")).json()).rest as Record<string, unknown>;
+  const own = { new_chat_prompt: "[They meet]", new_example_chat_prompt: "", assistant_prefill: "Well," };
+  const kept = await eventually(rest, ({ assistant_prefill }) => assistant_prefill === "Well,");
+  expect(kept).toEqual({ wi_format: "[{0}]", odd_field: 3, ...own });
+
+  // What is set here is what a chat with a character is sent.
+  await app.put("/api/characters/fox", { card: { name: "Fox", mes_example: "<START>\nFox: Hush." } });
+  await app.put("/api/conversations/c1", {
+    ...{ preset_id: "calm", character_id: "fox", messages: [{ id: "m1", role: "user", content: "Hello" }] },
+  });
+  const { messages } = await (await app.post("/api/chat/preview", {
+    conversation_id: "c1",
+    assistant_message_id: "a1",
+    context: "server",
+  })).json();
+  const sent: string[] = messages.map(({ content }: { content: string }) => content);
+  expect(sent.join("\n")).toContain("[They meet]");
+  expect(sent.at(-1)).toBe("Well,");
+
+  await page.getByRole("button", { name: "Use the built-in words: Before the first message", exact: true }).click();
+  expect(await begin.inputValue()).toBe("[A new chat begins]");
+  await eventually(rest, (all) => !("new_chat_prompt" in all));
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
 test("a preset is used by default, for models, and where a chat has it pinned", async () => {
   await using app = await openTestApp();
   await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
@@ -217,7 +254,7 @@ test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as co
     expect(await findAxeProblems(page)).toEqual([]);
     await page.getByRole("button", { name: "Edit: Main prompt" }).click();
     expect(await findAxeProblems(page)).toEqual([]);
-    for (const part of ["Samplers", "Use"]) {
+    for (const part of ["Sentences", "Samplers", "Use"]) {
       await page.getByRole("tab", { name: part }).click();
       expect(await findAxeProblems(page)).toEqual([]);
     }

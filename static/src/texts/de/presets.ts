@@ -34,7 +34,7 @@ export const presets: typeof English = {
     clash: "Dieses Preset wurde anderswo geändert",
     readOnly: "Dieses Preset ist mitgeliefert und lässt sich nicht ändern. Eine Kopie schon.",
     label: "Teile des Presets",
-    parts: { prompts: "Prompts", samplers: "Wortwahl", use: "Verwendung" },
+    parts: { prompts: "Prompts", sentences: "Sätze", samplers: "Wortwahl", use: "Verwendung" },
     fields: {
       name: "Name",
       models: "Modelle",
@@ -96,6 +96,43 @@ export const presets: typeof English = {
       main: "Hauptprompt",
       nsfw: "Zusatzprompt",
       jailbreak: "Nach den Nachrichten",
+    },
+    sentences: {
+      intro:
+        "Was rund um die Teile eines Prompts gesagt wird. {{char}} und {{user}} stehen für die Namen; ein leeres Feld sagt nichts.",
+      reset: "Mitgelieferte Wörter nehmen",
+      resetOne: (label: string) => `Mitgelieferte Wörter nehmen: ${label}`,
+      fields: {
+        new_chat_prompt: { label: "Vor der ersten Nachricht", hint: "Wo eine Figur da ist." },
+        new_group_chat_prompt: {
+          label: "Vor der ersten Nachricht einer Gruppe",
+          hint: "{{group}} steht für die Namen aller Figuren.",
+        },
+        new_example_chat_prompt: { label: "Vor jedem Sprechbeispiel", hint: "In der Karte beginnt jedes mit <START>." },
+        personality_format: { label: "Um die Persönlichkeit", hint: "{{personality}} steht für sie." },
+        scenario_format: { label: "Um das Szenario", hint: "{{scenario}} steht für es." },
+        wi_format: {
+          label: "Um jeden Eintrag eines Lorebooks",
+          hint: "{0} steht für den Eintrag; leer heißt: der Eintrag allein.",
+        },
+        group_nudge_prompt: {
+          label: "Wer in einer Gruppe an der Reihe ist",
+          hint: "Zuletzt gesendet, mit {{char}} für den, der spricht.",
+        },
+        impersonation_prompt: {
+          label: "Damit das Modell für Sie schreibt",
+          hint: "Zuletzt gesendet, wenn das Modell in deinem Namen schreibt.",
+        },
+        assistant_prefill: { label: "Anfang jeder Antwort", hint: "Das Modell schreibt von dort aus weiter." },
+        assistant_impersonation: {
+          label: "Anfang einer Nachricht, die für dich geschrieben wird",
+          hint: "Anstelle des Anfangs einer Antwort, wenn das Modell in deinem Namen schreibt.",
+        },
+        send_if_empty: {
+          label: "Anstelle einer Nachricht, die fehlt",
+          hint: "Wo der Chat nicht mit einer Nachricht von dir endet.",
+        },
+      },
     },
     samplers: {
       intro: "Ein leeres Feld überlässt es dem Server des Modells. Was ein Chat selbst festlegt, geht vor.",

@@ -33,7 +33,7 @@ export const presets = {
     clash: "This preset was changed somewhere else",
     readOnly: "This preset is built in and cannot be changed. A copy can.",
     label: "Parts of the preset",
-    parts: { prompts: "Prompts", samplers: "Samplers", use: "Use" },
+    parts: { prompts: "Prompts", sentences: "Sentences", samplers: "Samplers", use: "Use" },
     fields: {
       name: "Name",
       models: "Models",
@@ -95,6 +95,43 @@ export const presets = {
       main: "Main prompt",
       nsfw: "Auxiliary prompt",
       jailbreak: "After the messages",
+    },
+    sentences: {
+      intro:
+        "What is said around the parts of a prompt. {{char}} and {{user}} stand for the names; an empty field says nothing.",
+      reset: "Use the built-in words",
+      resetOne: (label: string) => `Use the built-in words: ${label}`,
+      fields: {
+        new_chat_prompt: { label: "Before the first message", hint: "Where there is a character." },
+        new_group_chat_prompt: {
+          label: "Before the first message of a group",
+          hint: "{{group}} stands for the names of all characters.",
+        },
+        new_example_chat_prompt: {
+          label: "Before each example of speech",
+          hint: "Each begins with <START> in the card.",
+        },
+        personality_format: { label: "Around the personality", hint: "{{personality}} stands for it." },
+        scenario_format: { label: "Around the scenario", hint: "{{scenario}} stands for it." },
+        wi_format: {
+          label: "Around each entry of a lorebook",
+          hint: "{0} stands for the entry; empty means the entry alone.",
+        },
+        group_nudge_prompt: { label: "Whose turn it is in a group", hint: "Sent last, with {{char}} for the speaker." },
+        impersonation_prompt: {
+          label: "To write a message for you",
+          hint: "Sent last when the model writes in your name.",
+        },
+        assistant_prefill: { label: "Begin of every reply", hint: "The model goes on from there." },
+        assistant_impersonation: {
+          label: "Begin of a message written for you",
+          hint: "In place of the begin of a reply, when the model writes in your name.",
+        },
+        send_if_empty: {
+          label: "In place of a turn that is missing",
+          hint: "Where the conversation does not end with a turn of yours.",
+        },
+      },
     },
     samplers: {
       intro: "An empty field leaves it to the model’s server. A chat’s own settings take precedence.",

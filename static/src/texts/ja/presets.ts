@@ -34,7 +34,7 @@ export const presets: typeof English = {
     clash: "このプリセットは別の場所で変更されました",
     readOnly: "このプリセットは内蔵で、変更できません。複製は変更できます。",
     label: "プリセットの部分",
-    parts: { prompts: "プロンプト", samplers: "サンプラー", use: "使い道" },
+    parts: { prompts: "プロンプト", sentences: "定型文", samplers: "サンプラー", use: "使い道" },
     fields: {
       name: "名前",
       models: "モデル",
@@ -96,6 +96,36 @@ export const presets: typeof English = {
       main: "メインプロンプト",
       nsfw: "補助プロンプト",
       jailbreak: "メッセージの後",
+    },
+    sentences: {
+      intro: "プロンプトの各部分の前後に添える文。{{char}}と{{user}}は名前に置き換わります。空欄なら何も送りません。",
+      reset: "内蔵の文に戻す",
+      resetOne: (label: string) => `内蔵の文に戻す: ${label}`,
+      fields: {
+        new_chat_prompt: { label: "最初のメッセージの前", hint: "キャラクターがいる場合。" },
+        new_group_chat_prompt: {
+          label: "グループの最初のメッセージの前",
+          hint: "{{group}}はキャラクター全員の名前に置き換わります。",
+        },
+        new_example_chat_prompt: { label: "話し方の例それぞれの前", hint: "カードでは<START>で始まります。" },
+        personality_format: { label: "性格の前後", hint: "{{personality}}は性格に置き換わります。" },
+        scenario_format: { label: "シナリオの前後", hint: "{{scenario}}はシナリオに置き換わります。" },
+        wi_format: {
+          label: "ロアブックの項目それぞれの前後",
+          hint: "{0}は項目に置き換わります。空欄なら項目だけです。",
+        },
+        group_nudge_prompt: { label: "グループで次に話す人", hint: "最後に送ります。{{char}}は話す人です。" },
+        impersonation_prompt: {
+          label: "代わりに書かせるとき",
+          hint: "モデルがあなたの名前で書くとき、最後に送ります。",
+        },
+        assistant_prefill: { label: "すべての返信の書き出し", hint: "モデルはその続きを書きます。" },
+        assistant_impersonation: {
+          label: "代わりに書くメッセージの書き出し",
+          hint: "モデルがあなたの名前で書くとき、返信の書き出しの代わりに使います。",
+        },
+        send_if_empty: { label: "欠けている発言の代わり", hint: "会話があなたの発言で終わっていない場合。" },
+      },
     },
     samplers: {
       intro: "空欄ならモデルのサーバーに任せます。チャット独自の設定が優先されます。",

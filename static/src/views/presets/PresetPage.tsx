@@ -1,4 +1,4 @@
-/** The editor of one preset: its prompts in their order, its samplers, and for what it is used. */
+/** The editor of one preset: its prompts in their order, the sentences around them, its samplers, and for what it is used. */
 import { useMemo, useState } from "preact/hooks";
 import { type PresetApi, presetApi } from "../../api/preset_endpoints.ts";
 import { Button } from "../../components/Button.tsx";
@@ -10,6 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { EditorFrame } from "../editing/EditorFrame.tsx";
 import { PromptOrder } from "./PromptOrder.tsx";
 import { Samplers } from "./Samplers.tsx";
+import { Sentences } from "./Sentences.tsx";
 import { PresetUse } from "./PresetUse.tsx";
 
 /** Where the list stands. */
@@ -22,7 +23,7 @@ export interface PresetPartProps {
   isReadOnly: boolean;
 }
 
-const PARTS = { prompts: PromptOrder, samplers: Samplers, use: PresetUse };
+const PARTS = { prompts: PromptOrder, sentences: Sentences, samplers: Samplers, use: PresetUse };
 type Part = keyof typeof PARTS;
 
 /** The page; the built-in preset can be looked at and copied. */

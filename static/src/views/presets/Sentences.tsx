@@ -1,0 +1,58 @@
+/** What a preset says around the parts of a prompt. A sentence that is not its own is the built-in one. */
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, asApiError } from "../../api/client.ts";
+import { BUILTIN_PRESET_ID, type PresetFields } from "../../api/preset_endpoints.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/Field.tsx";
+import { type SentenceName, sentenceOf, SENTENCES, withSentence } from "../../state/preset_sentences.ts";
+import { texts } from "../../texts/texts.ts";
+import type { PresetPartProps } from "./PresetPage.tsx";
+
+/** A field for each. */
+export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
+  const [builtin, setBuiltin] = useState<PresetFields["rest"] | ApiError>();
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let isHere = true;
+    api.read(BUILTIN_PRESET_ID).then(
+      ({ document }) => isHere && setBuiltin(document.rest),
+      (thrown) => isHere && setBuiltin(asApiError(thrown)),
+    );
+    return () => {
+      isHere = false;
+    };
+  }, [round]);
+  const t = texts.presets;
+  if (builtin === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+  if (builtin instanceof ApiError) {
+    return <ErrorNote title={t.oneFailed} error={builtin} onRetry={() => setRound(round + 1)} />;
+  }
+  const { rest } = editor.data.value!;
+  const set = (name: SentenceName, text: string | undefined) =>
+    editor.set({ rest: withSentence(editor.data.peek()!.rest, name, text) }, `sentence ${name}`);
+  return (
+    <fieldset class="samplers form" disabled={isReadOnly} aria-label={t.parts.sentences}>
+      <p class="hint">{t.sentences.intro}</p>
+      {SENTENCES.map(({ name, rows }) => {
+        const { text, isOwn } = sentenceOf(rest, builtin, name);
+        const { label, hint } = t.sentences.fields[name];
+        return (
+          <div key={name}>
+            <TextField label={label} hint={hint} rows={rows} value={text} onInput={(typed) => set(name, typed)} />
+            {isOwn && (
+              <Button
+                kind="quiet"
+                icon="restore"
+                label={t.sentences.resetOne(label)}
+                onClick={() => set(name, undefined)}
+              >
+                {t.sentences.reset}
+              </Button>
+            )}
+          </div>
+        );
+      })}
+    </fieldset>
+  );
+}
