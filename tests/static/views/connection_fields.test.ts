@@ -1,11 +1,7 @@
 import { expect, test } from "vitest";
 import type { Connection } from "../../../static/src/api/types.ts";
-import {
-  fieldsOf,
-  findProblems,
-  inputOf,
-  isKeyLeftBehind,
-} from "../../../static/src/views/settings/connection_fields.ts";
+import { isKeyExposed, isKeyLeftBehind } from "../../../static/src/views/editing/key_standing.ts";
+import { fieldsOf, findProblems, inputOf } from "../../../static/src/views/settings/connection_fields.ts";
 
 const saved: Connection = {
   id: "x",
@@ -40,9 +36,25 @@ test.each([
   ["https://llm.example/v1", true],
   ["http://llm.example:8443/v1", true],
   ["https://other.example:8443/v1", true],
-])("U01 the form says whether the stored key goes along to %s", (baseUrl, isLeft) => {
-  expect(isKeyLeftBehind({ ...fieldsOf(saved), baseUrl }, saved)).toBe(isLeft);
-  expect(isKeyLeftBehind({ ...fieldsOf(saved), baseUrl, apiKey: "new" }, saved)).toBe(false);
+])("U01 the form says whether the stored key goes along to %s", (address, isLeft) => {
+  expect(isKeyLeftBehind({ stored: saved, address, typed: "" })).toBe(isLeft);
+  expect(isKeyLeftBehind({ stored: saved, address, typed: "new" })).toBe(false);
+});
+
+test.each([
+  ["http://llm.example/v1", true],
+  ["http://192.168.1.20:8080", true],
+  ["https://llm.example/v1", false],
+  ["http://localhost:8080", false],
+  ["http://127.0.0.1:8080", false],
+  ["http://[::1]:8080", false],
+  ["llm.example", false],
+])("the form says whether a key for %s could be read on its way", (address, isExposed) => {
+  expect(isKeyExposed({ stored: undefined, address, typed: "k" })).toBe(isExposed);
+  expect(isKeyExposed({ stored: undefined, address, typed: "" })).toBe(false);
+  expect(isKeyExposed({ stored: { base_url: address, has_key: true }, address, typed: "" })).toBe(isExposed);
+  // A key that stays behind is not read by anybody.
+  expect(isKeyExposed({ stored: { ...saved, base_url: "http://elsewhere" }, address, typed: "" })).toBe(false);
 });
 
 test.each([["", true], ["llm.example", true], ["ftp://x", true], ["javascript:alert(1)", true], [

@@ -68,6 +68,13 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   await page.getByLabel("Kind").selectOption({ label: "ComfyUI" });
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("It answers as it should").waitFor();
+  await page.getByLabel("API key").fill("k1");
+  expect(await page.getByText("This address has no encryption").count()).toBe(0);
+  await page.getByLabel("Address").fill("http://192.168.1.9:8188");
+  await page.getByText("This address has no encryption").waitFor();
+  await page.getByLabel("API key").fill("");
+  await page.getByText("This address has no encryption").waitFor({ state: "detached" });
+  await page.getByLabel("Address").fill(bench.comfy.url);
   await page.getByLabel("Width").fill("9");
   await page.getByText("A number from 16 to 8192").waitFor();
   expect(await page.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);

@@ -48,6 +48,23 @@ async function openBench() {
 
 const library = (page: Page) => page.getByRole("list", { name: "Voice library" });
 
+test("a key that would travel readable to the speech server is warned of, and one for another address stays behind", async () => {
+  await using bench = await openBench();
+  await bench.app.put("/api/tts/config", { base_url: "https://speech.example/v1", api_key: "k1" });
+  const { page } = await bench.open();
+  const exposed = page.getByText("This address has no encryption");
+  const address = page.getByLabel("Address", { exact: true });
+  await page.getByText("A key is stored").waitFor();
+  expect(await exposed.count()).toBe(0);
+  await address.fill("http://192.168.1.9:8880");
+  await page.getByText("The stored key belongs to another address").waitFor();
+  expect(await exposed.count()).toBe(0);
+  await page.getByLabel("API key").fill("k2");
+  await exposed.waitFor();
+  await address.fill("http://127.0.0.1:8880");
+  await exposed.waitFor({ state: "detached" });
+});
+
 test("a server is entered, tried aloud and chosen from; another device sees it", async () => {
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open();

@@ -1,6 +1,8 @@
 /** The lorebooks that are there for one chat, and the preset that is pinned to it. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
+import { lorebookApi, type LorebookItem } from "../../api/lorebook_endpoints.ts";
+import { presetApi, type PresetItem } from "../../api/preset_endpoints.ts";
 import type { ChatOptions } from "../../api/types.ts";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Select } from "../../components/Select.tsx";
@@ -9,20 +11,9 @@ import type { OpenChat } from "../../state/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-interface Named {
-  id: string;
-  name: string;
-}
-
-interface Book extends Named {
-  enabled: boolean;
-  scope: "global" | "character" | "persona" | "chat";
-  entry_count: number;
-}
-
 interface Lists {
-  books: Book[];
-  presets: Named[];
+  books: LorebookItem[];
+  presets: PresetItem[];
 }
 
 /** Stands for: whichever preset is meant for the model. */
@@ -34,13 +25,15 @@ export function WorldPart({ chat }: { chat: OpenChat }) {
   const [lists, setLists] = useState<Lists | ApiError>();
   const [round, setRound] = useState(0);
   useEffect(() => {
-    const abort = new AbortController();
-    const read = async (path: string) => await (await store.api.client.send("GET", path, abort)).json();
-    Promise.all([read("/api/lorebooks"), read("/api/presets")]).then(
-      ([books, presets]) => setLists({ books, presets }),
-      (thrown) => !abort.signal.aborted && setLists(asApiError(thrown)),
+    let isHere = true;
+    const { client } = store.api;
+    Promise.all([lorebookApi(client).list(), presetApi(client).list()]).then(
+      ([books, presets]) => isHere && setLists({ books, presets }),
+      (thrown) => isHere && setLists(asApiError(thrown)),
     );
-    return () => abort.abort();
+    return () => {
+      isHere = false;
+    };
   }, [round]);
   const t = texts.sending;
   return (

@@ -10,6 +10,7 @@ import { Select } from "../../components/Select.tsx";
 import type { BackendCheck, ImageBackends } from "../../state/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { KeyField } from "../editing/KeyField.tsx";
 import { Finding } from "./BackendCard.tsx";
 import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
 
@@ -103,13 +104,10 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         onInput={(baseUrl) => set({ baseUrl })}
       />
       <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
-      <TextField
-        type="password"
-        isMono
-        autocomplete="new-password"
-        label={texts.form.key}
-        hint={backend?.has_key ? texts.form.keySaved : t.keyHints[fields.kind]}
-        value={fields.apiKey}
+      <KeyField
+        id="image-key"
+        standing={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
+        hint={t.keyHints[fields.kind]}
         onInput={(apiKey) => set({ apiKey })}
       />
       {fields.kind === "comfyui" && <WorkflowField backends={backends} fields={fields} onChange={set} />}

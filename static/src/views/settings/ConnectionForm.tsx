@@ -9,9 +9,9 @@ import { Select } from "../../components/Select.tsx";
 import { useStore } from "../../state/store.ts";
 import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { KeyField } from "../editing/KeyField.tsx";
 import { type ConnectionFields, fieldsOf, findProblems, inputOf } from "./connection_fields.ts";
 import { CONNECTION_PRESETS, type ConnectionPreset, presetOf, withPreset } from "./connection_presets.ts";
-import { KeyField } from "./KeyField.tsx";
 import { Verdict } from "./Verdict.tsx";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
@@ -98,9 +98,8 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       />
       <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
       <KeyField
-        connection={connection}
-        fields={fields}
-        needsKey={preset?.needsKey ?? false}
+        standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
+        hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
         onInput={(apiKey) => set({ apiKey })}
         onClear={() => void clearKey()}
       />

@@ -1,5 +1,6 @@
 /** What stands in the form of a connection, and what becomes of it on the wire. */
 import type { Connection, ConnectionInput, ConnectionKind } from "../../api/types.ts";
+import { originOf } from "../editing/key_standing.ts";
 
 /** The form as typed. */
 export interface ConnectionFields {
@@ -54,32 +55,6 @@ export function inputOf(fields: ConnectionFields, id: string | undefined): Conne
   const key = fields.apiKey.trim();
   if (key !== "") input.api_key = key;
   return input;
-}
-
-/** Tells whether the stored key stays behind: it belongs to the exact origin it was entered for. */
-export function isKeyLeftBehind(fields: ConnectionFields, connection: Connection | undefined): boolean {
-  if (!connection?.has_key || fields.apiKey !== "") return false;
-  return originOf(fields.baseUrl) !== originOf(connection.base_url);
-}
-
-/** Tells whether a key would travel readable for others: plain HTTP to a host that is not this machine. */
-export function isKeyExposed(fields: ConnectionFields, connection: Connection | undefined): boolean {
-  const hasKey = fields.apiKey !== "" || (connection?.has_key === true && !isKeyLeftBehind(fields, connection));
-  const origin = originOf(fields.baseUrl);
-  if (!hasKey || origin === undefined) return false;
-  const { protocol, hostname } = new URL(origin);
-  const isLoopback = hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
-    /^127(?:\.\d+){3}$/.test(hostname);
-  return protocol === "http:" && !isLoopback;
-}
-
-function originOf(text: string): string | undefined {
-  try {
-    const url = new URL(text.trim());
-    return url.protocol === "http:" || url.protocol === "https:" ? url.origin : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function hostOf(text: string): string {

@@ -9,6 +9,7 @@ import { Select } from "../../components/Select.tsx";
 import type { SpeechSettings } from "../../state/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { KeyField } from "../editing/KeyField.tsx";
 import { TrialVerdict } from "./TrialVerdict.tsx";
 
 /** Formats there are to choose; the first is heard earliest. */
@@ -64,21 +65,13 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
           value={fields.base_url}
           onInput={(base_url) => set({ base_url })}
         />
-        <TextField
+        <KeyField
           id="speech-key"
-          type="password"
-          autocomplete="new-password"
-          isMono
-          label={texts.form.key}
-          hint={config.has_key ? texts.form.keySaved : t.keyHint}
-          value={key}
+          standing={{ stored: config, address: fields.base_url, typed: key }}
+          hint={t.keyHint}
           onInput={setKey}
+          onClear={clearKey}
         />
-        {config.has_key && (
-          <div>
-            <Button onClick={clearKey}>{texts.form.keyClear}</Button>
-          </div>
-        )}
         <TextField
           id="speech-model"
           isMono

@@ -1,0 +1,38 @@
+/** What becomes of the key of a server as its form stands: whether it goes along, and whether others could read it. */
+
+/** A key in a form. */
+export interface KeyStanding {
+  /** The server as it is saved; undefined for a new one. */
+  stored: { base_url: string; has_key: boolean } | undefined;
+  /** The address as typed. */
+  address: string;
+  /** The key as typed; empty keeps a stored one. */
+  typed: string;
+}
+
+/** Tells whether the stored key stays behind: it belongs to the exact origin it was entered for. */
+export function isKeyLeftBehind({ stored, address, typed }: KeyStanding): boolean {
+  if (!stored?.has_key || typed !== "") return false;
+  return originOf(address) !== originOf(stored.base_url);
+}
+
+/** Tells whether a key would travel readable for others: plain HTTP to a host that is not this machine. */
+export function isKeyExposed(standing: KeyStanding): boolean {
+  const hasKey = standing.typed !== "" || (standing.stored?.has_key === true && !isKeyLeftBehind(standing));
+  const origin = originOf(standing.address);
+  if (!hasKey || origin === undefined) return false;
+  const { protocol, hostname } = new URL(origin);
+  const isLoopback = hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
+    /^127(?:\.\d+){3}$/.test(hostname);
+  return protocol === "http:" && !isLoopback;
+}
+
+/** Gives the origin of an HTTP address; undefined for anything else. */
+export function originOf(address: string): string | undefined {
+  try {
+    const url = new URL(address.trim());
+    return url.protocol === "http:" || url.protocol === "https:" ? url.origin : undefined;
+  } catch {
+    return undefined;
+  }
+}
