@@ -26,6 +26,20 @@ test("what the first script needs is loaded beside it, not after it", async () =
   expect([entry, ...preloaded].sort()).toEqual(scripts.map(({ path }) => path).sort());
 });
 
+test("what makes text of replies readable is loaded when there is one, and kept for when there is no network", async () => {
+  const files = await buildUi({ root: ROOT, isDev: false });
+  const textOf = async (part: typeof files) => (await Promise.all(part.map(({ path }) => assetOf(path)))).join("\n");
+  const scripts = files.filter(({ path }) => path.startsWith("assets/") && path.endsWith(".js"));
+  const first = new Set((await firstLoadOf(files, ROOT)).map(({ path }) => path));
+  // The cleaner of HTML, by a word of its own interface.
+  const withCleaner = async (part: typeof files) => (await textOf(part)).includes("ALLOWED_URI_REGEXP");
+  expect(await withCleaner(scripts.filter(({ path }) => first.has(path)))).toBe(false);
+  const later = scripts.filter(({ path }) => !first.has(path));
+  expect(await withCleaner(later)).toBe(true);
+  const kept = await assetOf("service_worker.js");
+  for (const { path } of later) expect(kept).toContain(`"/${path}"`);
+});
+
 test("the page of components is part of a developer's build only", async () => {
   const has = async (isDev: boolean) => {
     const files = await buildUi({ root: ROOT, isDev });

@@ -5,6 +5,7 @@ import { canHighlight, type CodePiece, highlight } from "../markdown/highlight.t
 import { texts } from "../texts/texts.ts";
 import { CopyButton } from "./CopyButton.tsx";
 import { IconButton } from "./Button.tsx";
+import { whenIdle } from "./hooks.ts";
 import { memo } from "./memo.ts";
 
 /** How far from its end a reader of growing code may be and still want to follow. */
@@ -57,6 +58,7 @@ function usePieces(language: string, text: string, isOpen: boolean): CodePiece[]
   useEffect(() => {
     if (isOpen || !canHighlight(language, text.length)) return;
     let isWanted = true;
+    // Colours are never worth a late frame.
     const cancel = whenIdle(async () => {
       try {
         const pieces = await highlight(language, text);
@@ -71,16 +73,6 @@ function usePieces(language: string, text: string, isOpen: boolean): CodePiece[]
     };
   }, [language, text, isOpen]);
   return found?.text === text ? found.pieces : undefined;
-}
-
-/** A code's colours are never worth a late frame. Safari has no idle callbacks. */
-function whenIdle(work: () => void): () => void {
-  if (typeof requestIdleCallback === "function") {
-    const handle = requestIdleCallback(work, { timeout: 1000 });
-    return () => cancelIdleCallback(handle);
-  }
-  const timer = setTimeout(work, 50);
-  return () => clearTimeout(timer);
 }
 
 function elementsOf(pieces: CodePiece[]): ComponentChildren {

@@ -2,38 +2,53 @@
  * Parts of the page that are loaded when they are first shown.
  *
  * `lazy(() => import("./X.tsx").then(({ X }) => X))` gives a component with X's props. Make it once, outside of components.
- * `{ as: "screen" }` has the main landmark also while it loads; `{ as: "overlay" }` shows nothing until it is there.
+ * `{ as: "screen" }` has the main landmark also while it loads; `{ as: "overlay" }` shows nothing until it is there;
+ * `{ as: "messages" }` holds the place of the messages, and waits neither for styles nor for texts of other screens.
+ * Its `load()` begins early, for what will be wanted soon.
  */
+import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { loadLater } from "../texts/en/en.ts";
 import { texts } from "../texts/texts.ts";
 import { Button } from "./Button.tsx";
 import { laterStyles } from "./later_styles.ts";
 import { Notice } from "./Notice.tsx";
 
+/** A component that is loaded on demand. */
+export type LazyComponent<P> = ComponentType<P> & {
+  /** Loads it unless that was done; never throws. */
+  load(): Promise<void>;
+};
+
 /** Wraps a component whose file is loaded on demand, once for the page. */
 export function lazy<P extends object>(
   load: () => Promise<ComponentType<P>>,
-  { as = "part" }: { as?: "part" | "screen" | "overlay" } = {},
-): ComponentType<P> {
-  let loaded: ComponentType<P> | undefined;
-  return function Lazy(props: P) {
-    const [state, setState] = useState<"loading" | "ready" | "failed">(loaded ? "ready" : "loading");
+  { as = "part" }: { as?: "part" | "screen" | "overlay" | "messages" } = {},
+): LazyComponent<P> {
+  const loaded = signal<ComponentType<P>>();
+  const hasFailed = signal(false);
+  let loading: Promise<void> | undefined;
+  const begin = () =>
+    loading ??= Promise.all([load(), ...(as === "messages" ? [] : [laterStyles(), loadLater()])]).then(
+      ([component]) => {
+        loaded.value = component;
+      },
+      () => {
+        hasFailed.value = true;
+        loading = undefined;
+      },
+    );
+  function Lazy(props: P) {
     useEffect(() => {
-      if (loaded) return;
-      let isHere = true;
-      Promise.all([load(), laterStyles(), loadLater()]).then(([component]) => {
-        loaded = component;
-        if (isHere) setState("ready");
-      }, () => isHere && setState("failed"));
-      return () => isHere = false;
+      hasFailed.value = false;
+      void begin();
     }, []);
-    if (loaded) {
-      const Loaded = loaded;
+    if (loaded.value) {
+      const Loaded = loaded.value;
       return <Loaded {...props} />;
     }
-    const inside = state === "failed"
+    const inside = hasFailed.value
       ? (
         <Notice
           tone="danger"
@@ -46,6 +61,8 @@ export function lazy<P extends object>(
       : as === "overlay"
       ? null
       : <p class="lazy-loading muted" role="status">{texts.loading}</p>;
+    if (as === "messages") return <div class="message-area is-loading">{inside}</div>;
     return as === "screen" ? <main id="main" tabIndex={-1}>{inside}</main> : inside;
-  };
+  }
+  return Object.assign(Lazy, { load: begin });
 }

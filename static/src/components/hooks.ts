@@ -32,3 +32,13 @@ export function useTitle(title: string): void {
     document.title = title;
   }, [title]);
 }
+
+/** Does something once the page has nothing better to do. Gives what takes it back. Safari has no idle callbacks. */
+export function whenIdle(work: () => void): () => void {
+  if (typeof requestIdleCallback === "function") {
+    const handle = requestIdleCallback(work, { timeout: 1000 });
+    return () => cancelIdleCallback(handle);
+  }
+  const timer = setTimeout(work, 50);
+  return () => clearTimeout(timer);
+}

@@ -3,16 +3,18 @@ import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { useTitle } from "../../components/hooks.ts";
+import { useTitle, whenIdle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatHead } from "./ChatHead.tsx";
 import { Composer } from "./Composer.tsx";
-import { MessageList } from "./MessageList.tsx";
 import { useAutoSpeak } from "./auto_speak.ts";
 import { useShortcuts } from "./shortcuts.ts";
+
+/** With what makes their text readable it is a third of the page's script, and no first screen needs it. */
+const MessageList = lazy(() => import("./MessageList.tsx").then((file) => file.MessageList), { as: "messages" });
 
 const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.SearchBar), { as: "overlay" });
 
@@ -26,11 +28,15 @@ export function ChatScreen(
 ) {
   const store = useStore();
   useEffect(() => {
-    if (conversationId === undefined) store.showNewChat(isTemporary);
-    else {
-      store.showChat(conversationId);
-      store.device.lastConversationId.value = conversationId;
+    if (conversationId === undefined) {
+      store.showNewChat(isTemporary);
+      // The first message will want it at once; until then the page has better to do.
+      return whenIdle(() => void MessageList.load());
     }
+    // Beside the reading of the chat, which takes longer.
+    void MessageList.load();
+    store.showChat(conversationId);
+    store.device.lastConversationId.value = conversationId;
   }, [conversationId, isTemporary]);
   const chat = store.chat.value;
   const isWanted = chat &&
