@@ -347,7 +347,7 @@ export class ChatService {
   #learnFrom(reply: Reply, { target, call, prompt }: UpstreamCall): void {
     const { ratios, listeners } = this.#parts;
     ratios.learn(call.model, call.messages, reply.end?.usage);
-    if (reply.isDiscarded || reply.end?.status !== "complete") return;
+    if (reply.end?.status !== "complete") return;
     const replied: Replied = { conversationId: reply.conversationId, target, call, prompt, answer: reply.text };
     for (const listener of listeners) listener.replied(replied);
   }
@@ -357,7 +357,7 @@ export class ChatService {
     const { conversations, live, events, log } = this.#parts;
     const kept = Object.keys(loreState).length === 0 ? {} : { lorebook_state: loreState };
     try {
-      while (!reply.isDiscarded) {
+      for (;;) {
         try {
           const now = new Date(this.#parts.now()).toISOString();
           await conversations.editMessage(
@@ -367,13 +367,14 @@ export class ChatService {
             {
               byReply: true,
               beside: () => [replyEnded(reply.messageId, this.#parts.now())],
+              written: () => reply.markSaved(),
             },
           );
           break;
         } catch (error) {
           if (error instanceof AppError && error.code === "not_found") break;
           log("error", "Cannot save a finished reply", { error: describe(error) });
-          reply.tellEnd(); // Nobody shall wait for a full disk to be cleared.
+          reply.tellUnsaved(error);
           if (this.#isClosing) return; // its text lies in the journal
           await this.#pause();
         }

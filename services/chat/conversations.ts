@@ -96,7 +96,7 @@ export class Conversations {
     input: ConversationInput & { messages: MessageInput[] },
     expected?: number,
   ): Promise<SavedConversation> {
-    const { store, live, turns, trash, pictures } = this.#parts;
+    const { store, live, trash, pictures } = this.#parts;
     const mids = input.messages.map((message) => message.id ?? uuidV7());
     refuseDuplicates(mids);
     const inputs: MessageInput[] = [];
@@ -230,34 +230,24 @@ export class Conversations {
     });
   }
 
-  /** Moves a conversation to the trash. A reply that runs in it is aborted; what it had written comes back with it. */
+  /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
   async remove(id: string, expected?: number): Promise<void> {
-    const { store, blocks, live, turns, db, trash, events, now } = this.#parts;
-    let running = live.ofConversation(id);
-    for (;;) {
-      await running?.discard();
-      const isDone = await turns.take(id, async () => {
-        if (live.ofConversation(id) !== undefined) return false;
-        const state = store.get(id);
-        checkRevision(id, state.revision, expected);
-        const title = state.head.title || (store.summary(id)?.snippet ?? "");
-        await db.write([
-          {
-            sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
-            params: [now(), id, state.revision],
-            expectChanges: 1,
-          },
-          { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
-          ...(running === undefined ? [] : aborted(blocks, id, running)),
-          trash.put("conversation", title, { id }, conversationEntry(id)),
-        ]);
-        events.publish({ kind: "conversation", id });
-        trash.changed();
-        return true;
-      });
-      if (isDone) return;
-      running = live.ofConversation(id);
-    }
+    const { store, db, trash, events, now } = this.#parts;
+    const place = { find: () => store.get(id), expected, isInTheWay: () => true };
+    await this.#withoutReply(id, place, async (state) => {
+      const title = state.head.title || (store.summary(id)?.snippet ?? "");
+      await db.write([
+        {
+          sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+          params: [now(), id, state.revision],
+          expectChanges: 1,
+        },
+        { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
+        trash.put("conversation", title, { id }, conversationEntry(id)),
+      ]);
+      events.publish({ kind: "conversation", id });
+      trash.changed();
+    });
   }
 
   /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
@@ -289,13 +279,19 @@ export class Conversations {
     id: string,
     mid: string,
     change: (before: Message) => Message | undefined,
-    options: { expected?: number; beside?: (before: ConversationState) => Statement[]; byReply?: boolean } = {},
+    options: {
+      expected?: number;
+      beside?: (before: ConversationState) => Statement[];
+      byReply?: boolean;
+      written?: () => void;
+    } = {},
   ): Promise<Message | undefined> {
     return this.#parts.turns.take(id, async () => {
       const state = this.#parts.store.get(id);
       checkRevision(id, state.revision, options.expected);
       if (!options.byReply && this.#parts.live.ofMessage(mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
+   * @param options.written Called in the same turn, once it is on disk.
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
       await this.write(
@@ -316,6 +312,7 @@ export class Conversations {
     beside: Statement[] = [],
   ): Promise<ConversationState> {
     const next = {
+      options.written?.();
       ...state,
       revision: state.revision + 1,
       updatedAtMs: this.#parts.now(),
@@ -341,6 +338,38 @@ export class Conversations {
     }
     const taken = this.#parts.blocks.takenElsewhere(id, mids);
     if (taken !== undefined) throw new AppError("conflict", `Message id "${taken}" belongs to another conversation`);
+  /**
+   * Changes a conversation in turn once a reply that is in the way is stopped. A change that is refused for its revision
+   * stops nothing.
+   *
+   * @param place.find Gives the conversation as it stands.
+   * @param place.isInTheWay Judges the reply that runs there.
+   * @throws {AppError} `revision_mismatch`; as `LiveReply.stop` does
+   */
+  async #withoutReply<S extends ConversationState | undefined, T>(
+    id: string,
+    { find, expected, isInTheWay }: {
+      find: () => S;
+      expected: number | undefined;
+      isInTheWay: (running: LiveReply) => boolean;
+    },
+    change: (before: S) => Promise<T>,
+  ): Promise<T> {
+    const { live, turns } = this.#parts;
+    for (let demanded = expected;;) {
+      const done = await turns.take(id, async (): Promise<{ result: T } | { running: LiveReply }> => {
+        const before = find();
+        checkRevision(id, before?.revision, demanded);
+        const running = live.ofConversation(id);
+        if (running !== undefined && !running.isSaved && isInTheWay(running)) return { running };
+        return { result: await change(before) };
+      });
+      if ("result" in done) return done.result;
+      await done.running.stop();
+      if (demanded !== undefined) demanded++; // by the end that it saved
+    }
+  }
+
   }
 
   /** A draft inside a saved conversation counts only where it cannot undo a newer one. */
@@ -368,15 +397,6 @@ export function checkRevision(id: string, actual: number | undefined, expected: 
     "revision_mismatch",
     `Conversation "${id}" is at revision ${actual ?? "none"}, not at ${expected}`,
   );
-}
-
-/** Statements that save what a reply had written when its conversation was removed. */
-function aborted(blocks: BlockStore, id: string, reply: LiveReply): Statement[] {
-  if (blocks.rowOf(id, reply.messageId) === undefined) return [];
-  return blocks.edit(id, reply.messageId, (stored) => {
-    const { error: _, ...message } = reply.overlay(stored);
-    return { ...message, status: "stopped" };
-  }).statements;
 }
 
 /** A draft that a page patches beside other fields; unlike in a whole document a stale one is an error. */

@@ -8,10 +8,14 @@ export interface LiveReply {
   readonly startedAtMs: number;
   /** The message with the text that has come so far. */
   overlay(stored: Message): Message;
-  /** Ends the reply and keeps what has come; resolves once the message is settled. */
+  /** True once its end is on disk; until then it moves its conversation's revision by one more. */
+  readonly isSaved: boolean;
+  /**
+   * Ends the reply and keeps what has come; resolves once the message is settled.
+   *
+   * @throws {AppError} `storage_full` or `internal` when it cannot be saved for now; it runs on to be saved then.
+   */
   stop(): Promise<void>;
-  /** Ends the reply and keeps nothing: its conversation is going away. */
-  discard(): Promise<void>;
 }
 
 /** Who is being answered where. */

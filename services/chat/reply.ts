@@ -81,11 +81,8 @@ export class Reply implements LiveReply, ReplySource {
   readonly model: string;
   readonly startedAtMs: number;
   readonly journal: ReplyJournal;
-  /** Resolves with the end once the message is settled in the database, or the reply discarded. */
-  readonly settled: Promise<void>;
-  #markSettled!: () => void;
   #abort = new AbortController();
-  #why: "stopped" | "interrupted" | "discarded" | undefined;
+  #why: "stopped" | "interrupted" | undefined;
   #text: string;
   #reasoning: string;
   #seq = 0;
@@ -93,7 +90,12 @@ export class Reply implements LiveReply, ReplySource {
   #recentChars = 0;
   #waiting: { place: ReplyPlace; resolve(step: ReplyStep | Promise<ReplyStep>): void }[] = [];
   #end: ReplyEnd | undefined;
-  #isEndTold = false;
+  /** The end as followers hear it: another one while the reply cannot be saved. */
+  #toldEnd: ReplyEnd | undefined;
+  /** Why it cannot be saved. */
+  #unsaved: AppError | undefined;
+  #isSaved = false;
+  #told = Promise.withResolvers<void>();
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
@@ -108,7 +110,6 @@ export class Reply implements LiveReply, ReplySource {
     this.journal = parts.journal;
     this.#text = parts.base.text;
     this.#reasoning = parts.base.reasoning;
-    this.settled = new Promise((resolve) => this.#markSettled = resolve);
   }
 
   /** Fires when the upstream call has to end. */
@@ -116,8 +117,8 @@ export class Reply implements LiveReply, ReplySource {
     return this.#abort.signal;
   }
 
-  get isDiscarded(): boolean {
-    return this.#why === "discarded";
+  get isSaved(): boolean {
+    return this.#isSaved;
   }
 
   /** What has been written so far. */
@@ -130,20 +131,21 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   overlay(stored: Message): Message {
-    // Until its end is saved, a reply is still being written: nothing else may begin in its conversation.
-    return this.#isEndTold ? this.finalMessage(stored) : { ...this.finalMessage(stored), status: "streaming" };
+    // Until its end is told, a reply is still being written: nothing else may begin in its conversation.
+    return this.#toldEnd === undefined
+      ? { ...this.finalMessage(stored), status: "streaming" }
+      : this.#messageWith(stored, this.#toldEnd);
   }
 
   /** The message as it will be stored. */
   finalMessage(stored: Message): Message {
-    const message: Message = {
-      ...stored,
-      content: this.#text,
-      model: this.model,
-      status: this.#end?.status ?? "streaming",
-    };
+    return this.#messageWith(stored, this.#end);
+  }
+
+  #messageWith(stored: Message, end: ReplyEnd | undefined): Message {
+    const message: Message = { ...stored, content: this.#text, model: this.model, status: end?.status ?? "streaming" };
     if (this.#reasoning !== "") message.reasoning = this.#reasoning;
-    const { error, usage, timings, toolCalls, finishReason } = this.#end ?? {};
+    const { error, usage, timings, toolCalls, finishReason } = end ?? {};
     if (error !== undefined) message.error = error;
     if (usage !== undefined) message.usage = usage;
     if (timings !== undefined) message.timings = timings;
@@ -154,16 +156,12 @@ export class Reply implements LiveReply, ReplySource {
 
   async stop(): Promise<void> {
     this.abort("stopped");
-    await this.settled;
-  }
-
-  async discard(): Promise<void> {
-    this.abort("discarded");
-    await this.settled;
+    await this.#told.promise;
+    if (this.#unsaved !== undefined) throw this.#unsaved;
   }
 
   /** Ends the upstream call; the first reason given stands. */
-  abort(why: "stopped" | "interrupted" | "discarded"): void {
+  abort(why: "stopped" | "interrupted"): void {
     if (this.#end !== undefined) return;
     this.#why ??= why;
     this.#abort.abort();
@@ -195,16 +193,38 @@ export class Reply implements LiveReply, ReplySource {
     this.#abort.abort(); // Where our own side failed, the model need not go on.
   }
 
-  /** Lets followers hear of the end. They do so only once it is saved: after `[DONE]` a client may at once ask for more. */
-  tellEnd(): void {
-    this.#isEndTold = true;
-    this.#wake();
+  /** Says that the message is on disk as it ended. */
+  markSaved(): void {
+    this.#isSaved = true;
+    this.#unsaved = undefined;
   }
 
-  /** Says that the message is settled, or will not be. */
+  /**
+   * Says that the message cannot be saved for now. Nobody shall wait until a full disk is cleared, and nobody shall take the
+   * reply for whole: followers hear it end by this error, and again until it is saved.
+   */
+  tellUnsaved(thrown: unknown): void {
+    const code = thrown instanceof AppError ? thrown.code : "internal";
+    const reason = thrown instanceof AppError ? `: ${thrown.message}` : "";
+    this.#unsaved = new AppError(
+      code,
+      `Cannot save the reply yet; its text is kept and saved once that works${reason}`,
+    );
+    this.#tell({ ...this.#end!, status: "failed", error: { code, message: this.#unsaved.message } });
+  }
+
+  /**
+   * Says that the message is settled, or will not be, and lets followers hear of the end. They do so only once it is
+   * saved: after `[DONE]` a client may at once ask for more.
+   */
   markSettled(): void {
-    this.tellEnd();
-    this.#markSettled();
+    if (this.#unsaved === undefined) this.#tell(this.#end);
+  }
+
+  #tell(end: ReplyEnd | undefined): void {
+    this.#toldEnd = end;
+    this.#wake();
+    this.#told.resolve();
   }
 
   next(place: ReplyPlace): ReplyStep | Promise<ReplyStep> {
@@ -216,7 +236,7 @@ export class Reply implements LiveReply, ReplySource {
   #stepFrom(place: ReplyPlace): ReplyStep | undefined {
     // A power cut may have cost the last second: a follower from before it has more than there is.
     const isCurrent = place.textLength >= this.#text.length && place.reasoningLength >= this.#reasoning.length;
-    if (isCurrent) return this.#isEndTold ? { end: this.#end! } : undefined;
+    if (isCurrent) return this.#toldEnd && { end: this.#toldEnd };
     const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
     if (place.seq + 1 >= oldest) {
       // Newest first: nearly every follower waits for the last batch.

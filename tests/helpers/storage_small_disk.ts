@@ -1,10 +1,10 @@
 /** A disk that is soon full, for tests that ask what happens then. */
 
-/** Mounts a file system of 2 MiB until the end of the scope; gives nothing where the machine does not let us. */
-export async function smallFileSystem(path: string): Promise<AsyncDisposable | undefined> {
+/** Mounts a file system of 2 MiB, or more, until the end of the scope; gives nothing where the machine does not let us. */
+export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncDisposable | undefined> {
   if (Deno.build.os !== "linux" || Deno.uid() !== 0) return undefined;
   await Deno.mkdir(path);
-  const options = { args: ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", path] };
+  const options = { args: ["-t", "tmpfs", "-o", `size=${sizeMib}m,mode=0700`, "tmpfs", path] };
   if (!(await new Deno.Command("mount", options).output()).success) return undefined;
   return {
     async [Symbol.asyncDispose]() {

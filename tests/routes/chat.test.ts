@@ -386,6 +386,32 @@ test("U07 deleting the conversation aborts the call, and nothing comes back", as
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
 });
 
+test("U07 a save or a removal that is refused as stale leaves the running reply alone; a current one stops it", async () => {
+  llm.switches.manual = "on";
+  const checked = (revision: number) => ({ headers: { "If-Match": `"${revision}"` } });
+  const response = await ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit("Hel");
+  await gather(response, 2);
+  const { revision, messages } = await conversation();
+  const withoutReply = { messages: [messages[0]] };
+  expect((await app.put("/api/conversations/c1", withoutReply, checked(revision - 1))).status).toBe(412);
+  expect((await app.delete("/api/conversations/c1", checked(revision - 1))).status).toBe(412);
+  await call.emit("lo");
+  await until(async () => (await savedMessage(app, "a1"))?.content === "Hello", "the reply runs on");
+  expect((await app.put("/api/conversations/c1", withoutReply, checked(revision))).status).toBe(200);
+  await call.over;
+  expect((await conversation()).messages).toHaveLength(1);
+
+  const next = await ask(app, 2);
+  const second = await llm.nextCall();
+  await second.emit("gone");
+  await gather(next, 2);
+  expect((await app.delete("/api/conversations/c1", checked((await conversation()).revision))).status).toBe(204);
+  await second.over;
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+});
+
 test("U06 a server that stops mid-answer saves the part once, marked, and says so", async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
