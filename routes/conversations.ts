@@ -11,13 +11,17 @@ export function conversationRoutes(conversations: Conversations) {
   const { reader } = conversations;
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
-      const { view, limit, cursor } = c.req.valid("query");
-      const body = view === "full" ? ReadableStream.from(reader.list()) : await reader.summaries(limit, cursor);
+      const { view, limit, cursor, variants } = c.req.valid("query");
+      const body = view === "full"
+        ? ReadableStream.from(reader.list({ hasVariants: variants === "1" }))
+        : await reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {
       const { id } = c.req.valid("param");
-      return wholeAnswer(c, c.req.valid("query").view === "head" ? reader.head(id) : await reader.read(id), 200);
+      const { view, variants } = c.req.valid("query");
+      const found = view === "head" ? reader.head(id) : await reader.read(id, { hasVariants: variants === "1" });
+      return wholeAnswer(c, found, 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");

@@ -8,18 +8,21 @@ import * as schema from "./schemas/messages.ts";
 /** Routes of messages and their texts. */
 export function messageRoutes(messages: Messages) {
   return newRouter()
-    .openapi(schema.pageRoute, (c) => {
-      const { before, limit } = c.req.valid("query");
-      return rawAnswer(c.json(messages.page(c.req.valid("param").id, limit, before), 200));
+    .openapi(schema.pageRoute, async (c) => {
+      const { before, limit, variants } = c.req.valid("query");
+      const page = messages.page(c.req.valid("param").id, limit, before);
+      return rawAnswer(c.json(variants === "1" ? await messages.withVariants(page) : page, 200));
     })
     .openapi(schema.addRoute, async (c) => {
       const { message, after } = c.req.valid("json");
       const options = { after: after ?? undefined, expected: expected(c.req.valid("header")) };
       return rawAnswer(c.json(await messages.add(c.req.valid("param").id, message, options), 201));
     })
-    .openapi(schema.getMessageRoute, (c) => {
+    .openapi(schema.getMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");
-      return rawAnswer(c.json(messages.get(id, mid), 200));
+      const page = { items: [messages.get(id, mid)], next_cursor: null };
+      const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(page) : page;
+      return rawAnswer(c.json(items[0]!, 200));
     })
     .openapi(schema.patchMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");

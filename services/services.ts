@@ -252,7 +252,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const variants = new VariantStore(db, conversationSealer);
     const live = new LiveReplies<Reply>();
     const turns = new Turns();
-    const reader = new ConversationReader(store, blocks, live);
+    const reader = new ConversationReader({ store, blocks, variants, live });
     const revisionStore = new RevisionStore(db, conversationSealer, now);
     const trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now });
     const attachments = new Attachments({
@@ -411,7 +411,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     });
     opened.push(() => imports.close());
     const exports = new Exports({
-      ...{ reader, messages, personas, presets, attachments, userName, now, characters: gallery.characters },
+      ...{ reader, personas, presets, attachments, userName, now, characters: gallery.characters },
       ...{ lorebooks: lorebookRoom.lorebooks, version: options.version ?? "", conversationIds: () => store.ids() },
     });
 

@@ -12,6 +12,11 @@ export const IdParams = z.object({ id: Id });
 /** ISO 8601, UTC. */
 export const Time = z.string().openapi({ format: "date-time" });
 
+/** `?variants=1`: messages come with all their texts. */
+export const WithVariants = z.enum(["0", "1"]).default("0").openapi({
+  description: "1: messages that have several texts come with all of them, as variants",
+});
+
 /** Stands in a list for what is there and cannot be opened. */
 export const Unreadable = z.object({ code: z.literal("unreadable") });
 

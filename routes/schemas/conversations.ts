@@ -1,7 +1,7 @@
 /** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
 import { createRoute as route, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
-import { MessageAnswer, MessageBody } from "./messages.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, WithVariants } from "./common.ts";
+import { MessageAnswer, MessageInDocument } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -43,7 +43,7 @@ const ConversationFields = z.looseObject({
   draft_version: z.number().int().optional(),
 });
 
-const ConversationBody = ConversationFields.extend({ messages: z.array(MessageBody) });
+const ConversationBody = ConversationFields.extend({ messages: z.array(MessageInDocument) });
 
 /** A conversation with all its messages. */
 export const ConversationAnswer = ConversationFields.extend({
@@ -84,6 +84,7 @@ export const listRoute = route({
       view: z.enum(["full", "summary"]).default("full"),
       limit: z.coerce.number().int().min(1).max(500).default(100),
       cursor: z.string().optional(),
+      variants: WithVariants,
     }),
   },
   responses: {
@@ -104,7 +105,10 @@ export const getRoute = route({
   path: "/api/conversations/{id}",
   tags,
   summary: "Fetch one conversation, with view=head without its messages",
-  request: { params: IdParams, query: z.object({ view: z.enum(["full", "head"]).default("full") }) },
+  request: {
+    params: IdParams,
+    query: z.object({ view: z.enum(["full", "head"]).default("full"), variants: WithVariants }),
+  },
   responses: {
     200: json(z.union([ConversationAnswer, ConversationHeadAnswer]), "The conversation; its ETag is its revision"),
     ...ERRORS,

@@ -1,6 +1,6 @@
 /** Messages on the wire. They are the client's documents: fields unknown here are kept. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, WithVariants } from "./common.ts";
 
 const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
   .openapi({ description: "Text, or OpenAI content parts" });
@@ -20,8 +20,28 @@ const MessageFields = z.looseObject({
   active_variant: z.number().int().min(0).optional(),
 });
 
-/** A message as a client sends it inside a conversation. */
+/** A message as a client sends it. */
 export const MessageBody = MessageFields.extend({ id: Id.optional() });
+
+/** A message as a client sends it inside a whole conversation. */
+export const MessageInDocument = MessageBody.extend({
+  variants: z.array(z.looseObject({
+    content: Content,
+    reasoning: z.string().nullish(),
+    model: z.string().nullish(),
+    created_at: Time.nullish(),
+  })).min(1).max(1000).nullish().openapi({
+    description: "All its texts in order; absent, the stored ones stay. active_variant says which of them it shows",
+  }),
+});
+
+const Variant = z.object({
+  n: z.number().int(),
+  content: Content,
+  reasoning: z.string().optional(),
+  model: z.string().optional(),
+  created_at: Time,
+});
 
 /** A message as the API shows it. */
 export const MessageAnswer = MessageFields.extend({
@@ -33,15 +53,9 @@ export const MessageAnswer = MessageFields.extend({
   updated_at: Time,
   variant_count: z.number().int(),
   active_variant: z.number().int(),
+  variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, where there are several" }),
 }).openapi("Message");
 
-const Variant = z.object({
-  n: z.number().int(),
-  content: Content,
-  reasoning: z.string().optional(),
-  model: z.string().optional(),
-  created_at: Time,
-});
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
@@ -56,6 +70,7 @@ export const pageRoute = createRoute({
     query: z.object({
       before: Id.optional().openapi({ description: "A message id, or the next_cursor of the page after" }),
       limit: z.coerce.number().int().min(1).max(500).default(50),
+      variants: WithVariants,
     }),
   },
   responses: {
@@ -87,7 +102,7 @@ export const getMessageRoute = createRoute({
   path: "/api/conversations/{id}/messages/{mid}",
   tags,
   summary: "Fetch one message, with what a running reply has written so far",
-  request: { params: MessageParams },
+  request: { params: MessageParams, query: z.object({ variants: WithVariants }) },
   responses: { 200: json(MessageAnswer, "The message"), ...ERRORS },
 });
 

@@ -87,6 +87,18 @@ export class BlockReader {
     );
   }
 
+  /** Gives the ids of the live blocks that hold some of these messages. */
+  idsOf(conversationId: string, mids: string[]): Set<number> {
+    if (mids.length === 0) return new Set();
+    const rows = this.#db.all<{ id: number }>(
+      `SELECT DISTINCT block_id AS id FROM message
+       WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id = ?`,
+      JSON.stringify(mids),
+      conversationId,
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /** Counts the messages before one that is there. */
   countBefore(conversationId: string, mid: string): number {
     const row = this.rowOf(conversationId, mid);

@@ -9,7 +9,7 @@ import type { Database, Statement } from "../storage/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, type OpenBlock, retire } from "./block_rows.ts";
 import { BLOCK_BYTES, pack, type Piece, textsOf } from "./block_text.ts";
-import type { Message } from "./message.ts";
+import { inOrder, type Message } from "./message.ts";
 import { blockPlace } from "./sealed_places.ts";
 
 /** A block grown by edits beyond this is split. */
@@ -141,7 +141,8 @@ export class BlockStore extends BlockReader {
   edit(conversationId: string, mid: string, change: (message: Message) => Message | undefined): BlockEdit {
     const { row, messages, index } = this.#find(conversationId, mid);
     const before = messages[index]!;
-    const after = change(before);
+    const changed = change(before);
+    const after = changed && inOrder(changed);
     if (after !== undefined) messages[index] = after;
     else messages.splice(index, 1);
     const statements: Statement[] = after === undefined ? [removeMids([mid])] : [];

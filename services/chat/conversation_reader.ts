@@ -7,6 +7,7 @@ import { openingText } from "./conversation.ts";
 import type { ConversationStore, ListPlace } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
+import type { VariantRow, VariantStore } from "./variants.ts";
 
 /** Sealed bytes that a full listing opens ahead of what it has sent. */
 const AHEAD_BYTES = 2 * 1024 * 1024;
@@ -20,17 +21,33 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const COMMA = encoder.encode(",");
 
+/** How much of the messages is wanted. */
+export interface ReadOptions {
+  /** All texts of messages that have several, as `variants` of the message. */
+  hasVariants?: boolean;
+}
+
+/** What reading stands on. */
+export interface ReaderParts {
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  live: LiveReplies;
+}
+
 /** Reads conversations whole or as lists. */
 export class ConversationReader {
   #store: ConversationStore;
   #blocks: BlockStore;
+  #variants: VariantStore;
   #live: LiveReplies;
   #listings = 0;
   #waiting: (() => void)[] = [];
 
-  constructor(store: ConversationStore, blocks: BlockStore, live: LiveReplies) {
+  constructor({ store, blocks, variants, live }: ReaderParts) {
     this.#store = store;
     this.#blocks = blocks;
+    this.#variants = variants;
     this.#live = live;
   }
 
@@ -39,8 +56,8 @@ export class ConversationReader {
    *
    * @throws {AppError} `not_found`
    */
-  async read(id: string): Promise<{ revision: number; json: Uint8Array }> {
-    const { revision, parts } = this.#begin(id);
+  async read(id: string, options: ReadOptions = {}): Promise<{ revision: number; json: Uint8Array }> {
+    const { revision, parts } = this.#begin(id, options);
     return { revision, json: join(await parts) };
   }
 
@@ -61,7 +78,7 @@ export class ConversationReader {
   }
 
   /** Gives the JSON array of all conversations with all messages, newest first; one that cannot be read stands as an error. */
-  async *list(): AsyncGenerator<Uint8Array> {
+  async *list(options: ReadOptions = {}): AsyncGenerator<Uint8Array> {
     await this.#enter();
     try {
       const ids = this.#store.ids();
@@ -71,7 +88,7 @@ export class ConversationReader {
       let isFirst = true;
       while (next < ids.length || ahead.length > 0) {
         while (next < ids.length && (ahead.length === 0 || aheadBytes < AHEAD_BYTES)) {
-          const entry = this.#entry(ids[next++]!);
+          const entry = this.#entry(ids[next++]!, options);
           if (entry === undefined) continue;
           ahead.push(entry);
           aheadBytes += entry.bytes;
@@ -120,19 +137,25 @@ export class ConversationReader {
   }
 
   /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */
-  #begin(id: string): { revision: number; bytes: number; parts: Promise<Uint8Array[]> } {
+  #begin(
+    id: string,
+    { hasVariants = false }: ReadOptions,
+  ): { revision: number; bytes: number; parts: Promise<Uint8Array[]> } {
     const state = this.#store.get(id);
     const rows = this.#blocks.rows(id);
     const opening = openingText(state, this.#store.draft(id));
     const live = this.#live.ofConversation(id);
-    const liveBlock = live && this.#blocks.rowOf(id, live.messageId)?.id;
+    const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
+    // Only these are parsed and written out again.
+    const changing = this.#blocks.idsOf(id, [...texts.map(({ mid }) => mid), ...(live ? [live.messageId] : [])]);
     const open = async (row: BlockRow): Promise<Uint8Array> => {
       const text = await this.#blocks.open(id, row);
-      if (live === undefined || row.id !== liveBlock) return text;
+      if (!changing.has(row.id)) return text;
       const messages = parseBlock(decoder.decode(text)).map((message) =>
-        message.id === live.messageId ? live.overlay(message) : message
+        message.id === live?.messageId ? live.overlay(message) : message
       );
-      return encoder.encode(messages.map((message) => JSON.stringify(message)).join(","));
+      const whole = await this.#variants.besideThem(messages, texts);
+      return encoder.encode(whole.map((message) => JSON.stringify(message)).join(","));
     };
     const assemble = async () => {
       const texts = await Promise.all(rows.map(open));
@@ -143,15 +166,15 @@ export class ConversationReader {
     };
     return {
       revision: state.revision,
-      bytes: rows.reduce((sum, row) => sum + row.sealed.length, 0),
+      bytes: [...rows, ...texts].reduce((sum, row) => sum + row.sealed.length, 0),
       parts: assemble(),
     };
   }
 
-  #entry(id: string): { bytes: number; parts: Promise<Uint8Array[]> } | undefined {
+  #entry(id: string, options: ReadOptions): { bytes: number; parts: Promise<Uint8Array[]> } | undefined {
     const unreadable = () => [encoder.encode(JSON.stringify({ id, error: { code: "unreadable" }, messages: [] }))];
     try {
-      const { bytes, parts } = this.#begin(id);
+      const { bytes, parts } = this.#begin(id, options);
       return { bytes, parts: parts.catch(unreadable) };
     } catch (error) {
       // Removed while the list was being sent: it is simply no longer there.

@@ -20,6 +20,15 @@ import type { ConversationReader } from "./conversation_reader.ts";
 import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { completeMessage, isoTime, type Message, type MessageInput } from "./message.ts";
+import {
+  changeTexts,
+  type GivenTexts,
+  NO_TEXT_CHANGE,
+  type TextChange,
+  type VariantInput,
+  variantsIn,
+  withGivenTexts,
+} from "./given_variants.ts";
 import { type GreetingSource, openingFrom } from "./openings.ts";
 import { replaceMessages } from "./revisions.ts";
 import type { RevisionStore } from "./revision_store.ts";
@@ -85,8 +94,8 @@ export class Conversations {
   /**
    * Saves a conversation whole, over whatever was there.
    *
-   * A running reply keeps its text if its message is among `messages`, else it is stopped first. A conversation that
-   * lies in the trash under this id comes out of it and is saved over, so that what it held is kept as a revision.
+   * A running reply keeps its text if its message is among `messages`, else it is stopped first. A message that comes
+   * with `variants` gets these as its texts, any other keeps those it has. A conversation that lies in the trash under this id comes out of it and is saved over, so that what it held is kept as a revision.
    *
    * @param expected The revision that must stand, when the caller asked for the check.
    * @throws {AppError} `revision_mismatch`, `conflict`, `invalid_request`
@@ -100,15 +109,10 @@ export class Conversations {
     const mids = input.messages.map((message) => message.id ?? uuidV7());
     refuseDuplicates(mids);
     const inputs: MessageInput[] = [];
-    for (const message of input.messages) {
-      const { content } = message;
-      inputs.push(Array.isArray(content) ? { ...message, content: await moveOut(pictures, content) } : message);
-    }
-    const running = live.ofConversation(id);
-    if (running !== undefined && !mids.includes(running.messageId)) await running.stop();
-    return await turns.take(id, async () => {
-      const before = store.find(id);
-      checkRevision(id, before?.revision, expected);
+    for (const message of input.messages) inputs.push(await withStoredPictures(pictures, message));
+    const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
+    const place = { find: () => store.find(id), expected, isInTheWay: isLeftOut };
+    return await this.#withoutReply(id, place, async (before) => {
       const now = this.#parts.now();
       const past = before ?? store.findRemoved(id);
       const standing = past === undefined ? [] : await this.#parts.blocks.openAll(id);
@@ -116,9 +120,15 @@ export class Conversations {
       this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
+      const given: GivenTexts[] = [];
       const messages = inputs.map((message, index) => {
         const mid = mids[index]!;
-        return mid === runningId ? stored.get(mid)! : completeMessage(message, mid, isoNow, stored.get(mid));
+        if (mid === runningId) return stored.get(mid)!;
+        const whole = completeMessage(message, mid, isoNow, stored.get(mid));
+        const texts = variantsIn(message);
+        if (texts === undefined) return whole;
+        given.push(withGivenTexts(whole, message, texts, isoNow));
+        return given.at(-1)!.message;
       });
       const state: ConversationState = {
         id,
@@ -129,7 +139,8 @@ export class Conversations {
         head: headWithTrueSummary(headFrom(input), past?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
-      const { statements, text } = await this.replacing(past, state, { messages, standing });
+      const texts = await changeTexts(this.#parts.variants, id, given);
+      const { statements, text } = await this.replacing(past, state, { messages, standing, texts });
       await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
@@ -151,9 +162,10 @@ export class Conversations {
   async replacing(
     past: ConversationState | undefined,
     state: ConversationState,
-    { messages, standing, snippetOwner = messages.at(-1) }: {
+    { messages, standing, texts = NO_TEXT_CHANGE, snippetOwner = messages.at(-1) }: {
       messages: Message[];
       standing: OpenBlock[];
+      texts?: TextChange;
       snippetOwner?: Message;
     },
   ): Promise<{ statements: Statement[]; text: string }> {
@@ -162,9 +174,9 @@ export class Conversations {
     const referred = refer("conversation", state.id, JSON.stringify(state.head));
     if (past === undefined) {
       const { statements, text } = await blocks.replaceAll(state.id, messages);
-      return { statements: [store.insert(state, snippet), ...referred, ...statements], text };
+      return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
     }
-    const replacement = { standing, head: state.head, messages, cause: "put" as const };
+    const replacement = { standing, head: state.head, messages, texts, cause: "put" as const };
     const { statements, text } = await replaceMessages(this.#parts, past, replacement);
     const isRemoved = store.find(state.id) === undefined;
     return {
@@ -274,6 +286,7 @@ export class Conversations {
    *
    * @param options.beside Further statements of the same atomic write, asked for after `change`.
    * @param options.byReply Set by the reply that owns the message, for which it is no conflict that it runs.
+   * @param options.written Called in the same turn, once it is on disk.
    */
   editMessage(
     id: string,
@@ -291,7 +304,6 @@ export class Conversations {
       checkRevision(id, state.revision, options.expected);
       if (!options.byReply && this.#parts.live.ofMessage(mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
-   * @param options.written Called in the same turn, once it is on disk.
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
       await this.write(
@@ -300,6 +312,7 @@ export class Conversations {
         edit,
         options.beside?.(state) ?? [],
       );
+      options.written?.();
       return edit.after;
     });
   }
@@ -312,7 +325,6 @@ export class Conversations {
     beside: Statement[] = [],
   ): Promise<ConversationState> {
     const next = {
-      options.written?.();
       ...state,
       revision: state.revision + 1,
       updatedAtMs: this.#parts.now(),
@@ -326,18 +338,6 @@ export class Conversations {
     return next;
   }
 
-  /**
-   * Throws when an id cannot be used for a conversation or message. The caller holds the conversation's turn.
-   *
-   * @throws {AppError} `conflict`
-   */
-  refuseClashes(id: string, mids: string[]): void {
-    const clash = this.#parts.store.findCaseClash(id);
-    if (clash !== undefined) {
-      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
-    }
-    const taken = this.#parts.blocks.takenElsewhere(id, mids);
-    if (taken !== undefined) throw new AppError("conflict", `Message id "${taken}" belongs to another conversation`);
   /**
    * Changes a conversation in turn once a reply that is in the way is stopped. A change that is refused for its revision
    * stops nothing.
@@ -370,6 +370,18 @@ export class Conversations {
     }
   }
 
+  /**
+   * Throws when an id cannot be used for a conversation or message. The caller holds the conversation's turn.
+   *
+   * @throws {AppError} `conflict`
+   */
+  refuseClashes(id: string, mids: string[]): void {
+    const clash = this.#parts.store.findCaseClash(id);
+    if (clash !== undefined) {
+      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
+    }
+    const taken = this.#parts.blocks.takenElsewhere(id, mids);
+    if (taken !== undefined) throw new AppError("conflict", `Message id "${taken}" belongs to another conversation`);
   }
 
   /** A draft inside a saved conversation counts only where it cannot undo a newer one. */
@@ -409,6 +421,15 @@ function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft 
     );
   }
   return draft === before.text ? undefined : { text: draft, version: before.version + 1 };
+}
+
+async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
+  const texts = variantsIn(message);
+  const { content } = message;
+  if (texts === undefined && !Array.isArray(content)) return message;
+  const variants: VariantInput[] = [];
+  for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
+  return { ...message, content: await moveOut(pictures, content), ...(texts && { variants }) };
 }
 
 function refuseDuplicates(mids: string[]): void {

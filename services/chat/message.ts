@@ -47,30 +47,27 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   const status = STATUSES.includes(input.status) && input.status !== "streaming"
     ? input.status as MessageStatus
     : "complete";
-  // Always in this order: a message that did not change has the same text, and its block need not be written.
-  const {
-    id: _,
-    role,
-    content,
-    created_at,
-    updated_at,
-    status: __,
-    variant_count: ___,
-    active_variant: ____,
-    variants: _____,
-    ...rest
-  } = input;
-  return {
+  const { role, content, created_at, updated_at, variants: _, ...rest } = input;
+  return inOrder({
+    ...withoutNulls(rest),
     id,
     role: role ?? "user",
     content: content ?? "",
-    ...withoutNulls(rest),
     created_at: timeOf(created_at, stored?.created_at) ?? stored?.created_at ?? now,
     updated_at: timeOf(updated_at, stored?.updated_at) ?? now,
     status,
     variant_count: stored?.variant_count ?? 1,
     active_variant: stored?.active_variant ?? 0,
-  };
+  });
+}
+
+/**
+ * Gives the message with its fields in the one order in which they are stored: one that a client sends back as it got it
+ * has the same text then, and its block need not be written.
+ */
+export function inOrder(message: Message): Message {
+  const { id, role, content, created_at, updated_at, status, variant_count, active_variant, ...rest } = message;
+  return { id, role, content, ...rest, created_at, updated_at, status, variant_count, active_variant };
 }
 
 /** A reply that failed before its first word: to send again means to try again. */

@@ -65,6 +65,13 @@ export class Messages {
     return { items, next_cursor: hasMore ? items[0]!.id : null };
   }
 
+  /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
+  async withVariants({ items, next_cursor }: MessagePage): Promise<MessagePage> {
+    const { variants } = this.#parts;
+    const rows = variants.rowsOf(items.map(({ id }) => id));
+    return { items: await variants.besideThem(items, rows), next_cursor };
+  }
+
   /**
    * Adds a message at the end, or directly behind another.
    *

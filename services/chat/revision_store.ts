@@ -27,7 +27,7 @@ export interface RevisionRecord {
   head?: ConversationHead;
   /** All blocks in order. */
   blocks?: BlockName[];
-  /** Other texts of messages that the change left out. */
+  /** Other texts of messages that the change left out, or gave other texts. */
   variants?: VariantText[];
   /** A message before it was edited. */
   edited?: Message;
@@ -47,6 +47,8 @@ interface Row {
 }
 
 const COLUMNS = "n, created_at, cause, message_count, kind";
+
+const decoder = new TextDecoder();
 
 /** Reads and writes revision rows. */
 export class RevisionStore {
@@ -78,7 +80,28 @@ export class RevisionStore {
       n,
     );
     if (row === undefined) throw new AppError("not_found", `Conversation "${conversationId}" keeps no revision ${n}`);
-    return JSON.parse(new TextDecoder().decode(this.#sealer.openNow(revisionPlace(conversationId, n), row.sealed)));
+    return JSON.parse(decoder.decode(this.#sealer.openNow(revisionPlace(conversationId, n), row.sealed)));
+  }
+
+  /**
+   * Gives the other texts that messages had at a revision, of all whose texts that change or a later one took away; opened
+   * off the serving thread.
+   */
+  async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
+    const rows = this.#db.all<{ n: number; sealed: Uint8Array }>(
+      "SELECT n, sealed FROM revision WHERE conversation_id = ? AND n >= ? ORDER BY n",
+      conversationId,
+      from,
+    );
+    const found = new Map<string, VariantText[]>();
+    for (const { n, sealed } of rows) {
+      const text = decoder.decode(await this.#sealer.open(revisionPlace(conversationId, n), sealed));
+      const { variants = [], removed }: RevisionRecord = JSON.parse(text);
+      for (const [mid, texts] of Map.groupBy([...variants, ...removed?.variants ?? []], (text) => text.mid)) {
+        if (!found.has(mid)) found.set(mid, texts);
+      }
+    }
+    return found;
   }
 
   /** Statements that keep a state as a whole, and go before those that change its blocks. */

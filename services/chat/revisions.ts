@@ -6,6 +6,7 @@ import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
+import { NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import { type Message, withoutNulls } from "./message.ts";
 import { forget, putBack } from "./removed_messages.ts";
 import type { Revision, RevisionCause, RevisionRecord, RevisionStore } from "./revision_store.ts";
@@ -18,6 +19,8 @@ export interface Replacement {
   standing: OpenBlock[];
   head: ConversationHead;
   messages: Message[];
+  /** What becomes of their other texts; by default nothing. */
+  texts?: TextChange;
   cause: RevisionCause;
 }
 
@@ -25,18 +28,19 @@ export interface Replacement {
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
-  { standing, head, messages, cause }: Replacement,
+  { standing, head, messages, texts = NO_TEXT_CHANGE, cause }: Replacement,
 ): Promise<{ statements: Statement[]; text: string }> {
   const { statements, text, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
-  if (isUnchanged) {
+  if (isUnchanged && texts.statements.length === 0) {
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
     return { statements: [...kept, ...statements], text };
   }
   const staying = new Set(messages.map(({ id }) => id));
   const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
-  const texts = leaving.length === 0 ? [] : variants.textsOf(leaving);
-  const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), texts);
-  return { statements: [...kept, ...statements, ...(leaving.length === 0 ? [] : forget(leaving))], text };
+  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(leaving));
+  const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), [...left, ...texts.replaced]);
+  const gone = leaving.length === 0 ? [] : forget(leaving);
+  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text };
 }
 
 /** Lists and restores. */
@@ -77,7 +81,7 @@ export class Revisions {
         const next = withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
         await this.#conversations.write(next, messages.length, putBack(this.#parts, id, record.removed));
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
-      else await this.#restoreWhole(state, record);
+      else await this.#restoreWhole(state, n, record);
     });
   }
 
@@ -110,7 +114,7 @@ export class Revisions {
     await this.#conversations.write(withTrueSummary(blocks, state, edited.id), 0, edit, beside);
   }
 
-  async #restoreWhole(state: ConversationState, record: RevisionRecord): Promise<void> {
+  async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
     const { blocks, revisions, variants } = this.#parts;
     const head = record.head ?? state.head;
     if (record.blocks === undefined) {
@@ -131,14 +135,17 @@ export class Revisions {
     const past = await blocks.openMany(state.id, rows.filter((row) => row !== undefined));
     const messages = past.flatMap((block) => block.messages).map(settled);
     this.#conversations.refuseClashes(state.id, messages.map(({ id }) => id).filter((mid) => !present.has(mid)));
-    const replacement = { standing, head, messages, cause: "restore" as const };
+    const since = await revisions.textsSince(state.id, n);
+    const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
+    const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
+    const texts: TextChange = {
+      statements: variants.restore(state.id, back),
+      replaced: await variants.openMany(variants.rowsOf(replaced)),
+    };
+    const replacement = { standing, head, messages, texts, cause: "restore" as const };
     const { statements } = await replaceMessages(this.#parts, state, replacement);
-    const back = (record.variants ?? []).filter(({ mid }) => !present.has(mid));
-    await this.#conversations.write(
-      { ...state, head },
-      messages.length - state.messageCount,
-      { statements: [...statements, ...variants.restore(state.id, back)], last: messages.at(-1) },
-    );
+    const change: BlockChange = { statements, last: messages.at(-1) };
+    await this.#conversations.write({ ...state, head }, messages.length - state.messageCount, change);
   }
 }
 

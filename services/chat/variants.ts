@@ -17,7 +17,7 @@ export interface Variant {
 
 /** Fields of a message that belong to the text and not to its place in the conversation. */
 const TEXT_FIELDS = ["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const;
-type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
+export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
 
 /** A stored text that is not the active one, out of its row. */
 export interface VariantText {
@@ -25,6 +25,20 @@ export interface VariantText {
   n: number;
   record: VariantRecord;
 }
+
+/** A stored text as it lies in the database. */
+export interface VariantRow {
+  mid: string;
+  n: number;
+  version: number;
+  sealed: Uint8Array;
+}
+
+/** A message with all its texts beside it, where it has several. */
+export type MessageWithVariants = Message & { variants?: Variant[] };
+
+/** Rows opened at once, off the serving thread. */
+const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
 
@@ -61,14 +75,56 @@ export class VariantStore {
 
   /** Gives all texts of a message in order. */
   list(message: Message): Variant[] {
-    const variants: Variant[] = [];
-    for (let n = 0; n < message.variant_count; n++) {
-      const record: VariantRecord | undefined = n === message.active_variant ? message : this.#record(message.id, n);
-      if (record === undefined) continue;
-      const { content = "", reasoning, model } = record;
-      variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
+    return variantsOf(message, (n) => this.#record(message.id, n));
+  }
+
+  /** Gives the rows of some messages. */
+  rowsOf(mids: string[]): VariantRow[] {
+    return this.#db.all(
+      "SELECT mid, n, version, sealed FROM variant WHERE mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n",
+      JSON.stringify(mids),
+    );
+  }
+
+  /** Gives all rows of a conversation. */
+  rowsIn(conversationId: string): VariantRow[] {
+    return this.#db.all("SELECT mid, n, version, sealed FROM variant WHERE conversation_id = ?", conversationId);
+  }
+
+  /** Opens rows off the serving thread, a few at a time. */
+  async openMany(rows: VariantRow[]): Promise<VariantText[]> {
+    const texts: VariantText[] = [];
+    for (let at = 0; at < rows.length; at += OPENED_AT_ONCE) {
+      texts.push(
+        ...await Promise.all(
+          rows.slice(at, at + OPENED_AT_ONCE).map(async ({ mid, n, version, sealed }) => {
+            const text = decoder.decode(await this.#sealer.open(variantPlace(mid, n, version), sealed));
+            return { mid, n, record: JSON.parse(text) as VariantRecord };
+          }),
+        ),
+      );
     }
-    return variants;
+    return texts;
+  }
+
+  /**
+   * Gives messages with their texts beside them.
+   *
+   * @param rows Read together with the messages, so that both are of one state.
+   */
+  async besideThem(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
+    const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
+    const texts = Map.groupBy(await this.openMany(rows.filter(({ mid }) => wanted.has(mid))), ({ mid }) => mid);
+    return messages.map((message) => {
+      if (!wanted.has(message.id)) return message;
+      const others = new Map(texts.get(message.id)?.map(({ n, record }) => [n, record]));
+      return { ...message, variants: variantsOf(message, (n) => others.get(n)) };
+    });
+  }
+
+  /** Statement that removes the rows of a message from a number on. */
+  removeFrom(mid: string, n: number): Statement {
+    return { sql: "DELETE FROM variant WHERE mid = ? AND n >= ?", params: [mid, n] };
   }
 
   #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
@@ -120,4 +176,15 @@ export class VariantStore {
 
 function keyOf({ mid, n }: { mid: string; n: number }): string {
   return `${mid}/${n}`;
+}
+
+function variantsOf(message: Message, recordOf: (n: number) => VariantRecord | undefined): Variant[] {
+  const variants: Variant[] = [];
+  for (let n = 0; n < message.variant_count; n++) {
+    const record: VariantRecord | undefined = n === message.active_variant ? message : recordOf(n);
+    if (record === undefined) continue;
+    const { content = "", reasoning, model } = record;
+    variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
+  }
+  return variants;
 }

@@ -2,7 +2,6 @@
 import type { Attachments } from "../attachments/attachments.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../chat/conversation_reader.ts";
-import type { Messages } from "../chat/messages.ts";
 import { AppError } from "../errors.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
@@ -14,7 +13,6 @@ import { writeZip, type ZipFile } from "./zip_writer.ts";
 /** What exports stand on. */
 export interface ExportParts {
   reader: ConversationReader;
-  messages: Messages;
   characters: Characters;
   personas: Personas;
   lorebooks: Lorebooks;
@@ -118,13 +116,8 @@ export class Exports {
   }
 
   async #whole(id: string): Promise<WholeConversation> {
-    const { reader, messages } = this.#parts;
-    const { json } = await reader.read(id);
-    const conversation: WholeConversation = JSON.parse(decoder.decode(json));
-    for (const message of conversation.messages) {
-      if (message.variant_count > 1) message.variants = messages.variantsOf(id, message.id);
-    }
-    return conversation;
+    const { json } = await this.#parts.reader.read(id, { hasVariants: true });
+    return JSON.parse(decoder.decode(json));
   }
 
   async #namesFor(conversation: WholeConversation): Promise<Names> {

@@ -74,6 +74,7 @@ beforeAll(async () => {
   const sealer = root.forPurpose("conversations");
   const now = Date.now;
   const [store, blocks, live] = [new ConversationStore(db, sealer), new BlockStore(db, sealer), new LiveReplies()];
+  const variants = new VariantStore(db, sealer);
   const events = createEventHub();
   const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
   const attachments = new Attachments({
@@ -82,11 +83,10 @@ beforeAll(async () => {
     log: () => {},
   });
   const parts = {
-    ...{ db, store, blocks, live, now, trash, events },
+    ...{ db, store, blocks, live, variants, now, trash, events },
     pictures: { attachments, images: openImagePool() },
-    variants: new VariantStore(db, sealer),
     revisions: new RevisionStore(db, sealer, now),
-    reader: new ConversationReader(store, blocks, live),
+    reader: new ConversationReader({ store, blocks, variants, live }),
     turns: new Turns(),
   };
   conversations = new Conversations(parts);

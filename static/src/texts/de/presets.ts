@@ -121,12 +121,12 @@ export const presets: typeof English = {
         },
         impersonation_prompt: {
           label: "Damit das Modell für Sie schreibt",
-          hint: "Zuletzt gesendet, wenn das Modell in deinem Namen schreibt.",
+          hint: "Zuletzt gesendet, wenn das Modell in Ihrem Namen schreibt.",
         },
         assistant_prefill: { label: "Anfang jeder Antwort", hint: "Das Modell schreibt von dort aus weiter." },
         assistant_impersonation: {
           label: "Anfang einer Nachricht, die für dich geschrieben wird",
-          hint: "Anstelle des Anfangs einer Antwort, wenn das Modell in deinem Namen schreibt.",
+          hint: "Anstelle des Anfangs einer Antwort, wenn das Modell in Ihrem Namen schreibt.",
         },
         send_if_empty: {
           label: "Anstelle einer Nachricht, die fehlt",
