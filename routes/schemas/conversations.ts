@@ -1,6 +1,6 @@
 /** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
 import { createRoute as route, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, WithVariants } from "./common.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, longJsonBody, Time, WithVariants } from "./common.ts";
 import { MessageAnswer, MessageInDocument } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
@@ -121,7 +121,7 @@ export const putRoute = route({
   path: "/api/conversations/{id}",
   tags,
   summary: "Save a conversation, overwriting",
-  request: { params: IdParams, headers: IfMatch, body: jsonBody(ConversationBody) },
+  request: { params: IdParams, headers: IfMatch, body: longJsonBody(ConversationBody, "messages") },
   responses: { 200: json(ConversationAnswer, "Saved"), 201: json(ConversationAnswer, "Created"), ...ERRORS },
 });
 

@@ -5,10 +5,11 @@
 import { refer } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
+import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, type OpenBlock, retire } from "./block_rows.ts";
-import { BLOCK_BYTES, pack, type Piece, textsOf } from "./block_text.ts";
+import { BLOCK_BYTES, pack, type Piece, textsOf, textsOfMany } from "./block_text.ts";
 import { inOrder, type Message } from "./message.ts";
 import { blockPlace } from "./sealed_places.ts";
 
@@ -27,6 +28,9 @@ export interface BlockEdit extends BlockChange {
   /** `undefined` when it was removed. */
   after?: Message;
 }
+
+/** Sealed together: some 2 ms of work. */
+const SEALED_AT_ONCE = 32;
 
 interface NewBlock {
   piece: Piece;
@@ -66,15 +70,14 @@ export class BlockStore extends BlockReader {
     messages: Message[],
     standing: OpenBlock[] = [],
   ): Promise<{ statements: Statement[]; text: string; isUnchanged: boolean }> {
-    const texts = textsOf(messages);
+    const pace = new Pace();
+    const texts = await textsOfMany(messages);
     const slots = planReplacement(standing, messages, texts);
+    await pace.rest();
     const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
     const leaving = standing.filter((block) => !staying.has(block));
     const positions = positionsOf(slots);
     const statements: Statement[] = leaving.flatMap(({ row }) => retire(row));
-    if (leaving.length > 0) {
-      statements.push(removeMids(leaving.flatMap((block) => block.messages.map(({ id }) => id))));
-    }
     const successors = new Map(leaving.map(({ row, messages }) => [messages[0]?.id, row]));
     const added: NewBlock[] = [];
     slots.forEach((slot, index) => {
@@ -88,7 +91,8 @@ export class BlockStore extends BlockReader {
         });
       }
     });
-    statements.push(...await this.#insertPieces(conversationId, added));
+    const written = await this.#insertPieces(conversationId, added);
+    statements.push(...moveMids(conversationId, leaving, written.owners), ...written.statements);
     return { statements, text: texts.join(","), isUnchanged: leaving.length === 0 && added.length === 0 };
   }
 
@@ -273,26 +277,52 @@ export class BlockStore extends BlockReader {
     ];
   }
 
-  /** Seals new blocks off the serving thread; one alone is sealed before another thread would have begun. */
-  async #insertPieces(conversationId: string, added: NewBlock[]): Promise<Statement[]> {
+  /** Seals new blocks off the serving thread, a few at a time; one alone is sealed before another thread would have begun. */
+  async #insertPieces(
+    conversationId: string,
+    added: NewBlock[],
+  ): Promise<{ statements: Statement[]; owners: (readonly [mid: string, blockId: number])[] }> {
     const owners: (readonly [string, number])[] = [];
-    const written = await Promise.all(added.map(async ({ piece, position, over }) => {
-      const id = over?.id ?? this.#nextId++;
-      const version = (over?.version ?? 0) + 1;
-      owners.push(...piece.mids.map((mid) => [mid, id] as const));
-      const place = blockPlace(conversationId, { id, version });
-      const sealed = added.length === 1 && piece.text.length <= SPLIT_BYTES
-        ? this.#sealer.sealNow(place, piece.text)
-        : await this.#sealer.seal(place, piece.text);
-      this.cache.keep({ id, sealed }, piece.text);
-      return [
-        insertBlock(conversationId, { id, version, position, message_count: piece.mids.length, sealed }),
-        ...refer("conversation", conversationId, piece.text),
-      ];
-    }));
-    const statements = written.flat();
-    return owners.length === 0 ? statements : [...statements, insertMessages(conversationId, owners)];
+    const statements: Statement[] = [];
+    const pace = new Pace();
+    for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
+      await pace.rest();
+      const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, position, over }) => {
+        const id = over?.id ?? this.#nextId++;
+        const version = (over?.version ?? 0) + 1;
+        owners.push(...piece.mids.map((mid) => [mid, id] as const));
+        const place = blockPlace(conversationId, { id, version });
+        const sealed = added.length === 1 && piece.text.length <= SPLIT_BYTES
+          ? this.#sealer.sealNow(place, piece.text)
+          : await this.#sealer.seal(place, piece.text);
+        this.cache.keep({ id, sealed }, piece.text);
+        return [
+          insertBlock(conversationId, { id, version, position, message_count: piece.mids.length, sealed }),
+          ...refer("conversation", conversationId, piece.text),
+        ];
+      });
+      statements.push(...(await Promise.all(written)).flat());
+    }
+    return { statements, owners };
   }
+}
+
+/** Statements that say which block holds which message; nothing for those that stay in a block whose text alone is another. */
+function moveMids(
+  conversationId: string,
+  leaving: OpenBlock[],
+  owners: (readonly [mid: string, blockId: number])[],
+): Statement[] {
+  const before = new Map(leaving.flatMap(({ row, messages }) => messages.map(({ id }) => [id, row.id])));
+  const moved: (readonly [string, number])[] = [];
+  for (const [mid, blockId] of owners) {
+    if (before.get(mid) === blockId) before.delete(mid);
+    else moved.push([mid, blockId]);
+  }
+  return [
+    ...(before.size === 0 ? [] : [removeMids([...before.keys()])]),
+    ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
+  ];
 }
 
 function removeMids(mids: string[]): Statement {

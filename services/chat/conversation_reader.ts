@@ -1,5 +1,6 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
 import { AppError } from "../errors.ts";
+import { Pace } from "../pace.ts";
 import type { BlockRow } from "./block_rows.ts";
 import { parseBlock } from "./block_text.ts";
 import type { BlockStore } from "./blocks.ts";
@@ -119,16 +120,17 @@ export class ConversationReader {
   async summaries(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
-    const texts = await Promise.all(
-      shown.map(async (row) => {
-        try {
-          const text = await this.#store.openSummary(row);
-          return `${text.slice(0, -1)},"draft_version":${row.draft_version}}`;
-        } catch {
-          return JSON.stringify({ id: row.id, error: { code: "unreadable" } });
-        }
-      }),
-    );
+    const pace = new Pace();
+    const texts: string[] = [];
+    for (const row of shown) {
+      try {
+        const text = this.#store.openSummary(row);
+        texts.push(`${text.slice(0, -1)},"draft_version":${row.draft_version}}`);
+      } catch {
+        texts.push(JSON.stringify({ id: row.id, error: { code: "unreadable" } }));
+      }
+      await pace.rest();
+    }
     const last = shown.at(-1);
     const next = rows.length > limit && last !== undefined
       ? cursorText({ updatedAtMs: last.updated_at, id: last.id })

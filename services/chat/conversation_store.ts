@@ -116,9 +116,12 @@ export class ConversationStore {
     );
   }
 
-  /** Opens a sealed summary; its text is the JSON the API shows. */
-  async openSummary(row: { id: string; revision: number; summary: Uint8Array }): Promise<string> {
-    return decoder.decode(await this.#sealer.open(summaryPlace(row.id, row.revision), row.summary));
+  /**
+   * Opens a sealed summary; its text is the JSON the API shows. On this thread: the way to another takes twice as long as
+   * to open these few hundred bytes.
+   */
+  openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
+    return decoder.decode(this.#sealer.openNow(summaryPlace(row.id, row.revision), row.summary));
   }
 
   /** Opens the summary of one conversation. */

@@ -5,6 +5,7 @@ import { refer } from "../attachments/attachment_rows.ts";
 import { moveOut, type PictureParts } from "../attachments/picture_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
@@ -76,6 +77,9 @@ export interface SavedConversation {
   json: Uint8Array;
 }
 
+/** Messages between two looks at the clock. */
+const COMPLETED_AT_ONCE = 200;
+
 const encoder = new TextEncoder();
 
 /** Conversations with their messages and drafts. */
@@ -109,7 +113,9 @@ export class Conversations {
     const mids = input.messages.map((message) => message.id ?? uuidV7());
     refuseDuplicates(mids);
     const inputs: MessageInput[] = [];
-    for (const message of input.messages) inputs.push(await withStoredPictures(pictures, message));
+    for (const message of input.messages) {
+      inputs.push(mayHavePictures(message) ? await withStoredPictures(pictures, message) : message);
+    }
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const place = { find: () => store.find(id), expected, isInTheWay: isLeftOut };
     return await this.#withoutReply(id, place, async (before) => {
@@ -121,15 +127,16 @@ export class Conversations {
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
       const given: GivenTexts[] = [];
-      const messages = inputs.map((message, index) => {
+      const messages: Message[] = [];
+      const pace = new Pace();
+      for (const [index, message] of inputs.entries()) {
         const mid = mids[index]!;
-        if (mid === runningId) return stored.get(mid)!;
-        const whole = completeMessage(message, mid, isoNow, stored.get(mid));
         const texts = variantsIn(message);
-        if (texts === undefined) return whole;
-        given.push(withGivenTexts(whole, message, texts, isoNow));
-        return given.at(-1)!.message;
-      });
+        const whole = mid === runningId ? stored.get(mid)! : completeMessage(message, mid, isoNow, stored.get(mid));
+        if (texts !== undefined && mid !== runningId) given.push(withGivenTexts(whole, message, texts, isoNow));
+        messages.push(given.at(-1)?.message.id === mid ? given.at(-1)!.message : whole);
+        if (index % COMPLETED_AT_ONCE === 0) await pace.rest();
+      }
       const state: ConversationState = {
         id,
         revision: (past?.revision ?? 0) + 1,
@@ -423,13 +430,15 @@ function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft 
   return draft === before.text ? undefined : { text: draft, version: before.version + 1 };
 }
 
+function mayHavePictures(message: MessageInput): boolean {
+  return Array.isArray(message.content) || variantsIn(message) !== undefined;
+}
+
 async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
   const texts = variantsIn(message);
-  const { content } = message;
-  if (texts === undefined && !Array.isArray(content)) return message;
   const variants: VariantInput[] = [];
   for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
-  return { ...message, content: await moveOut(pictures, content), ...(texts && { variants }) };
+  return { ...message, content: await moveOut(pictures, message.content), ...(texts && { variants }) };
 }
 
 function refuseDuplicates(mids: string[]): void {

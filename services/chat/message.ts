@@ -47,19 +47,24 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   const status = STATUSES.includes(input.status) && input.status !== "streaming"
     ? input.status as MessageStatus
     : "complete";
-  const { role, content, created_at, updated_at, variants: _, ...rest } = input;
-  return inOrder({
-    ...withoutNulls(rest),
-    id,
-    role: role ?? "user",
-    content: content ?? "",
-    created_at: timeOf(created_at, stored?.created_at) ?? stored?.created_at ?? now,
-    updated_at: timeOf(updated_at, stored?.updated_at) ?? now,
-    status,
-    variant_count: stored?.variant_count ?? 1,
-    active_variant: stored?.active_variant ?? 0,
-  });
+  // As `inOrder` has it, without the copies: a document has thousands of these.
+  const message = { id, role: input.role ?? "user", content: input.content ?? "" } as Message;
+  for (const field in input) {
+    const value = input[field];
+    if (value !== null && value !== undefined && !SET_APART.has(field)) message[field] = value;
+  }
+  message.created_at = timeOf(input.created_at, stored?.created_at) ?? stored?.created_at ?? now;
+  message.updated_at = timeOf(input.updated_at, stored?.updated_at) ?? now;
+  message.status = status;
+  message.variant_count = stored?.variant_count ?? 1;
+  message.active_variant = stored?.active_variant ?? 0;
+  return message;
 }
+
+/** Fields that a message has whatever a client says of them, and its texts, which lie elsewhere. */
+const SET_APART = new Set([
+  ...["id", "role", "content", "created_at", "updated_at", "status", "variant_count", "active_variant", "variants"],
+]);
 
 /**
  * Gives the message with its fields in the one order in which they are stored: one that a client sends back as it got it

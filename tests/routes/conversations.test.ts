@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
+import { z } from "@hono/zod-openapi";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { longJsonBody } from "../../routes/schemas/common.ts";
 import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
@@ -303,6 +305,38 @@ test("a save that changes one message writes the block of that message and no ot
   expect(rows.length).toBeGreaterThan(5);
   expect(rows.filter(({ version }) => version !== 1)).toEqual([{ version: 2 }]);
   expect((await read("c1")).messages[200]!.content).toBe("changed");
+});
+
+test("what is wrong far back in a long document is named by its place, and nothing of it is saved", async () => {
+  const messages: Record<string, unknown>[] = range(1_234).map((i) => say(`m${i}`));
+  expect((await put("c1", { messages, title: "kept" })).status).toBe(201);
+  Object.assign(messages[1_201]!, { role: 7 });
+  Object.assign(messages[3]!, { id: "no id" });
+  const refused = await put("c1", { messages, title: 7 });
+  expect(refused.status).toBe(400);
+  const { error } = await refused.json();
+  expect(error.issues.map(({ path }: { path: string }) => path)).toEqual([
+    "title",
+    "messages.3.id",
+    "messages.1201.role",
+  ]);
+  expect(await read("c1")).toMatchObject({ title: "kept", revision: 1 });
+});
+
+test("a long list is checked in turns with others, a short one at once; both come to the same", async () => {
+  const Body = z.looseObject({ title: z.string(), items: z.array(z.object({ n: z.number() })) });
+  const { schema } = longJsonBody(Body, "items").content["application/json"];
+  const parse = async (count: number) => {
+    let hadTurn = false;
+    const timer = setTimeout(() => hadTurn = true);
+    const body = { title: "T", more: 1, items: range(count).map((n) => ({ n, dropped: true })) };
+    const { data } = await schema.safeParseAsync(body);
+    clearTimeout(timer);
+    expect(data).toEqual({ title: "T", more: 1, items: range(count).map((n) => ({ n })) });
+    return hadTurn;
+  };
+  expect(await parse(10)).toBe(false);
+  expect(await parse(2_000)).toBe(true);
 });
 
 test("a save that leaves out, adds and moves messages keeps every id where it belongs", async () => {

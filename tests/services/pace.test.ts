@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { Pace } from "../../services/pace.ts";
+
+const busy = (ms: number) => {
+  for (const until = performance.now() + ms; performance.now() < until;);
+};
+
+test("long work lets a timer that is due have its turn, short work goes straight on", async () => {
+  let fired = 0;
+  const timer = setInterval(() => fired++, 1);
+  try {
+    const short = new Pace();
+    for (let step = 0; step < 100; step++) await short.rest();
+    expect(fired).toBe(0);
+    const long = new Pace();
+    for (let step = 0; step < 20; step++) {
+      busy(3);
+      await long.rest();
+    }
+    expect(fired).toBeGreaterThanOrEqual(3);
+    const before = fired;
+    busy(2);
+    await new Pace().stop();
+    expect(fired).toBeGreaterThan(before);
+  } finally {
+    clearInterval(timer);
+  }
+});
