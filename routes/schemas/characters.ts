@@ -21,7 +21,12 @@ const CharacterItem = z.object({
 }).openapi("CharacterItem");
 
 /** A character with its card. */
-export const Character = CharacterItem.extend({ card: Card }).openapi("Character");
+export const Character = CharacterItem.extend({
+  has_assets: z.boolean().openapi({
+    description: "Came in a CHARX with other files, which an export as CHARX has again",
+  }),
+  card: Card,
+}).openapi("Character");
 
 /** A card of any version, bare or under `card`. The service reads it, since it alone knows all versions. */
 const CardBody = z.unknown().refine(

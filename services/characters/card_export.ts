@@ -4,6 +4,7 @@ import type { Card } from "./card.ts";
 import { hasPicture } from "./card_head.ts";
 import type { Characters } from "./characters.ts";
 import { makeCharx } from "./charx.ts";
+import { withoutEmbedded } from "./main_icon.ts";
 import { joinPng, makeChunk } from "./png_chunks.ts";
 import { embedCard, withoutCard } from "./png_card.ts";
 
@@ -27,7 +28,8 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
 };
 
 /**
- * Makes a file of a character. As PNG every character has a picture, if only an empty one.
+ * Makes a file of a character. As PNG every character has a picture, if only an empty one. The other files of a CHARX are
+ * in a CHARX alone: V3 asks new programs to put them into no PNG, and a JSON has no place for them.
  *
  * @throws {AppError} `not_found`, `unprocessable`
  */
@@ -35,19 +37,20 @@ export async function exportCard(characters: Characters, id: string, format: Car
   const { stored, file, card } = await characters.open(id);
   const picture = hasPicture(stored.path) ? file.bytes : undefined;
   return {
-    bytes: await fileOf(card, picture, format),
+    bytes: format === "charx"
+      ? await makeCharx(card, picture && withoutCard(picture), await characters.assetsOf(stored))
+      : fileOf(
+        await characters.hasAssets(stored) ? withoutEmbedded(card, picture !== undefined) : card,
+        picture,
+        format,
+      ),
     contentType: CONTENT_TYPES[format],
     fileName: `${card.data.name}.${format}`,
   };
 }
 
-async function fileOf(
-  card: Card,
-  picture: Uint8Array | undefined,
-  format: CardFormat,
-): Promise<Uint8Array<ArrayBuffer>> {
+function fileOf(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
   if (format === "png") return embedCard(picture ?? emptyPicture(), card);
-  if (format === "charx") return await makeCharx(card, picture && withoutCard(picture));
   return new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern indents it
 }
 

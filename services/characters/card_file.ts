@@ -14,6 +14,8 @@ export interface CardFile {
   avatarPng?: Uint8Array;
   /** Its picture in another format, to be converted. */
   avatarImage?: Uint8Array;
+  /** A ZIP of the other files of a CHARX: pictures of emotions, backgrounds, data of other programs. */
+  assets?: Uint8Array<ArrayBuffer>;
 }
 
 /**
@@ -26,8 +28,9 @@ export async function readCardFile(bytes: Uint8Array<ArrayBuffer>): Promise<Card
   if (isPng(bytes)) return { card: cardOfPng(bytes), avatarPng: bytes };
   if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
   if (isCharx(bytes)) {
-    const { card, picture } = await readCharx(bytes);
-    return picture !== undefined && isPng(picture) ? { card, avatarPng: picture } : { card, avatarImage: picture };
+    const { card, picture, assets } = await readCharx(bytes);
+    const avatar = picture !== undefined && isPng(picture) ? { avatarPng: picture } : { avatarImage: picture };
+    return { card, ...avatar, assets };
   }
   throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
 }

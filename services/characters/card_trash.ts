@@ -1,11 +1,13 @@
 /** Removed card files: each lies sealed beside the database for as long as the trash keeps its entry. */
 import { basename, join } from "node:path";
+import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { fileExists, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileError, fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
+import type { CardAssets } from "./card_assets.ts";
 import { cardIn } from "./card_file.ts";
 import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
@@ -27,6 +29,7 @@ export interface CardTrashParts {
   /** For the purpose "trash". */
   sealer: PurposeSealer;
   index: CardIndex;
+  assets: CardAssets;
   events: EventHub;
   /** Folder of our own card files. */
   folder: string;
@@ -41,6 +44,8 @@ interface Record {
   name: string;
   /** Name of the sealed file. */
   sealedName: string;
+  /** Name of the sealed other files of a CHARX, where there were any. */
+  sealedAssets?: string;
 }
 
 /** Keeps removed card files and brings them back. */
@@ -51,24 +56,27 @@ export class CardTrash {
     this.#parts = parts;
   }
 
-  /** Keeps a copy of a card file that is about to be removed or replaced. @param title The character's name. */
+  /** Keeps a copy of a card file, and of what lies beside it, that is about to be removed. @param title The character's name. */
   async keep({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<void> {
-    const { db, bin, sealer } = this.#parts;
+    const { db, bin, sealer, assets } = this.#parts;
     const record: Record = { id, name: basename(path), sealedName: uuidV7() };
-    const sealedPath = this.#sealedPath(record);
-    await writeFileAtomic(sealedPath, await sealer.seal(placeOf(record), content));
+    if (await assets.has(id)) record.sealedAssets = uuidV7();
     try {
+      await writeFileAtomic(this.#sealedPath(record), await sealer.seal(placeOf(record), content));
+      if (record.sealedAssets !== undefined) {
+        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), piecesOf(assets.pathOf(id)));
+      }
       await db.write([bin.put("character", title, record)]);
       bin.changed();
     } catch (error) {
-      await removeFile(sealedPath);
+      await this.#removeSealed(record);
       throw error;
     }
   }
 
   /** Brings a file back under its name. @throws {AppError} `conflict` when its name or id is taken */
   async restore(value: unknown, takeOut: Statement): Promise<void> {
-    const { db, index, sealer, folder, events } = this.#parts;
+    const { db, index, assets, sealer, folder, events } = this.#parts;
     const record = value as Record;
     await index.fresh();
     const path = join(folder, record.name);
@@ -78,20 +86,36 @@ export class CardTrash {
     const sealed = await readFileIfExists(this.#sealedPath(record));
     if (sealed === undefined) throw new AppError("internal", "The file of this entry of the trash is missing");
     const content = await sealer.open(placeOf(record), sealed);
+    if (record.sealedAssets !== undefined) {
+      const pieces = readSealedFile(sealer, this.#sealedAssets(record.sealedAssets));
+      await writeChunksAtomic(assets.pathOf(record.id), pieces);
+    }
     await index.write([path], async () => {
       await writeFileAtomic(path, content);
       await db.write([takeOut]);
       const info = await statPlainFile(path);
       return info === undefined ? {} : { row: rowFor({ id: record.id, path, isExternal: false, ...info }, content) };
     });
-    await removeFile(this.#sealedPath(record));
+    await this.#removeSealed(record);
     events.publish({ kind: "character", id: record.id });
   }
 
   /** Removes a file for good. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     await this.#parts.db.write([takeOut]);
-    await removeFile(this.#sealedPath(value as Record));
+    await this.#removeSealed(value as Record);
+  }
+
+  async #removeSealed(record: Record): Promise<void> {
+    await removeFile(this.#sealedPath(record));
+    if (record.sealedAssets !== undefined) await removeFile(this.#sealedAssets(record.sealedAssets).path);
+  }
+
+  #sealedAssets(name: string) {
+    return {
+      path: join(this.#parts.sealedFolder, name),
+      place: { table: "trash", id: name, field: "assets", version: 1 },
+    };
   }
 
   #sealedPath({ sealedName }: Record): string {
@@ -109,4 +133,13 @@ function rowFor(place: CardPlace, content: Uint8Array): CardRow {
 
 function placeOf({ sealedName }: Record) {
   return { table: "trash", id: sealedName, field: "file", version: 1 };
+}
+
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  try {
+    using file = await Deno.open(path);
+    for await (const piece of file.readable) yield piece;
+  } catch (cause) {
+    throw fileError(`Cannot read "${path}"`, cause);
+  }
 }

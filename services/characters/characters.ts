@@ -8,18 +8,23 @@ import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { type Card, cardOf } from "./card.ts";
+import type { CardAssets } from "./card_assets.ts";
 import { cardIn, readCardFile } from "./card_file.ts";
 import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
 import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
 import { cardBytes } from "./card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
+import { withoutAsset } from "./charx.ts";
+import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
 import { embedCard } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
+  /** It came in a CHARX with other files, which an export as CHARX has again. */
+  has_assets: boolean;
   card: Card;
 }
 
@@ -43,6 +48,7 @@ export interface CharacterParts {
   db: Database;
   index: CardIndex;
   trash: CardTrash;
+  assets: CardAssets;
   pictures: PictureTools;
   events: EventHub;
   /** Folder of our own card files. */
@@ -87,7 +93,8 @@ export class Characters {
   /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */
   async get(id: string): Promise<ReadCharacter> {
     const { stored, file, card, version } = await this.open(id);
-    return { character: { ...itemOf({ ...stored, mtimeMs: file.mtimeMs }, card), card }, version };
+    const item = itemOf({ ...stored, mtimeMs: file.mtimeMs }, card);
+    return { character: { ...item, has_assets: await this.hasAssets(stored), card }, version };
   }
 
   /**
@@ -125,10 +132,10 @@ export class Characters {
     id: string = uuidV7(),
     picture?: Uint8Array,
   ): Promise<ReadCharacter> {
-    const { card, avatarPng, avatarImage = picture } = await readCardFile(bytes);
+    const { card, avatarPng, avatarImage = picture, assets } = await readCardFile(bytes);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     await this.#parts.index.fresh();
-    return await this.#inTurn(id, () => this.#create(id, card, png));
+    return await this.#inTurn(id, () => this.#create(id, card, png, assets));
   }
 
   /**
@@ -152,12 +159,13 @@ export class Characters {
     this.#own(id);
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
-      const { stored, card } = await this.#openOwn(id, expected);
-      const content = embedCard(png, card);
-      if (hasPicture(stored.path)) return await this.#write(stored, content, card);
-      const path = this.#pathOf(id, "png");
-      await this.#refuseTaken(path);
-      return await this.#write({ ...stored, path }, content, card, stored.path);
+      const { stored, card: before } = await this.#openOwn(id, expected);
+      const replaced = embeddedPath(mainIconOf(before)?.uri);
+      // The icon of a CHARX is this character's picture no more.
+      const card = replaced === undefined ? before : withMainIcon(before, OWN_PICTURE);
+      const saved = await this.#writePicture(stored, embedCard(png, card), card);
+      if (replaced !== undefined) await this.#leaveOut(id, replaced);
+      return saved;
     });
   }
 
@@ -170,9 +178,19 @@ export class Characters {
     return image;
   }
 
+  /** Gives the other files of the CHARX that a character came in, as a ZIP. @throws {AppError} `internal` */
+  async assetsOf({ id, isExternal }: StoredCard): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return isExternal ? undefined : await this.#parts.assets.read(id);
+  }
+
+  /** Says whether it came in a CHARX with other files. @throws {AppError} `internal` */
+  async hasAssets({ id, isExternal }: Pick<StoredCard, "id" | "isExternal">): Promise<boolean> {
+    return !isExternal && await this.#parts.assets.has(id);
+  }
+
   /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */
   async remove(id: string, expected?: string): Promise<void> {
-    const { index, trash, events } = this.#parts;
+    const { index, trash, assets, events } = this.#parts;
     await index.fresh();
     await this.#inTurn(id, async () => {
       const stored = this.#own(id);
@@ -184,6 +202,7 @@ export class Characters {
         await removeFile(stored.path);
         return { removedPath: stored.path };
       });
+      await assets.write(id, undefined);
       events.publish({ kind: "character", id });
     });
   }
@@ -230,8 +249,22 @@ export class Characters {
     return opened;
   }
 
+  async #writePicture(stored: StoredCard, content: Uint8Array, card: Card): Promise<ReadCharacter> {
+    if (hasPicture(stored.path)) return await this.#write(stored, content, card);
+    const path = this.#pathOf(stored.id, "png");
+    await this.#refuseTaken(path);
+    return await this.#write({ ...stored, path }, content, card, stored.path);
+  }
+
+  /** Removes one of the other files of a CHARX. */
+  async #leaveOut(id: string, path: string): Promise<void> {
+    const { assets } = this.#parts;
+    const zip = await assets.read(id);
+    if (zip !== undefined) await assets.write(id, await withoutAsset(zip, path));
+  }
+
   /** Writes the file of a new character. */
-  async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadCharacter> {
+  async #create(id: string, card: Card, png?: Uint8Array, assets?: Uint8Array): Promise<ReadCharacter> {
     const { db } = this.#parts;
     if (findCard(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
     const clash = findCaseClash(db, id);
@@ -241,6 +274,8 @@ export class Characters {
     for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#pathOf(id, ending));
     const content = png === undefined ? cardBytes(card, 2) : embedCard(png, card);
     const path = this.#pathOf(id, png === undefined ? "json" : "png");
+    // First, so that whoever sees the card finds them; those of one that is gone are no business of this one.
+    await this.#parts.assets.write(id, assets);
     return await this.#write({ id, path, isExternal: false }, content, card);
   }
 
@@ -260,7 +295,8 @@ export class Characters {
       return { row, removedPath, afterwards };
     });
     events.publish({ kind: "character", id });
-    return { character: { ...itemOf(place!, card), card }, version: versionOf(card) };
+    const has_assets = await this.hasAssets({ id, isExternal });
+    return { character: { ...itemOf(place!, card), has_assets, card }, version: versionOf(card) };
   }
 
   /** Something the index does not know lies there: dropped a moment ago, or no plain file. */

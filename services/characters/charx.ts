@@ -3,23 +3,19 @@ import { AppError } from "../errors.ts";
 import type { Card } from "./card.ts";
 import { cardBytes, parseCardText } from "./card_text.ts";
 import type { CharxAnswer, CharxOrder } from "./charx_worker.ts";
+import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 
 /** What is used of a CHARX file. */
 export interface CharxContent {
   card: Card;
   /** The main picture in whatever format it has. */
   picture?: Uint8Array;
+  /** A ZIP of all its other files under their paths; the main picture too where it is no PNG. */
+  assets?: Uint8Array<ArrayBuffer>;
 }
 
 /** Longest time a file may take; one of 20 MB takes a second. */
 const TIMEOUT_MS = 30_000;
-
-/** Where the main picture lies in a file of ours. */
-const PICTURE_PATH = "assets/icon/images/main.png";
-
-/** V3: `ccdefault:` is the picture of the file itself, `embeded://` (sic) a path in the ZIP. */
-const OWN_PICTURE = "ccdefault:";
-const EMBEDDED = "embeded://";
 
 /** Says whether bytes may be a CHARX file: a ZIP, or a picture or program with a ZIP behind it. */
 export function isCharx(bytes: Uint8Array): boolean {
@@ -31,42 +27,39 @@ export function isCharx(bytes: Uint8Array): boolean {
  * Reads a CHARX file.
  *
  * @param bytes Handed over to the Worker: not to be used afterwards.
- * @throws {AppError} `unprocessable` for what is none, `too_large` when it inflates beyond 64 MiB.
+ * @throws {AppError} `unprocessable` for what is none, `too_large` when it inflates by more than 64 MiB.
  */
 export async function readCharx(bytes: Uint8Array<ArrayBuffer>): Promise<CharxContent> {
-  const { card: text, picture } = await inWorker({ kind: "open", bytes }, [bytes.buffer]);
+  const { card: text, picture, assets } = await inWorker({ kind: "open", bytes }, [bytes.buffer]);
   if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
   const card = parseCardText(text);
-  return { card: withOwnPicture(card), picture };
+  const isAlone = assets === undefined && picture !== undefined && embeddedPath(mainIconOf(card)?.uri) !== undefined;
+  return { card: isAlone ? withMainIcon(card, OWN_PICTURE) : card, picture, assets };
 }
 
-/** Gives the card of a CHARX for a file of another form, whose picture is the main icon. */
-export function withOwnPicture(card: Card): Card {
-  return withMainIcon(card, OWN_PICTURE, (uri) => uri.startsWith("embed"));
-}
-
-/** Makes a CHARX file. @param png The picture without a card inside; absent for a character without one. */
-export async function makeCharx(card: Card, png?: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const written = png === undefined
-    ? card
-    : withMainIcon(card, EMBEDDED + PICTURE_PATH, (uri) => uri === OWN_PICTURE, true);
-  const files: [string, Uint8Array<ArrayBuffer>][] = [["card.json", cardBytes(written)]];
-  if (png !== undefined) files.push([PICTURE_PATH, png]);
-  const { zip } = await inWorker({ kind: "make", files }, files.map(([, { buffer }]) => buffer));
+/**
+ * Makes a CHARX file.
+ *
+ * @param png The picture without a card inside; absent for a character without one. Not to be used afterwards.
+ * @param assets What `readCharx` gave of other files. Not to be used afterwards.
+ */
+export async function makeCharx(
+  card: Card,
+  png?: Uint8Array<ArrayBuffer>,
+  assets?: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const sent = [png, assets].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);
+  const { zip } = await inWorker({ kind: "make", card: cardBytes(card), png, assets }, sent);
   if (zip === undefined) throw new AppError("internal", "Cannot make the CHARX file: nothing came back");
   return zip;
 }
 
-/** Gives the card with another address of its main icon. @param isAdded Adds one where the card names none. */
-function withMainIcon(card: Card, uri: string, isOld: (uri: string) => boolean, isAdded = false): Card {
-  const { assets } = card.data;
-  const icon = { type: "icon", uri, name: "main", ext: "png" };
-  if (!Array.isArray(assets)) return isAdded ? { ...card, data: { ...card.data, assets: [icon] } } : card;
-  const icons = assets.filter((asset) => asset?.type === "icon" && typeof asset.uri === "string" && isOld(asset.uri));
-  const main = icons.find((asset) => asset.name === "main") ?? icons[0];
-  if (main === undefined) return card;
-  const changed = assets.map((asset) => asset === main ? { ...asset, uri, ext: "png" } : asset);
-  return { ...card, data: { ...card.data, assets: changed } };
+/** Gives the other files of a CHARX without one of them; `undefined` when none is left. @param assets Not to be used afterwards. */
+export async function withoutAsset(
+  assets: Uint8Array<ArrayBuffer>,
+  path: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  return (await inWorker({ kind: "leave_out", assets, path }, [assets.buffer])).assets;
 }
 
 function inWorker(order: CharxOrder, transfer: Transferable[]): Promise<CharxAnswer> {

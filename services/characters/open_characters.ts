@@ -7,6 +7,7 @@ import type { Database, Statement } from "../storage/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import { Avatars } from "./avatars.ts";
 import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin.ts";
+import { CardAssets } from "./card_assets.ts";
 import { CardIndex } from "./card_index.ts";
 import { CardTrash, type TrashBin } from "./card_trash.ts";
 import { Characters, type PictureTools } from "./characters.ts";
@@ -55,11 +56,12 @@ export async function openCharacters(
   const external = [...new Set(cardDirs.map((path) => resolve(path)))].filter((path) => path !== folder);
   const folders = [folder, ...external].map((path) => ({ path, isExternal: path !== folder }));
   const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
+  const assets = new CardAssets(folder);
   const trash = new CardTrash({
-    ...{ db, index, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
+    ...{ db, index, assets, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
   });
   options.trash.register("character", trash);
-  const characters = new Characters({ db, index, trash, pictures, events, folder });
+  const characters = new Characters({ db, index, trash, assets, pictures, events, folder });
   const avatars = new Avatars({ db, index, pictures, log, folder: join(cache, "avatars") });
   return {
     room: {

@@ -1,5 +1,6 @@
 /** What a person owns, to be carried away: one conversation as a file, or everything in one zip that imports again whole. */
 import type { Attachments } from "../attachments/attachments.ts";
+import { exportCard } from "../characters/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../chat/conversation_reader.ts";
 import { AppError } from "../errors.ts";
@@ -98,6 +99,11 @@ export class Exports {
       const { id } = JSON.parse(item) as { id: string };
       const open = await readable(`characters/${id}`, () => characters.open(id));
       if (open === undefined) continue;
+      if (await characters.hasAssets(open.stored)) {
+        const file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
+        if (file !== undefined) yield { path: `characters/${id}.charx`, bytes: file.bytes };
+        continue;
+      }
       yield { path: `characters/${id}.${/\.png$/i.test(open.stored.path) ? "png" : "json"}`, bytes: open.file.bytes };
     }
     const pictures = new Set<string>();

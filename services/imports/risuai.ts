@@ -8,7 +8,8 @@
 import { cardIn, readCardFile } from "../characters/card_file.ts";
 import type { Card } from "../characters/card.ts";
 import { cardBytes } from "../characters/card_text.ts";
-import { isCharx, withOwnPicture } from "../characters/charx.ts";
+import { isCharx } from "../characters/charx.ts";
+import { withoutEmbedded } from "../characters/main_icon.ts";
 import { isPng, readPng } from "../characters/png_chunks.ts";
 import { keywordOf, textOf } from "../characters/png_text.ts";
 import { AppError } from "../errors.ts";
@@ -88,10 +89,11 @@ class Files {
     const avatar = picture && await this.source.read(picture, MAX_PICTURE_BYTES).catch(() => undefined);
     const others = files.filter((one) => one !== picture && /^assets\//.test(one.path)).length;
     if (others > 0) {
-      const reason = "further pictures and sounds of a character are left out: characters here have one picture";
+      const reason =
+        "further pictures and sounds of a character are left out; the same file dropped onto Characters keeps them";
       yield { what: "note", level: "left_out", source: "assets", reason, count: others };
     }
-    const bytes = cardBytes(avatar === undefined ? card : withOwnPicture(card));
+    const bytes = cardBytes(avatar === undefined ? card : withoutEmbedded(card, true));
     yield { what: "character", id: this.#idOf(card), source: file.path, name: card.data.name, bytes, avatar };
   }
 

@@ -101,15 +101,22 @@ async function resealPieces(
   }
 }
 
-/** Removed cards lie there in one piece, removed personas in several. */
+/** What lies in the trash in several pieces, by the field it is bound to: removed personas, and what lay beside removed cards. */
+const TRASH_PIECES = ["persona", "assets"];
+
+/** Removed cards lie there in one piece. */
 async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   const { dataDir, folder, from, to } = plan;
   await Deno.mkdir(`${folder}/trash`, { mode: 0o700 });
   const whole: string[] = [];
   for (const name of await namesIn(`${dataDir}/trash`)) {
-    const place = { table: "trash", id: name, field: "persona", version: 1 };
-    const [old, fresh] = [dataDir, folder].map((root) => ({ path: `${root}/trash/${name}`, place }));
-    if (!await resealPieces("trash", from, old!, to, fresh!)) whole.push(name);
+    let isDone = false;
+    for (const field of TRASH_PIECES) {
+      const place = { table: "trash", id: name, field, version: 1 };
+      const [old, fresh] = [dataDir, folder].map((root) => ({ path: `${root}/trash/${name}`, place }));
+      isDone ||= await resealPieces("trash", from, old!, to, fresh!);
+    }
+    if (!isDone) whole.push(name);
   }
   return await resealWhole(
     plan,

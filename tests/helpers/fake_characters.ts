@@ -76,7 +76,7 @@ export class FakeCharacters {
 
   #itemOf(id: string, card: Card, fields: Pick<CharacterItem, "has_avatar" | "external">): Character {
     const { name, tags, creator } = card.data;
-    return { id, name, tags, creator, card, updated_at: this.now(), ...fields };
+    return { id, name, tags, creator, has_assets: false, card, updated_at: this.now(), ...fields };
   }
 }
 

@@ -1,4 +1,5 @@
 /** A data directory with something sealed of every kind, and all of it as a client sees it. */
+import { strToU8, zipSync } from "fflate";
 import { ask, gather, useModel } from "./chat_client.ts";
 import { enrol } from "./enrolled.ts";
 import { openFakeLlm } from "./fake_llm.ts";
@@ -28,6 +29,11 @@ export async function fillHouse(app: TestApp): Promise<void> {
     await expectOk(app.put(`/api/characters/${id}`, { card: { name: `Character ${id}` } }));
   }
   await expectOk(app.delete("/api/characters/h2"));
+  const charx = new FormData();
+  const files = { "card.json": strToU8('{"name":"Risu","description":"r"}'), "module.risum": new Uint8Array(100_000) };
+  charx.append("file", new Blob([zipSync(files, { level: 0 }) as Uint8Array<ArrayBuffer>]), "risu.charx");
+  const { id: risu } = await (await expectOk(app.post("/api/characters/import", charx))).json();
+  await expectOk(app.delete(`/api/characters/${risu}`));
   for (const name of ["a.png", "b.png"]) {
     const picture = makeRgbaPng(300, 300, (x, y) => [x * y % 251, (x * 7 + y * 13) % 253, x ^ y, 255]);
     await expectOk(app.put(`/api/attachments/${name}`, picture, { headers: { "content-type": "image/png" } }));

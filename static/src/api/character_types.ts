@@ -67,6 +67,8 @@ export interface Card {
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
+  /** It came in a CHARX with other files, which only a CHARX takes along. */
+  has_assets: boolean;
   card: Card;
 }
 

@@ -39,10 +39,18 @@ test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async 
   await expect(readCardFile(bytes(""))).rejects.toMatchObject(refused);
 });
 
-test("a CHARX gives its card by exact name and its main icon, which then is the picture of the card itself", async () => {
-  const { card: read, avatarPng } = await readCardFile(charx());
+test("a CHARX gives its card by exact name, its main icon, and what else lies in it, but nothing that leads out of it", async () => {
+  const { card: read, avatarPng, assets } = await readCardFile(charx());
   expect(read.data.name).toBe("Fox");
   expect(avatarPng).toEqual(plainPng(3, 3));
+  expect(read.data.assets).toEqual(card.data.assets);
+  expect(Object.keys(unzipSync(assets!))).toEqual(["evil/card.json"]);
+});
+
+test("an icon that is all there is beside the card is the picture of the card itself", async () => {
+  const lone = { "card.json": strToU8(JSON.stringify(card)), "assets/icon/images/face.png": plainPng(3, 3) };
+  const { card: read, assets } = await readCardFile(zip(lone));
+  expect(assets).toBeUndefined();
   expect(read.data.assets).toEqual([
     card.data.assets[0],
     { type: "icon", uri: "ccdefault:", name: "main", ext: "png" },

@@ -67,6 +67,8 @@ export const characters: typeof English = {
     nextGreeting: "Nächste Begrüßung",
     noGreeting: "Diese Figur wartet, bis Sie zuerst sprechen.",
     notes: "Anmerkungen der Autorin oder des Autors",
+    hasAssets:
+      "Brachte weitere Dateien mit, etwa Bilder von Stimmungen oder Hintergründe. Sie bleiben erhalten; ein Export als CHARX nimmt sie mit, als PNG oder JSON nicht.",
     you: "Sie",
   },
 

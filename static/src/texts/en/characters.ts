@@ -66,6 +66,8 @@ export const characters = {
     nextGreeting: "Next greeting",
     noGreeting: "This character waits for you to speak first.",
     notes: "Creator’s notes",
+    hasAssets:
+      "Came with other files, such as pictures of emotions or backgrounds. They are kept; an export as CHARX takes them along, as PNG or JSON it does not.",
     you: "You",
   },
 

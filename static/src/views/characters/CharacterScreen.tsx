@@ -64,6 +64,7 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
         </header>
         {character.external && <Notice tone="info">{t.readOnly}</Notice>}
         <GreetingPreview page={page} character={character} />
+        {character.has_assets && <p class="hint">{t.hasAssets}</p>}
         {data.creator_notes.trim() !== "" && (
           <details class="character-notes">
             <summary>{t.notes}</summary>
