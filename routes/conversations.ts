@@ -31,7 +31,7 @@ export function conversationRoutes(conversations: Conversations) {
     .openapi(schema.createRoute, async (c) => {
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
-      const { id } = await conversations.create({ participants, persona_id }, greeting ?? 0);
+      const { id } = await conversations.create({ participants, persona_id }, greeting ?? undefined);
       return wholeAnswer(c, await reader.read(id), 201);
     })
     .openapi(schema.patchRoute, async (c) => {

@@ -18,6 +18,9 @@ export function messageRoutes(messages: Messages) {
       const options = { after: after ?? undefined, expected: expected(c.req.valid("header")) };
       return rawAnswer(c.json(await messages.add(c.req.valid("param").id, message, options), 201));
     })
+    .openapi(schema.greetRoute, async (c) => {
+      return rawAnswer(c.json(await messages.greet(c.req.valid("param").id, c.req.valid("json").character_id), 201));
+    })
     .openapi(schema.getMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");
       const page = { items: [messages.get(id, mid)], next_cursor: null };

@@ -10,6 +10,7 @@ import { AttachmentReferences } from "./chat/attachment_references.ts";
 import { BlockStore } from "./chat/blocks.ts";
 import { ChatService } from "./chat/chat.ts";
 import { Conversations } from "./chat/conversations.ts";
+import type { GreetingQuestion } from "./chat/openings.ts";
 import { ConversationReader } from "./chat/conversation_reader.ts";
 import { ConversationStore } from "./chat/conversation_store.ts";
 import { Forks } from "./chat/forks.ts";
@@ -314,15 +315,13 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const conversationParts = {
       ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
       revisions: revisionStore,
-      greetings: async (ids: string[], personaId?: string) => {
+      greetings: async ({ characterId, personaId, isGroup }: GreetingQuestion) => {
         const user = await userName(personaId);
-        const card = ids[0] === undefined ? undefined : await findCard(gallery.characters, ids[0]);
+        const card = await findCard(gallery.characters, characterId);
         if (card === undefined) return undefined;
-        const settled = { seed: uuidV7(), nowMs: now() };
-        return {
-          characterId: ids[0]!,
-          texts: settledGreetings(greetingsOf(card, user), namesOf(card, user), settled),
-        };
+        const { texts, groupOnlyFrom } = greetingsOf(card, user, isGroup);
+        const settled = settledGreetings(texts, namesOf(card, user), { seed: uuidV7(), nowMs: now() });
+        return { characterId, texts: settled, groupOnlyFrom };
       },
     };
     const conversations = new Conversations(conversationParts);

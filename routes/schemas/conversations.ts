@@ -136,7 +136,9 @@ export const createRoute = route({
       character_ids: z.array(Id).max(100).nullish(),
       persona_id: Id.nullish(),
       greeting: z.number().int().min(0).nullish().openapi({
-        description: "Which of the first character's greetings: 0 is first_mes, then alternate_greetings",
+        description:
+          "Which of the first character's greetings: 0 is first_mes, then alternate_greetings, with several " +
+          "characters then group_only_greetings, the first of which is the one unless said",
       }),
     })),
   },

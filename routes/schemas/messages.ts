@@ -96,6 +96,16 @@ export const addRoute = createRoute({
   responses: { 201: json(MessageAnswer, "The message"), ...ERRORS },
 });
 
+/** Let somebody greet. */
+export const greetRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/greeting",
+  tags,
+  summary: "Let a character who takes part say a greeting at the end, in a group one of those for groups",
+  request: { params: IdParams, body: jsonBody(z.object({ character_id: Id })) },
+  responses: { 201: json(MessageAnswer, "The message; the card's other greetings are its variants"), ...ERRORS },
+});
+
 /** One message. */
 export const getMessageRoute = createRoute({
   method: "get",

@@ -17,11 +17,24 @@ export function namesOf(card: Card | undefined, user: string): Names {
   return { char: card?.data.nickname || card?.data.name || NAMELESS, user };
 }
 
-/** Gives the greetings of a card by their numbers: `first_mes`, then the others. */
-export function greetingsOf(card: Card, userName: string): string[] {
+/**
+ * Gives the greetings of a card by their numbers: `first_mes`, then the others, in a group then those for groups only.
+ *
+ * @returns Also the number from which they are for groups only.
+ * @see V3, "group_only_greetings"
+ */
+export function greetingsOf(
+  card: Card,
+  userName: string,
+  isGroup: boolean,
+): { texts: string[]; groupOnlyFrom: number } {
   const names = namesOf(card, userName);
-  const { data } = card;
-  return [data.first_mes, ...data.alternate_greetings].map((text) => withNames(text, names).trim());
+  const { first_mes, alternate_greetings, group_only_greetings } = card.data;
+  const texts = [first_mes, ...alternate_greetings, ...isGroup ? group_only_greetings : []];
+  return {
+    texts: texts.map((text) => withNames(text, names).trim()),
+    groupOnlyFrom: 1 + alternate_greetings.length,
+  };
 }
 
 /**

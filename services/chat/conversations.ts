@@ -30,7 +30,7 @@ import {
   variantsIn,
   withGivenTexts,
 } from "./given_variants.ts";
-import { type GreetingSource, openingFrom } from "./openings.ts";
+import { greetingQuestion, type GreetingSource, openingFrom } from "./openings.ts";
 import { replaceMessages } from "./revisions.ts";
 import type { RevisionStore } from "./revision_store.ts";
 import { headWithTrueSummary, withTrueSummary } from "./summary_standing.ts";
@@ -200,16 +200,16 @@ export class Conversations {
   /**
    * Creates a conversation under an id of the server's. It begins with a greeting of its first character, if that has any.
    *
-   * @param greeting Number of the greeting, from 0.
+   * @param greeting Number of the greeting, from 0; see `openingFrom`.
    * @throws {AppError} `invalid_request` for a greeting that the character does not have.
    */
-  async create(input: ConversationInput, greeting = 0): Promise<{ id: string; revision: number }> {
+  async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
     const { db, store, blocks, variants, greetings } = this.#parts;
     const id = uuidV7();
     const now = this.#parts.now();
     const head = headFrom(input);
-    const ids = head.participants.map((participant) => participant.character_id);
-    const found = ids.length === 0 ? undefined : await greetings?.(ids, head.persona_id as string | undefined);
+    const first = head.participants[0]?.character_id;
+    const found = first === undefined ? undefined : await greetings?.(greetingQuestion(head, first));
     const opening = found && openingFrom(found, greeting, new Date(now).toISOString(), variants);
     const messages = opening === undefined ? [] : [opening.message];
     const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };

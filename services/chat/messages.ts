@@ -8,6 +8,7 @@ import { checkRevision, type ConversationParts, type Conversations } from "./con
 import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
 import { snippetOf } from "./conversation.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
+import { greetingQuestion, openingFrom } from "./openings.ts";
 import { forget, type RemovedMessages } from "./removed_messages.ts";
 import { withTrueSummary } from "./summary_standing.ts";
 import type { Variant } from "./variants.ts";
@@ -94,6 +95,29 @@ export class Messages {
       const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
       await this.#conversations.write(next, 1, change);
       return message;
+    });
+  }
+
+  /**
+   * Lets somebody who takes part say a greeting at the end; the card's others are its other texts.
+   *
+   * @throws {AppError} `invalid_request` for who takes no part or has none, `not_found`
+   */
+  async greet(id: string, characterId: string): Promise<Message> {
+    const { store, blocks, variants, turns, greetings, now } = this.#parts;
+    return await turns.take(id, async () => {
+      const state = store.get(id);
+      const takesPart = state.head.participants.some(({ character_id }) => character_id === characterId);
+      const found = takesPart ? await greetings?.(greetingQuestion(state.head, characterId)) : undefined;
+      const opening = found && openingFrom(found, undefined, new Date(now()).toISOString(), variants);
+      if (opening === undefined) {
+        const why = takesPart ? "has no greeting" : "does not take part in this conversation";
+        const message = `Character "${characterId}" ${why}`;
+        throw new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
+      }
+      const change = { statements: blocks.append(id, [opening.message]), last: opening.message };
+      await this.#conversations.write(state, 1, change, opening.statements(id));
+      return opening.message;
     });
   }
 

@@ -39,7 +39,9 @@ export function nextSpeakers(question: SpeakerQuestion): string[] {
   if (order === "list") {
     const last = cast.findIndex(({ id }) => id === lastSpeaker);
     const inTurn = [...cast.slice(last + 1), ...cast.slice(0, last + 1)].filter(({ isMuted }) => !isMuted);
-    return inTurn.slice(0, 1).map(({ id }) => id);
+    const silent = inTurn.filter(({ id }) => !question.spokenSince.includes(id));
+    // Each of them answers a turn of the owner's; whoever asks for one reply more gets the next one's.
+    return (silent.length > 0 ? silent : inTurn.slice(0, 1)).map(({ id }) => id);
   }
   return natural(question, present);
 }

@@ -47,10 +47,14 @@ test("the talkative speak more often, and the same question gives the same answe
   expect(counts.bob).toBeGreaterThan(0);
 });
 
-test("in turn goes round and passes over the muted", () => {
-  const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy")];
-  const after = (lastSpeaker?: string) => nextSpeakers(question({ cast, order: "list", lastSpeaker }));
-  expect([after(), after("ada"), after("cy"), after("gone")]).toEqual([["ada"], ["cy"], ["ada"], ["ada"]]);
+test("in turn goes round, passes over the muted, and lets everybody answer once", () => {
+  const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy"), member("Di")];
+  const after = (lastSpeaker?: string, spokenSince: string[] = []) =>
+    nextSpeakers(question({ cast, order: "list", lastSpeaker, spokenSince }));
+  expect([after(), after("gone")]).toEqual([["ada", "cy", "di"], ["ada", "cy", "di"]]);
+  expect([after("ada"), after("di")]).toEqual([["cy", "di", "ada"], ["ada", "cy", "di"]]);
+  expect([after("ada", ["ada"]), after("cy", ["cy", "ada"])]).toEqual([["cy", "di"], ["di"]]);
+  expect(after("di", ["di", "cy", "ada"])).toEqual(["ada"]);
 });
 
 test("by hand nobody speaks unasked; whoever is named does, also muted, unless they take no part", () => {

@@ -13,6 +13,7 @@ export const sending = {
     cast: "Figuren in diesem Chat",
     castHint: "Ab zweien ist der Chat eine Gruppe; jede Antwort folgt der Karte der Figur, die spricht.",
     nobody: "Noch nimmt niemand teil.",
+    greet: (name: string) => `${name} begrüßen lassen`,
     mute: (name: string) => `${name} stumm schalten`,
     muted: "Stumm",
     leave: (name: string) => `${name} gehen lassen`,

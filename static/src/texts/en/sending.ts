@@ -13,6 +13,7 @@ export const sending = {
     cast: "Characters in this chat",
     castHint: "With two or more the chat is a group; each reply has the card of whoever speaks.",
     nobody: "Nobody takes part yet.",
+    greet: (name: string) => `Let ${name} say a greeting`,
     mute: (name: string) => `Mute ${name}`,
     muted: "Muted",
     leave: (name: string) => `Let ${name} leave`,

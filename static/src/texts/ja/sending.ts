@@ -13,6 +13,7 @@ export const sending = {
     cast: "このチャットのキャラクター",
     castHint: "二人以上になるとグループになり、返信ごとに話す人のカードが使われます。",
     nobody: "まだ誰も参加していません。",
+    greet: (name: string) => `${name}にあいさつしてもらう`,
     mute: (name: string) => `${name}を黙らせる`,
     muted: "発言停止中",
     leave: (name: string) => `${name}を退出させる`,

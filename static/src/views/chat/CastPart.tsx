@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/character_types.ts";
 import { asApiError } from "../../api/client.ts";
+import { greet } from "../../api/group_endpoints.ts";
 import type { Participant, ReplyOrder } from "../../api/types.ts";
 import { IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/Field.tsx";
@@ -42,6 +43,9 @@ export function CastPart({ chat }: { chat: OpenChat }) {
                   cast.map((each) => each === one ? { ...each, muted: !one.muted } : each),
                 )}
               onLeave={() => void change(cast.filter((each) => each !== one))}
+              onGreet={cast.length > 1
+                ? () => void greet(store.api.client, chat.id, one.character_id).catch((thrown) => store.report(thrown))
+                : undefined}
             />
           ))}
         </ul>
@@ -59,7 +63,13 @@ export function CastPart({ chat }: { chat: OpenChat }) {
   );
 }
 
-function Member({ member, onMute, onLeave }: { member: Participant; onMute: () => void; onLeave: () => void }) {
+/** `onGreet`: absent where nobody but this one takes part. */
+function Member({ member, onMute, onLeave, onGreet }: {
+  member: Participant;
+  onMute: () => void;
+  onLeave: () => void;
+  onGreet?: () => void;
+}) {
   const store = useStore();
   const { character_id: id, muted = false } = member;
   useEffect(() => store.people.wantCharacter(id), [id]);
@@ -73,6 +83,7 @@ function Member({ member, onMute, onLeave }: { member: Participant; onMute: () =
         {name}
         {muted && <span class="muted">{t.muted}</span>}
       </span>
+      {onGreet && <IconButton icon="chat" label={t.greet(name)} onClick={onGreet} />}
       <IconButton icon="speaker" label={t.mute(name)} isPressed={muted} onClick={onMute} />
       <IconButton icon="close" label={t.leave(name)} onClick={onLeave} />
     </li>
