@@ -6,9 +6,12 @@ import type { RouteTable } from "./route_table.ts";
 
 /** Methods that are written as they came; any other word is the client's own text. */
 const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
+/** Asked by a health check every few seconds, for as long as the server runs. */
+const HEALTH_CHECK = "/healthz";
 
 /**
- * Logs method, route pattern, status, milliseconds until the answer's head, and request id.
+ * Logs method, route pattern, status, milliseconds until the answer's head, and request id; a health check that found all
+ * well at level debug, since it would be most of the log.
  *
  * @param options.routes `undefined` until the router is complete.
  */
@@ -25,7 +28,7 @@ export function requestLog(options: {
     await next();
     const method = KNOWN_METHODS.has(c.req.method) ? c.req.method : "other";
     const route = routes().patternOf(c.req.path) ?? (c.req.path.startsWith("/api/") ? "/api/*" : "/*");
-    log("info", `${method} ${route}`, {
+    log(route === HEALTH_CHECK && c.res.ok ? "debug" : "info", `${method} ${route}`, {
       status: c.res.status,
       ms: Math.round(now() - startedAt),
       request_id: c.var.requestId,

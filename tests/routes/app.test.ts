@@ -175,6 +175,17 @@ test("one line a request is logged: route pattern, status and request id, no id,
   expect(app.logLines.join("\n").toLowerCase()).not.toContain("secret");
 });
 
+test("a health check that found all well is in the log at level debug alone, what else asks there at info", async () => {
+  for (
+    const [logLevel, lines] of [["info", ["POST /healthz"]], ["debug", ["GET /healthz", "POST /healthz"]]] as const
+  ) {
+    await using app = await openTestApp({ config: { logLevel } });
+    expect((await app.get("/healthz")).status).toBe(204);
+    await (await app.post("/healthz", {})).body?.cancel();
+    expect(app.logLines.map((line) => JSON.parse(line).message)).toEqual(lines);
+  }
+});
+
 test("log_requests = false logs none, and log_level hides what is less severe", async () => {
   for (const config of [{ logRequests: false }, { logLevel: "warn" }]) {
     await using app = await openTestApp({ config });
