@@ -1,6 +1,7 @@
 /**
  * Runs the tests: `deno task test [room …]`, or with `real` first the tests that need real parts (a language model server,
- * the compiled executable). Sees to a browser first and ends with one line that counts.
+ * the compiled executable). Sees to a browser first and ends with one line that counts. `--reports FOLDER` at the very end keeps
+ * vitest's reports, which `deno task docs` takes.
  */
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
@@ -15,15 +16,17 @@ interface Counts {
   numPendingTests: number;
 }
 
-const [first, ...others] = Deno.args;
+const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefined;
+const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
+const [first, ...others] = args;
 const isReal = first === "real";
 
 await installBrowser();
 if (!await succeeds(Deno.execPath(), ["task", "--quiet", "ui"])) Deno.exit(1);
 const runs = isReal
   ? [await runTests(["tests/real", ...others])]
-  : Deno.args.length > 0
-  ? [await runTests(["--exclude", "tests/real/**", ...Deno.args])]
+  : args.length > 0
+  ? [await runTests(["--exclude", "tests/real/**", ...args])]
   : await Promise.all([
     runTests(WITH_BROWSER),
     runTests(["tests/real", ...WITH_BROWSER].flatMap((room) => ["--exclude", `${room}/**`])),
@@ -44,10 +47,16 @@ async function runTests(args: string[]): Promise<{ isGreen: boolean; counts: Cou
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
       ...args,
     ]);
+    if (reportsAt !== undefined) await keepReport(report, reportsAt);
     return { isGreen, counts: JSON.parse(await Deno.readTextFile(report)) };
   } finally {
     await Deno.remove(report);
   }
+}
+
+async function keepReport(report: string, folder: string): Promise<void> {
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.copyFile(report, `${folder}/${crypto.randomUUID()}.json`);
 }
 
 /** Tests of the page drive a real browser; Debian's package is had where the system lets us install it. */

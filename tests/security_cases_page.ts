@@ -1,5 +1,6 @@
-/** docs/security-cases.md: every case with the tests that name it, out of the tests themselves. */
+/** docs/security-cases.md: every case with the tests that name it, out of the tests themselves, and how each one went. */
 import { NOT_BUILT_YET, SECURITY_CASES } from "./security_cases.ts";
+import type { Result } from "./security_results.ts";
 
 const TESTS = new URL("./", import.meta.url);
 /** A title, of a test or of a row of one, that begins with ids. */
@@ -7,9 +8,16 @@ const TITLE = /[([,]\s*(["'`])((?:[A-Z]\d\d[ ,]+)+)((?:(?!\1)[^\\\n]|\\.)*)\1/g;
 
 /** A test that names cases. */
 export interface NamedTest {
+  /** Path from the root of the repository. */
   file: string;
+  /** As they stand before the title: `"W01 W03"`. */
+  ids: string;
+  /** What follows the ids, with its placeholders. */
   title: string;
 }
+
+/** What is known of how tests went, by `resultKey`. */
+export type Results = ReadonlyMap<string, Result>;
 
 /** Gives the tests by the ids that their titles begin with. */
 export async function testsByCase(): Promise<Map<string, NamedTest[]>> {
@@ -17,9 +25,8 @@ export async function testsByCase(): Promise<Map<string, NamedTest[]>> {
   for (const file of (await testFiles("")).sort()) {
     const text = await Deno.readTextFile(new URL(file, TESTS));
     for (const [, , ids, title] of text.matchAll(TITLE)) {
-      for (const [id] of ids!.matchAll(/[A-Z]\d\d/g)) {
-        found.set(id, [...found.get(id) ?? [], { file: `tests/${file}`, title: title! }]);
-      }
+      const named = { file: `tests/${file}`, ids: ids!.trim(), title: title!.replace(/\\(.)/g, "$1") };
+      for (const [id] of ids!.matchAll(/[A-Z]\d\d/g)) found.set(id, [...found.get(id) ?? [], named]);
     }
   }
   return found;
@@ -40,22 +47,51 @@ export function problemsOf(tests: ReadonlyMap<string, unknown>, notBuiltYet = NO
   ];
 }
 
+/** Gives a sentence for every test of a case that went as said. */
+export function withResult(tests: ReadonlyMap<string, NamedTest[]>, results: Results, wanted: Result): string[] {
+  return [...tests].flatMap(([id, named]) =>
+    named.filter((test) => (results.get(resultKey(test)) ?? "not run") === wanted)
+      .map(({ file, title }) => `${id}: "${title}" in ${file} ${wanted === "failed" ? "failed" : "was not run"}`)
+  );
+}
+
 /** Gives the page. */
-export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>): string {
+export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>, results: Results): string {
   const lines = [
     "# Security and fault cases",
     "",
-    "Made from the tests by `deno task docs`, which fails when a case has no test. `.ci/run` runs all of them, and ends well",
-    "only when each one passes; those under `tests/real` need the real parts that it installs.",
+    "Made by `deno task docs` from the tests, and with `--results REPORT…` from vitest's reports of their runs, as `.ci/run`",
+    "does at its end. It fails when a case has no test, or when one that a case has failed. The result is that of the last run",
+    "that was recorded, with the number of rows or tests where there are several; tests under `tests/real` need the real",
+    "parts that `.ci/run` installs.",
   ];
   for (const [heading, cases] of SECURITY_CASES) {
-    lines.push("", `## ${heading}`, "", "| case | what has to hold | tests |", "|---|---|---|");
+    lines.push("", `## ${heading}`, "", "| case | what has to hold | test | result |", "|---|---|---|---|");
     for (const [id, title] of cases) {
-      const named = tests.get(id)?.map(({ file, title: name }) => `${cell(name)} ([${shortName(file)}](../${file}))`);
-      lines.push(`| ${id} | ${title} | ${named?.join("<br>") ?? "not built yet"} |`);
+      const named = tests.get(id) ?? [];
+      if (named.length === 0) lines.push(`| ${id} | ${title} | not built yet | |`);
+      named.forEach((test, i) => {
+        const [first, what] = i === 0 ? [id, title] : ["", ""];
+        lines.push(`| ${first} | ${what} | ${testCell(test)} | ${results.get(resultKey(test)) ?? "not run"} |`);
+      });
     }
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** Reads the results that a page tells. */
+export function resultsOn(page: string): Map<string, Result> {
+  const cells = page.split("\n").map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+  return new Map(cells.filter(({ length }) => length === 6).map(([, , , test, result]) => [test!, result as Result]));
+}
+
+/** What stands for a test: its cell, in which its title and its file are. */
+export function resultKey(test: NamedTest): string {
+  return testCell(test);
+}
+
+function testCell({ file, title }: NamedTest): string {
+  return `${cell(title)} ([${shortName(file)}](../${file}))`;
 }
 
 function cell(text: string): string {
