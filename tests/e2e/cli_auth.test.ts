@@ -172,7 +172,7 @@ test("login starts the browser that BROWSER names", async () => {
       mode: 0o755,
     },
   );
-  const login = startCli(["auth", "login", "--base-url", app.url], home.path, { BROWSER: browser });
+  const login = startCli(["auth", "login", "--base-url", app.url], home.path, { environment: { BROWSER: browser } });
   const [, url] = await login.told(/^ {2}(http:\S+)$/m);
   const watcher = Deno.watchFs(home.path);
   if (!await Deno.stat(`${home.path}/opened`).then(() => true, () => false)) {

@@ -14,10 +14,24 @@ export interface CliChild {
   ended: Promise<{ code: number; stdout: string; stderr: string }>;
 }
 
+/** What may be other than usual. */
+export interface CliOptions {
+  environment?: Record<string, string>;
+  /** A compiled one; by default main.ts runs. */
+  executable?: string;
+  /** Folder to start it in. */
+  cwd?: string;
+}
+
 /** Starts a command. @param home Where it keeps its token. */
-export function startCli(args: string[], home: string, environment: Record<string, string> = {}): CliChild {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", MAIN, ...args],
+export function startCli(
+  args: string[],
+  home: string,
+  { environment = {}, executable, cwd }: CliOptions = {},
+): CliChild {
+  const child = new Deno.Command(executable ?? Deno.execPath(), {
+    args: executable === undefined ? ["run", "-A", MAIN, ...args] : args,
+    cwd,
     env: { ...ownEnvironment(), BROWSER: "", HOME: home, DENO_DIR: denoDir(), ...environment },
     clearEnv: true,
     stdin: "piped",

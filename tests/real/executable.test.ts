@@ -1,13 +1,16 @@
 /** The compiled executable, started as a stranger's machine would; and the source on the Deno that it is compiled with. */
 import { fileURLToPath } from "node:url";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
+import { startCli } from "../helpers/cli_child.ts";
 import { sniffImage } from "../../services/attachments/image_type.ts";
 import { openFakeHub } from "../helpers/fake_hub.ts";
 import { ggufFile } from "../helpers/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/image_files.ts";
 import { runParlor } from "../helpers/parlor_command.ts";
+import { openDevice, openPasskeyBrowser } from "../helpers/passkey_browser.ts";
 import { makeRgbaPng } from "../helpers/png_files.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -73,6 +76,32 @@ async function expectDownload(dataDir: string, start: (args: string[]) => Promis
     { path: "owner/name/small-Q8_0.gguf", format: "gguf", architecture: "llama", quantization: "Q8_0" },
   ]);
   expect(await Deno.readFile(`${dataDir}/models/owner/name/small-Q8_0.gguf`)).toEqual(model);
+}
+
+/** Has its Worker read pictures of every kind, by the codecs it carries as WebAssembly. */
+async function expectPictures(server: ChildServer): Promise<void> {
+  await server.json("PUT", "/api/personas/p1", { name: "Ann" });
+  const given = { ...fixtureImages(), gif: makeGif({ width: 48, height: 32 }, { width: 48, height: 32 }) };
+  for (const [kind, bytes] of Object.entries(given)) {
+    const stored = await fetch(`${server.url}/api/personas/p1/avatar`, {
+      method: "PUT",
+      body: bytes,
+      headers: { "Content-Type": `image/${kind}` },
+    });
+    expect(stored.status, await stored.text()).toBe(200);
+    const shown = await server.request("GET", "/api/personas/p1/avatar");
+    expect(sniffImage(new Uint8Array(await shown.arrayBuffer()))).toEqual({
+      type: "image/png",
+      widthPx: 48,
+      heightPx: 32,
+    });
+  }
+}
+
+/** Sees the guard within refuse an address of the house. */
+async function expectGuard(server: ChildServer): Promise<void> {
+  const answer = await server.request("POST", "/api/characters/import-url", { url: "http://127.0.0.1:80/card.png" });
+  expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
 }
 
 describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 60_000 }, () => {
@@ -141,26 +170,6 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     await using second = await start();
     expect((await messagesOf(second, "kept"))[1]).toMatchObject({ content: text, status: "complete" });
     expect(await second.kill("SIGINT")).toMatchObject({ code: 0, signal: null });
-  });
-
-  test("it reads pictures of every kind by the codecs it carries", async () => {
-    await using server = await start();
-    await server.json("PUT", "/api/personas/p1", { name: "Ann" });
-    const given = { ...fixtureImages(), gif: makeGif({ width: 48, height: 32 }, { width: 48, height: 32 }) };
-    for (const [kind, bytes] of Object.entries(given)) {
-      const stored = await fetch(`${server.url}/api/personas/p1/avatar`, {
-        method: "PUT",
-        body: bytes,
-        headers: { "Content-Type": `image/${kind}` },
-      });
-      expect(stored.status, await stored.text()).toBe(200);
-      const shown = await server.request("GET", "/api/personas/p1/avatar");
-      expect(sniffImage(new Uint8Array(await shown.arrayBuffer()))).toEqual({
-        type: "image/png",
-        widthPx: 48,
-        heightPx: 32,
-      });
-    }
   });
 
   test("it downloads a model in the Worker it carries, and reads its head", () => expectDownload(dataDir, start));
@@ -241,43 +250,99 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     for (const path of [compiler, `${dataDir}-deno`]) await Deno.remove(path, { recursive: true }).catch(() => {});
   }, BUILD_MS);
 
-  test("as a stranger without rights, in an empty folder with nothing on PATH, it serves and chats", async () => {
-    const home = await Deno.makeTempDir({ prefix: "parlor-stranger-" });
-    try {
-      const isRoot = Deno.uid() === 0;
-      const program = `${home}/parlor`;
+  describe("as a stranger without rights, in an empty folder with nothing on PATH", () => {
+    /** What the stranger owns: the folder to start in, which stays empty, the data, a home. */
+    let place: string;
+    let program: string;
+    let browser: Browser;
+    const isRoot = Deno.uid() === 0;
+    const environment = () => ({ TMPDIR: `${place}/empty`, PATH: "/none", HOME: `${place}/home` });
+
+    const startHere = (args: string[] = []) =>
+      startChildServer({
+        ...{ executable: program, args, dataDir: `${place}/data`, cwd: `${place}/empty` },
+        env: environment(),
+      });
+    const command = (args: string[], env: Record<string, string> = {}) =>
+      startCli(args, `${place}/home`, {
+        environment: { ...environment(), ...env },
+        ...{ executable: program, cwd: `${place}/empty` },
+      });
+
+    beforeAll(async () => {
+      browser = await openPasskeyBrowser();
+      place = await Deno.makeTempDir({ prefix: "parlor-stranger-" });
+      program = `${place}/parlor`;
       await Deno.copyFile(executable, program);
       await Deno.chmod(program, 0o755);
-      await Deno.mkdir(`${home}/empty`);
-      if (isRoot) {
-        for (const path of [home, `${home}/empty`]) await Deno.chown(path, STRANGER, STRANGER);
-        await Deno.writeTextFile(
-          `${home}/start`,
-          `#!/bin/sh\nexec setpriv --reuid ${STRANGER} --regid ${STRANGER} --clear-groups ${program} "$@"\n`,
-          { mode: 0o755 },
-        );
-      }
-      await using server = await startChildServer({
-        executable: isRoot ? `${home}/start` : program,
-        ...{ dataDir: `${home}/data`, cwd: `${home}/empty` },
-        env: { TMPDIR: `${home}/empty`, PATH: isRoot ? "/usr/bin" : "/none" },
-      });
-      await expectDemoChat(server, "stranger");
-      if (isRoot) expect((await Deno.stat(`${home}/data/app.db`)).uid).toBe(STRANGER);
-      expect((await Deno.stat(`${home}/data`)).mode! & 0o777).toBe(0o700);
-      const page = await server.request("GET", "/sign-in");
-      expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")]);
-      expect(await server.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
-      expect(await Array.fromAsync(Deno.readDir(`${home}/empty`))).toEqual([]);
-    } finally {
-      await Deno.remove(home, { recursive: true });
-    }
-  });
+      for (const folder of ["empty", "home"]) await Deno.mkdir(`${place}/${folder}`);
+      if (!isRoot) return;
+      for (const path of ["", "/empty", "/home"]) await Deno.chown(place + path, STRANGER, STRANGER);
+      const as = `/usr/bin/setpriv --reuid ${STRANGER} --regid ${STRANGER} --clear-groups`;
+      await Deno.writeTextFile(`${place}/start`, `#!/bin/sh\nexec ${as} ${program} "$@"\n`, { mode: 0o755 });
+      program = `${place}/start`;
+    });
 
-  test("the guard within refuses addresses of the house", async () => {
-    await using server = await start();
-    const answer = await server.request("POST", "/api/characters/import-url", { url: "http://127.0.0.1:80/card.png" });
-    expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
+    afterAll(async () => {
+      await browser?.close();
+      if (place !== undefined) await Deno.remove(place, { recursive: true });
+    });
+
+    test("its page pairs, chats and lets the command line in; after a stop the token still counts", async () => {
+      const closed = ["--loopback-auth-bypass", "false", "--setup-completed", "true"];
+      await using server = await startHere(closed);
+      const owner = await openDevice(browser, server.url);
+      await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+      const composer = owner.page.getByLabel("Message", { exact: true });
+      await composer.fill("Is anybody there?");
+      await composer.press("Enter");
+      await owner.page.locator(".reply .prose").getByText("no language model").waitFor();
+
+      const login = command(["auth", "login", "--base-url", server.url, "--no-browser"]);
+      const [, address] = await login.told(/^ {2}(http:\S+)$/m);
+      await owner.page.goto(address!);
+      await owner.page.getByRole("button", { name: "Allow" }).click();
+      await owner.page.getByRole("heading", { name: "Back to the terminal" }).waitFor();
+      expect(await login.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signed in to") });
+      expect(await command(["auth", "whoami"]).ended).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(`${server.url} as`),
+      });
+      const stranger = await openDevice(browser, `${server.url}/sign-in`);
+      await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+      expect({ errors: owner.errors, foreign: owner.foreign }).toEqual({
+        errors: [],
+        foreign: [expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback\?/)], // of the command line
+      });
+      expect([...stranger.errors, ...stranger.foreign]).toEqual([]);
+      await Promise.all([owner.context.close(), stranger.context.close()]);
+      expect(await server.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
+
+      await using again = await startHere(closed);
+      const token = (await Deno.readTextFile(`${place}/home/.config/app/cli.token`)).trim();
+      const ask = (headers: HeadersInit) => again.request("GET", "/api/conversations", undefined, { headers });
+      expect((await ask({})).status).toBe(401);
+      const chats = await (await ask({ Authorization: `Bearer ${token}` })).json();
+      expect(chats).toHaveLength(1);
+    });
+
+    test("it reads pictures, refuses addresses of the house, backs up and restores, and leaves its folder empty", async () => {
+      await using server = await startHere();
+      await expectDemoChat(server, "stranger");
+      await expectPictures(server);
+      await expectGuard(server);
+      const env = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
+      for (const args of [["backup", `${place}/home/b`], ["restore", `${place}/home/b`]]) {
+        const data = args[0] === "backup" ? `${place}/data` : `${place}/home/restored`;
+        expect(await command([...args, "--data-dir", data], env).ended).toMatchObject({ code: 0, stderr: "" });
+      }
+      for (const folder of [`${place}/data`, `${place}/home/restored`]) {
+        expect((await Deno.stat(folder)).mode! & 0o777).toBe(0o700);
+        if (isRoot) expect((await Deno.stat(`${folder}/app.db`)).uid).toBe(STRANGER);
+      }
+      expect(await server.kill("SIGTERM")).toMatchObject({ code: 0, signal: null });
+      expect(await Array.fromAsync(Deno.readDir(`${place}/empty`))).toEqual([]);
+    });
   });
 
   test("it backs up beside its running server, restores elsewhere, rotates the key, and finds nothing wrong", async () => {
