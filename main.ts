@@ -10,12 +10,13 @@ import type { LocalServer } from "./services/cli/auth_invite.ts";
 import { DOCTOR_HELP, runDoctor } from "./services/cli/doctor.ts";
 import { IMPORT_HELP, type ImportOutside, runImport } from "./services/cli/import.ts";
 import { KEY_HELP, runKey } from "./services/cli/key.ts";
-import { licenceNotices, LICENCES_HELP } from "./services/cli/licences.ts";
+import { LICENCES_HELP } from "./services/cli/licences.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config.ts";
 import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
 import { AppError, messageOf } from "./services/errors.ts";
+import { noticesText } from "./services/licence_notices.ts";
 import { createLog } from "./services/log.ts";
 import type { ImportReport } from "./services/imports/import_report.ts";
 import { dropProxyEnvironment } from "./services/net/owner_endpoint.ts";
@@ -33,7 +34,7 @@ const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
     run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
   }],
   ["key", { help: KEY_HELP, run: runKey }],
-  ["licenses", { help: LICENCES_HELP, run: async (_args, { print }) => print(await licenceNotices()) }],
+  ["licenses", { help: LICENCES_HELP, run: async (_args, { print }) => print(await noticesText()) }],
   ["restore", { help: BACKUP_HELP, run: runRestore }],
 ]);
 const encoder = new TextEncoder();

@@ -1,5 +1,6 @@
 /** What goes along with an executable to tell what is in it: licence notices and a bill of materials. */
 import { Buffer } from "node:buffer";
+import { NO_LICENCE_TEXT } from "../services/licence_notices.ts";
 import type { BundledPackage } from "./inventory.ts";
 
 /** What is described. */
@@ -21,7 +22,7 @@ export function noticesText({ version, runtimeVersion, licenceText, packages }: 
     `Deno ${runtimeVersion} (MIT), the runtime inside\n\nCopyright the Deno authors. It comes with V8, SQLite ` +
     "and Rust crates under licences of their own, which its source lists: https://github.com/denoland/deno";
   const others = packages.map(({ name, version: itsVersion, licence, licenceText: text }) =>
-    `${name} ${itsVersion} (${licence})\n\n${text === "" ? `It names this licence and brings no text of it.` : text}`
+    `${name} ${itsVersion} (${licence})\n\n${text || NO_LICENCE_TEXT}`
   );
   return `${[own, runtime, ...others].join(RULE)}\n`;
 }

@@ -1,14 +1,16 @@
 /** `/api/import`: what other programs hold, streamed to disk and brought in by a job. */
 import { AppError } from "../services/errors.ts";
+import { IMPORT_KINDS } from "../services/imports/import_item.ts";
 import type { Imports } from "../services/imports/imports.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
-import { importRoute } from "./schemas/imports.ts";
+import { importableRoute, importRoute } from "./schemas/imports.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
 
-/** Routes of imports. */
-export function importRoutes(imports: Imports) {
-  return newRouter().openapi(importRoute, async (c) => {
+/** Routes of imports. @param options.maxBytes Of an upload. */
+export function importRoutes(imports: Imports, { maxBytes }: { maxBytes: number }) {
+  const importable = { kinds: [...IMPORT_KINDS], max_bytes: maxBytes };
+  return newRouter().openapi(importableRoute, (c) => c.json(importable, 200)).openapi(importRoute, async (c) => {
     const { kind, dry_run, name, upload_id } = c.req.valid("query");
     const request = { kind, isDryRun: dry_run === "true", name };
     const { body } = c.req.raw;

@@ -1,11 +1,27 @@
 /** `/api/data` and `/api/findings`: room, backups, and what is wrong with the installation. */
+import type { Backups } from "../services/transfer/backups.ts";
 import type { Upkeep } from "../services/upkeep/upkeep.ts";
+import { attachment } from "./content_disposition.ts";
+import { fileAnswer } from "./ranged_file.ts";
+import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
-import { dataOf, dataRoute, findingsRoute } from "./schemas/upkeep.ts";
+import { jobAnswer } from "./schemas/jobs.ts";
+import { backupFileRoute, dataOf, dataRoute, findingsRoute, startBackupRoute } from "./schemas/upkeep.ts";
 
 /** Routes of upkeep. */
-export function upkeepRoutes(upkeep: Upkeep) {
+export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
   return newRouter()
     .openapi(dataRoute, async (c) => c.json(dataOf(await upkeep.data()), 200))
+    .openapi(startBackupRoute, async (c) => {
+      const job = await backups.start();
+      c.header("X-Parlor-Job-Id", job.id);
+      return rawAnswer(c.json(jobAnswer(job), 202));
+    })
+    .openapi(backupFileRoute, async (c) => {
+      const { name } = c.req.valid("param");
+      const { file, sizeBytes } = await backups.openFile(name);
+      const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
+      return await fileAnswer(file, { sizeBytes, range: c.req.valid("header").range, headers });
+    })
     .openapi(findingsRoute, async (c) => c.json(await upkeep.findings(), 200));
 }

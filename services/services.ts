@@ -79,7 +79,7 @@ import { openDatabase } from "./storage/database.ts";
 import { openDataDir } from "./storage/data_dir.ts";
 import { finishIncoming } from "./storage/incoming.ts";
 import { holdsSealedData } from "./storage/sealed_data.ts";
-import { DailyBackup } from "./transfer/daily_backup.ts";
+import { Backups } from "./transfer/backups.ts";
 import { Trash } from "./transfer/trash.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
 
@@ -95,6 +95,8 @@ export interface Services extends CharacterRoom, LorebookRoom {
   arrivals: Arrivals;
   /** What is carried away. */
   exports: Exports;
+  /** Backups in the owner's folder. */
+  backups: Backups;
   /** Calls to addresses that a user, a page or a redirect supplied. */
   guard: Guard;
   /** Reads and makes pictures, off the serving thread. */
@@ -387,11 +389,11 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       samples: { list: () => voices.list(), get: (id) => voices.reference(id) },
     });
 
-    const dailyBackup = DailyBackup.open({
+    const backups = Backups.open({
       ...{ jobs, log, now, dataDir: dataDir.path, storageKey, version: options.version ?? "" },
       ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
     });
-    opened.push(() => dailyBackup.close());
+    opened.push(() => backups.close());
     const { room: drawn, painter, close: closeImages } = await openImages({
       ...{ db, dataDir, events, jobs, trash, attachments, pictures: images, avatars: gallery.avatars, now },
       sealer: sealer.forPurpose("images"),
@@ -457,6 +459,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       imports,
       arrivals,
       exports,
+      backups,
       guard,
       images,
       auth,
@@ -486,7 +489,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       lorebookTrial,
       settings,
       setup,
-      upkeep: new Upkeep(config),
+      upkeep: new Upkeep(config, backups),
       tailnet,
       ...gallery,
       ...lorebookRoom,

@@ -27,7 +27,7 @@ const ROOMS: Record<string, string[]> = {
   speech: [],
   transfer: ["attachments", "documents"],
   tailnet: [],
-  upkeep: ["doctor"],
+  upkeep: ["doctor", "transfer"],
 };
 
 interface Import {

@@ -33,6 +33,24 @@ export const ImportReport = z.object({
   lines_dropped: z.number().int(),
 }).openapi("ImportReport");
 
+/** `GET /api/import` */
+export const importableRoute = createRoute({
+  method: "get",
+  path: "/api/import",
+  tags: ["Transfer"],
+  summary: "What can be imported",
+  responses: {
+    200: json(
+      z.object({
+        kinds: z.array(z.enum(IMPORT_KINDS)),
+        max_bytes: z.number().int().openapi({ description: "Of an upload" }),
+      }).openapi("Importable"),
+      "Kinds, and how large an upload may be",
+    ),
+    ...ERRORS,
+  },
+});
+
 /** `POST /api/import` */
 export const importRoute = createRoute({
   method: "post",

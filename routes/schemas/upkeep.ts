@@ -2,6 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/upkeep/upkeep.ts";
 import { ERRORS, json, Time } from "./common.ts";
+import { Job } from "./jobs.ts";
 
 const Data = z.object({
   used: z.array(z.object({
@@ -36,6 +37,38 @@ export const dataRoute = createRoute({
   tags: ["Upkeep"],
   summary: "How much room the data takes, and the backups in the folder of the daily ones",
   responses: { 200: json(Data, "Measured for this request"), ...ERRORS },
+});
+
+/** `POST /api/data/backups` */
+export const startBackupRoute = createRoute({
+  method: "post",
+  path: "/api/data/backups",
+  tags: ["Upkeep"],
+  summary: "Makes a backup in backup_dir now; the daily ones do not count it, and nothing removes it",
+  responses: { 202: json(Job, "The job of the backup; the one that runs, where one does"), ...ERRORS },
+});
+
+/** `GET /api/data/backups/{name}` */
+export const backupFileRoute = createRoute({
+  method: "get",
+  path: "/api/data/backups/{name}",
+  tags: ["Upkeep"],
+  summary: "A backup, sealed as it lies there",
+  request: {
+    params: z.object({ name: z.string().min(1).max(255) }),
+    headers: z.object({ range: z.string().optional().openapi({ example: "bytes=0-65535" }) }),
+  },
+  responses: {
+    200: {
+      description: "The file",
+      content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
+    },
+    206: {
+      description: "The part of it that was asked for",
+      content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
+    },
+    ...ERRORS,
+  },
 });
 
 /** `GET /api/findings` */

@@ -23,6 +23,14 @@ export interface BackupRequest {
   nowMs: number;
 }
 
+/** Whoever waits for a backup. */
+export interface BackupWatch {
+  /** Ends it; nothing of it remains then. */
+  signal?: AbortSignal;
+  /** Told often: bytes that were written or read back, of what both together are expected to be. */
+  progress?(doneBytes: number, totalBytes: number): void;
+}
+
 /** What was made. */
 export interface BackupReport {
   path: string;
@@ -42,18 +50,19 @@ const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
  * Everything acknowledged before the call is in it. Files go first, then the database as it is at one moment, then what
  * became of the files meanwhile: so no row of the database misses a file that was removed since, nor one that is new.
  *
- * @throws {AppError} `storage_full`, or `internal` when something cannot be read or the result is not what was written;
- *   no file remains then.
+ * @throws {AppError} `storage_full`, or `internal` when something cannot be read, the result is not what was written, or
+ *   it was ended; no file remains then.
  */
-export async function makeBackup(request: BackupRequest): Promise<BackupReport> {
+export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}): Promise<BackupReport> {
   const { dataDir, storageKey, path, passphrase, version, nowMs } = request;
   await removeLeftovers(dataDir);
+  const took = await counterOf(dataDir, watch);
   const digests = new Map<string, string>();
   const key = passphrase === undefined ? { storageKey } : { passphrase };
-  const entries = digested(entriesOf(request), digests);
+  const entries = digested(entriesOf(request), digests, took);
   await writeChunksAtomic(path, backupBytes({ version, nowMs }, key, entries));
   try {
-    await checkBackup(request, digests);
+    await checkBackup(request, digests, took);
   } catch (error) {
     await Deno.remove(path).catch(() => {});
     throw error;
@@ -61,11 +70,35 @@ export async function makeBackup(request: BackupRequest): Promise<BackupReport> 
   return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size };
 }
 
-async function checkBackup({ path, passphrase, storageKey }: BackupRequest, digests: Map<string, string>) {
+/** Takes the size of every piece that was worked on. @throws the signal's reason */
+type Took = (bytes: number) => void;
+
+/** What is written is read back, so all of it counts twice. */
+async function counterOf(dataDir: string, { signal, progress }: BackupWatch): Promise<Took> {
+  let totalBytes = 0;
+  if (progress !== undefined) {
+    totalBytes = (await Deno.stat(join(dataDir, DATABASE_NAME)).catch(() => undefined))?.size ?? 0;
+    for await (const { sizeBytes } of dataFiles(dataDir)) totalBytes += sizeBytes;
+    totalBytes *= 2;
+  }
+  let doneBytes = 0;
+  return (bytes) => {
+    signal?.throwIfAborted();
+    doneBytes += bytes;
+    // Files grow while it runs.
+    progress?.(Math.min(doneBytes, totalBytes), totalBytes);
+  };
+}
+
+async function checkBackup(
+  { path, passphrase, storageKey }: BackupRequest,
+  digests: Map<string, string>,
+  took: Took,
+): Promise<void> {
   const keys = { passphrase: () => Promise.resolve(passphrase!), storageKey: () => Promise.resolve(storageKey) };
   using backup = await openBackup(path, keys);
   const found = new Map<string, string>();
-  for await (const entry of digested(backup.entries, found)) for await (const _ of entry.content);
+  for await (const entry of digested(backup.entries, found, took)) for await (const _ of entry.content);
   const isSame = found.size === digests.size && [...digests].every(([name, digest]) => found.get(name) === digest);
   if (!isSame) throw new AppError("internal", `The backup "${path}" does not hold what was written to it`);
 }
@@ -119,18 +152,21 @@ async function* fileOf(from: string, path: string): AsyncGenerator<ArchiveEntry>
 async function* digested(
   entries: AsyncIterable<ArchiveEntry>,
   digests: Map<string, string>,
+  took: Took,
 ): AsyncGenerator<ArchiveEntry> {
   for await (const entry of entries) {
-    yield { ...entry, content: withDigest(entry.content, (digest) => digests.set(entry.path, digest)) };
+    yield { ...entry, content: withDigest(entry.content, took, (digest) => digests.set(entry.path, digest)) };
   }
 }
 
 async function* withDigest(
   content: AsyncIterable<Uint8Array>,
+  took: Took,
   take: (digest: string) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
   for await (const chunk of content) {
+    took(chunk.byteLength);
     hash.update(chunk);
     yield chunk;
   }

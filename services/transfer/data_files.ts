@@ -26,6 +26,7 @@ const LEFT_OUT = new Set([
 export interface DataFile {
   /** Relative, with slashes. */
   path: string;
+  sizeBytes: number;
   /** Tells whether it is still the same one. */
   state: string;
 }
@@ -50,7 +51,9 @@ export async function* dataFiles(dataDir: string): AsyncGenerator<DataFile> {
 async function* filesBelow(dataDir: string, path: string): AsyncGenerator<DataFile> {
   if (path.endsWith(TEMPORARY_ENDING)) return;
   const info = await Deno.lstat(join(dataDir, path)).catch(ignoreGone);
-  if (info?.isFile) yield { path, state: `${info.size} ${info.mtime?.getTime()} ${info.ino}` };
+  if (info?.isFile) {
+    yield { path, sizeBytes: info.size, state: `${info.size} ${info.mtime?.getTime()} ${info.ino}` };
+  }
   if (!info?.isDirectory) return;
   const names = await Array.fromAsync(Deno.readDir(join(dataDir, path)), ({ name }) => name).catch(ignoreGone) ?? [];
   for (const name of names) yield* filesBelow(dataDir, `${path}/${name}`);

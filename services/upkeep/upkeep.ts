@@ -1,26 +1,17 @@
 /** What the owner looks after: room, backups, and whether anything is wrong with the installation. */
-import { join } from "node:path";
 import type { DoctorConfig } from "../doctor/doctor.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { AppError } from "../errors.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import type { BackupFile, Backups } from "../transfer/backups.ts";
 import type { FindingsAnswer, FindingsRequest } from "./findings_worker.ts";
 import { measureSpace, type SpaceUsed } from "./space.ts";
-
-/** A backup that lies in the folder of the daily ones. */
-export interface BackupFile {
-  name: string;
-  sizeBytes: number;
-  /** When it was made; ISO 8601, UTC. */
-  madeAt: string;
-}
 
 /** How the data stands. */
 export interface DataReport {
   used: SpaceUsed;
   /** `null` where none are made by themselves. */
   backupDir: string | null;
-  /** How many are kept. */
+  /** How many of the daily ones are kept. */
   backupKeep: number;
   /** The newest first. */
   backups: BackupFile[];
@@ -32,24 +23,21 @@ export interface UpkeepConfig extends DoctorConfig {
   port: number;
 }
 
-const BACKUP_NAME = /\.backup$/;
-
 /** The room. */
 export class Upkeep {
   readonly #config: UpkeepConfig;
+  readonly #backups: Pick<Backups, "list">;
   #looking: Promise<Finding[]> | undefined;
 
-  constructor(config: UpkeepConfig) {
+  constructor(config: UpkeepConfig, backups: Pick<Backups, "list">) {
     this.#config = config;
+    this.#backups = backups;
   }
 
   /** Measures the data and lists the backups. @throws {AppError} when a folder cannot be read */
   async data(): Promise<DataReport> {
     const { dataDir, backupDir, backupKeep } = this.#config;
-    const [used, backups] = await Promise.all([
-      measureSpace(dataDir),
-      backupDir === null ? [] : listBackups(backupDir),
-    ]);
+    const [used, backups] = await Promise.all([measureSpace(dataDir), this.#backups.list()]);
     return { used, backupDir, backupKeep, backups };
   }
 
@@ -79,20 +67,6 @@ export class Upkeep {
       worker.terminate();
     }
   }
-}
-
-async function listBackups(folder: string): Promise<BackupFile[]> {
-  const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
-    if (cause instanceof Deno.errors.NotFound) return [];
-    throw fileError(`Cannot list the backups in "${folder}"`, cause);
-  });
-  const files = await Promise.all(
-    names.filter((name) => BACKUP_NAME.test(name)).map(async (name) => {
-      const { size, mtime } = await Deno.stat(join(folder, name));
-      return { name, sizeBytes: size, madeAt: (mtime ?? new Date(0)).toISOString() };
-    }),
-  );
-  return files.sort((a, b) => b.madeAt.localeCompare(a.madeAt));
 }
 
 /** What crosses to a Worker: values alone, since the configuration as a whole is frozen and holds more. */

@@ -177,3 +177,33 @@ test("a single Tavern chat comes in by itself", async () => {
   expect(added(report)).toEqual({ ...NOTHING, conversation: 1 });
   expect((await got(app, "/api/conversations"))[0]).toMatchObject({ title: "Evening", participants: [] });
 });
+
+test("what can be imported is told, and the report names what came in, so that it can be opened", async () => {
+  await using app = await openTestApp({ config: { maxImportBodyBytes: 12_345_678 } });
+  const { kinds, max_bytes } = await (await app.get("/api/import")).json();
+  expect(max_bytes).toBe(12_345_678);
+  expect(kinds).toEqual(expect.arrayContaining(["sillytavern", "tavern", "chatgpt", "openwebui", "parlor"]));
+  const files = tavernFolder();
+  for (let index = 0; index < 60; index++) {
+    files[`chats/Fox/Chat ${index}.jsonl`] = files["chats/Fox/Evening.jsonl"]!;
+  }
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(files));
+  const report = await importReport(app, `kind=sillytavern&upload_id=${trial.upload_id}`);
+  expect(report.items).toEqual(trial.items);
+  const of = (what: string) => report.items.filter((item) => item.what === what);
+  expect(of("conversation")).toHaveLength(50);
+  expect(report.counts.conversation.added).toBeGreaterThan(60);
+  expect(of("character").map(({ name }) => name).sort()).toEqual(["Fox", "Owl"]);
+  const addresses = {
+    conversation: "conversations",
+    character: "characters",
+    persona: "personas",
+    lorebook: "lorebooks",
+  };
+  for (const [what, path] of Object.entries(addresses)) {
+    const [item] = of(what);
+    expect((await app.get(`/api/${path}/${item!.id}`)).status, what).toBe(200);
+  }
+  const again = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(again.items).toEqual([]);
+});
