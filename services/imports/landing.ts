@@ -1,7 +1,7 @@
 /** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
 import type { Attachments } from "../attachments/attachments.ts";
 import { readCardFile } from "../characters/card_file.ts";
-import type { Characters } from "../characters/characters.ts";
+import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { Arrivals, ArrivingConversation } from "../chat/arrivals.ts";
 import { AppError } from "../errors.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
@@ -33,6 +33,8 @@ export interface Landed {
   state: "added" | "updated" | "present";
   /** Said in the report beside it. */
   reason?: string;
+  /** What it turned out to be called. */
+  name?: string;
 }
 
 const WITHOUT_PICTURE = "its picture cannot be read: it came in without one";
@@ -50,8 +52,7 @@ export async function land(parts: LandingParts, item: ImportedItem, isDryRun: bo
   switch (item.what) {
     case "character":
       if (!isDryRun) return await landCharacter(parts, item);
-      await readCardFile(item.bytes);
-      break;
+      return { state: "added", name: (await readCardFile(item.bytes)).card.data.name };
     case "persona":
       if (!isDryRun) return await landPersona(parts, item);
       break;
@@ -111,13 +112,16 @@ async function isHere(parts: LandingParts, { what, id }: ImportedItem): Promise<
 async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
   const { id, bytes, avatar } = item;
   try {
-    await characters.importCard(bytes, id, avatar);
-    return { state: "added" };
+    return { state: "added", name: nameOf(await characters.importCard(bytes, id, avatar)) };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    await characters.importCard(bytes, id); // throws the same where it was the card
-    return { state: "added", reason: WITHOUT_PICTURE };
+    const name = nameOf(await characters.importCard(bytes, id)); // throws the same where it was the card
+    return { state: "added", reason: WITHOUT_PICTURE, name };
   }
+}
+
+function nameOf({ character }: ReadCharacter): string {
+  return character.card.data.name;
 }
 
 async function landPersona({ personas }: LandingParts, item: ImportedPersona): Promise<Landed> {

@@ -55,8 +55,8 @@ export class LandingQueue {
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, landed } = first;
     try {
-      const { state, reason } = await landed;
-      countItem(this.#report, item, state);
+      const { state, reason, name = item.name } = await landed;
+      countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, { level: "changed", source: item.source, reason });
       if (item.what === "conversation" && state !== "present") this.#report.messages += item.messages.length;
     } catch (error) {

@@ -76,7 +76,7 @@ function conversationOf(
   }
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
   return {
-    ...{ what: "conversation", ...origin, hash: contentHash([head, messages]), head },
+    ...{ what: "conversation", ...origin, name: asText(json.title), hash: contentHash([head, messages]), head },
     createdAt: asText(json.created_at) || undefined,
     updatedAt: asText(json.updated_at) || undefined,
     messages: messages.map(messageOf),

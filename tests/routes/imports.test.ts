@@ -194,6 +194,7 @@ test("what can be imported is told, and the report names what came in, so that i
   expect(of("conversation")).toHaveLength(50);
   expect(report.counts.conversation.added).toBeGreaterThan(60);
   expect(of("character").map(({ name }) => name).sort()).toEqual(["Fox", "Owl"]);
+  expect(of("conversation")[0]!.name).toBe("Chat 0");
   const addresses = {
     conversation: "conversations",
     character: "characters",
