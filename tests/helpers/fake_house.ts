@@ -10,6 +10,18 @@ export class FakeHouse {
   readonly restores = new Map<string, () => void>();
   /** How many hits a page of the search over everything holds. */
   hitsPerPage = 20;
+  importable = { kinds: ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer"], max_bytes: 50_000_000 };
+  backupDir: string | null = null;
+
+  /** Starts a job, which stays as a test sets it. */
+  newJob(kind: string, title: string): Job {
+    const now = new Date().toISOString();
+    const job: Job = {
+      ...{ id: crypto.randomUUID(), kind, title, state: "running", progress: null, created_at: now, updated_at: now },
+    };
+    this.jobs = [job, ...this.jobs];
+    return job;
+  }
 }
 
 /** Inside of one conversation pages are of two hits, so that a test meets their ends. */
@@ -41,9 +53,15 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
     }],
     ["GET", /^\/api\/data$/, () =>
       Response.json({
-        ...{ used: [{ what: "chats", size_bytes: 40_960 }], backup_dir: null, backup_keep: 7, backups: [] },
+        ...{ used: [{ what: "chats", size_bytes: 40_960 }], backup_dir: house.backupDir, backup_keep: 7, backups: [] },
       })],
     ["GET", /^\/api\/findings$/, () => Response.json([{ level: "ok", about: "The configuration can be read" }])],
+    ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
+    ["POST", /^\/api\/import$/, ({ query }) => {
+      const job = house.newJob("import", `Import of ${query.get("kind")}`);
+      return Response.json(job, { status: 202 });
+    }],
+    ["POST", /^\/api\/data\/backups$/, () => Response.json(house.newJob("backup", "Backup"), { status: 202 })],
     ["GET", /^\/api\/jobs$/, () => Response.json(house.jobs)],
     ["POST", /^\/api\/jobs\/([^/]+)\/cancel$/, (_, [, id]) => {
       house.jobs = house.jobs.map((job) => job.id === id ? { ...job, state: "cancelled" as const } : job);

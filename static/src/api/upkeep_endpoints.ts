@@ -21,6 +21,21 @@ export interface Finding {
   remedy?: string;
 }
 
+/** The licence of a package. */
+export interface LicenceNotice {
+  name: string;
+  version: string;
+  /** As the package names it; empty for our own. */
+  licence: string;
+  /** Empty where it brings none. */
+  text: string;
+}
+
+/** Reads the licences of all that is inside. @throws {ApiError} */
+export async function readLicences(client: ApiClient): Promise<LicenceNotice[]> {
+  return await (await client.send("GET", "/api/licences")).json();
+}
+
 /** Reads how the data stands. @throws {ApiError} */
 export async function readData(client: ApiClient): Promise<DataReport> {
   return await (await client.send("GET", "/api/data")).json();

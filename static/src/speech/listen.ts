@@ -25,7 +25,7 @@ export function toggleListening(store: Store, key: string, open: () => IncomingA
 function tell({ toasts, router }: Store, thrown: unknown): void {
   const error = thrown instanceof ApiError ? thrown : undefined;
   const action = error?.code === "not_available"
-    ? { label: texts.settings.title, run: () => router.go("/settings/voice") }
+    ? { label: texts.nav.settings, run: () => router.go("/settings/voice") }
     : undefined;
   toasts.show(error?.message ?? texts.chat.speakFailed, { isError: true, action });
 }

@@ -269,7 +269,7 @@ export class Store {
     const address = `/c/${encodeURIComponent(conversationId)}`;
     notifyWhenHidden({
       title: chat?.title || texts.nav.untitled,
-      text: texts.general.notification,
+      text: texts.nav.replyEnded,
       tag: conversationId,
       onClick: () => this.router.go(address),
     }, this.#document);

@@ -39,6 +39,12 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await findings.getByRole("listitem").first().getByText("chmod 0600").waitFor();
     await main.getByText("1 thing to put right.").or(main.getByText(/^\d+ things to put right\.$/)).waitFor();
     await look("about");
+    await main.getByRole("button", { name: "Show the licences" }).click();
+    await main.getByLabel("Find a package").fill("preact");
+    await main.getByText("2 packages").or(main.getByText("3 packages")).waitFor();
+    await main.getByText(/^preact /).click();
+    await main.getByRole("region", { name: "preact", exact: true }).getByText("The MIT License (MIT)").waitFor();
+    await look("licences");
     await Deno.chmod(`${app.dataDir}/storage-key`, 0o600);
     await main.getByRole("button", { name: "Look again" }).click();
     await findings.getByText("chmod 0600").waitFor({ state: "detached" });
@@ -61,5 +67,20 @@ test("a look that fails says why, and can be done again", async () => {
   await page.unroute("**/api/findings");
   await page.getByRole("main").getByRole("button", { name: "Look again" }).click();
   await page.getByText("The configuration can be read").waitFor();
+  await context.close();
+});
+
+test("licences that cannot be read say why, beside their button", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  const failure = { error: { code: "not_available", message: "No notices here", request_id: "r1" } };
+  await page.route("**/api/licences", (route) => route.fulfill({ status: 503, json: failure }));
+  await page.goto(`${app.url}/settings/about`);
+  const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Show the licences" }).click();
+  await main.getByRole("alert").getByText("No notices here").waitFor();
+  await page.unroute("**/api/licences");
+  await main.getByRole("button", { name: "Try again" }).click();
+  await main.getByText(/^\d+ packages$/).waitFor();
   await context.close();
 });

@@ -22,6 +22,7 @@ export const nav: typeof English = {
     untitled: "Ohne Titel",
     failed: "Die Liste der Chats konnte nicht geladen werden",
     answering: "Eine Antwort wird geschrieben",
+    replyEnded: "Die Antwort ist zu Ende",
     search: "Suche",
     activity: "Aktivität",
     runningCount: (n: number) => `, ${n} laufend`,

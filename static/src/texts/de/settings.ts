@@ -32,7 +32,6 @@ export const settings: typeof English = {
     notifyRefused:
       "Der Browser hat abgelehnt. Erlauben Sie Benachrichtigungen für diese Seite in seinen Einstellungen.",
     notifyImpossible: "Dieser Browser erlaubt Benachrichtigungen nur über HTTPS oder auf localhost.",
-    notification: "Die Antwort ist zu Ende",
     look: "Aussehen",
     note: "Gilt auf allen Ihren Geräten.",
     language: "Sprache",

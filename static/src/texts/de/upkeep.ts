@@ -10,7 +10,7 @@ export const upkeep: typeof English = {
     version: "Version",
     text: "Parlor läuft auf Ihrem eigenen Rechner. Diese Seite lädt nichts von anderswo.",
     licence:
-      "Parlor ist freie Software unter der MIT-Lizenz. Wessen Arbeit darin steckt und zu welchen Bedingungen, sagt",
+      "Parlor ist freie Software unter der MIT-Lizenz. Wessen Arbeit darin steckt und zu welchen Bedingungen, steht hier.",
     findings: "Zustand der Installation",
     findingsFailed: "Die Installation konnte nicht geprüft werden",
     looking: "Wird geprüft",

@@ -6,7 +6,6 @@ import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import type { later } from "./later.ts";
-import { settings } from "./settings.ts";
 
 const first = {
   ...common,
@@ -14,7 +13,6 @@ const first = {
   ...chat,
   ...connections,
   ...palette,
-  ...settings,
   ...personas,
 };
 

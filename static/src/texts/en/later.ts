@@ -6,7 +6,9 @@ import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
+import { moving } from "./moving.ts";
 import { sending } from "./sending.ts";
+import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { presets } from "./presets.ts";
 import { tailnet } from "./tailnet.ts";
@@ -17,10 +19,12 @@ import { welcome } from "./welcome.ts";
 /** The areas that the first load does without. */
 export const later = {
   ...house,
+  ...settings,
   ...models,
   ...characters,
   ...access,
   ...upkeep,
+  ...moving,
   ...voice,
   ...images,
   ...connectionForm,

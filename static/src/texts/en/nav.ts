@@ -21,6 +21,7 @@ export const nav = {
     untitled: "Untitled",
     failed: "The list of chats could not be loaded",
     answering: "A reply is being written",
+    replyEnded: "The reply has ended",
     search: "Search",
     activity: "Activity",
     runningCount: (n: number) => `, ${n} running`,

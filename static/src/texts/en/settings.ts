@@ -30,7 +30,6 @@ export const settings = {
     notifyHint: "On this device, while the page is out of sight. The browser asks once.",
     notifyRefused: "The browser refused. Allow notifications for this page in its own settings.",
     notifyImpossible: "This browser allows notifications only over HTTPS or on localhost.",
-    notification: "The reply has ended",
     look: "Appearance",
     note: "These follow you to every device.",
     language: "Language",

@@ -8,7 +8,7 @@ export const upkeep = {
   about: {
     version: "Version",
     text: "Parlor runs on your own machine. This page loads nothing from anywhere else.",
-    licence: "Parlor is free software under the MIT licence. Whose work is inside, and under which terms, says",
+    licence: "Parlor is free software under the MIT licence. Whose work is inside, and under which terms, stands here.",
     findings: "State of the installation",
     findingsFailed: "The installation could not be looked at",
     looking: "Looking",

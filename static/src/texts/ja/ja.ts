@@ -10,6 +10,7 @@ import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
+import { moving } from "./moving.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
@@ -43,6 +44,7 @@ export const ja: Texts = {
   ...slashCommands,
   ...tailnet,
   ...upkeep,
+  ...moving,
   ...voice,
   ...welcome,
 };

@@ -22,6 +22,7 @@ export const nav: typeof English = {
     untitled: "無題",
     failed: "チャット一覧を読み込めませんでした",
     answering: "返信を作成中",
+    replyEnded: "返信が終わりました",
     search: "検索",
     activity: "実行状況",
     runningCount: (n: number) => `、${n} 件実行中`,

@@ -31,7 +31,6 @@ export const settings: typeof English = {
     notifyHint: "この端末で、ページが見えていないときに知らせます。ブラウザーの確認は一度だけです。",
     notifyRefused: "ブラウザーに拒否されました。ブラウザーの設定でこのページの通知を許可してください。",
     notifyImpossible: "このブラウザーでは、HTTPS または localhost でのみ通知を使えます。",
-    notification: "返信が終わりました",
     look: "表示",
     note: "すべての端末に反映されます。",
     language: "言語",

@@ -6,7 +6,7 @@ export const upkeep: typeof English = {
   about: {
     version: "バージョン",
     text: "Parlor はご自身のマシンで動きます。このページはほかの場所から何も読み込みません。",
-    licence: "Parlor は MIT ライセンスのフリーソフトウェアです。含まれる作品とその条件は次のコマンドで表示されます。",
+    licence: "Parlor は MIT ライセンスのフリーソフトウェアです。含まれる作品とその条件はここで読めます。",
     findings: "インストールの状態",
     findingsFailed: "インストールを確認できませんでした",
     looking: "確認しています",

@@ -8,21 +8,26 @@ import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/List.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { characterAddress } from "../../state/creation_jobs.ts";
+import { IMPORT_ADDRESS, type Moving, movingOf, type Sending } from "../../state/moving.ts";
 import { useStore } from "../../state/store.ts";
 import { clock, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 import { titleOf } from "../shell/ChatRow.tsx";
 import { PageHead } from "../shell/PageHead.tsx";
+import { sendingWords, shareOf } from "../moving/OnTheWay.tsx";
 import { progressWords } from "./progress_words.ts";
 
 /** Everything goes on when this screen is left. */
 export function ActivityScreen() {
-  const { activity, chats } = useStore();
+  const store = useStore();
+  const { activity, chats } = store;
+  const moving = movingOf(store);
   const t = texts.activity;
   useTitle(`${t.title} · ${texts.product}`);
   const { runningJobs, endedJobs, state, error } = activity;
   const replies = chats.replies.value;
-  const isIdle = replies.length + runningJobs.value.length === 0;
+  const sending = moving.sending.value;
+  const isIdle = replies.length + runningJobs.value.length === 0 && !sending;
   return (
     <main id="main" class="page" tabIndex={-1}>
       <PageHead title={t.title} />
@@ -35,6 +40,7 @@ export function ActivityScreen() {
               <h2>{t.running}</h2>
               <List label={t.running}>
                 {replies.map((reply) => <ReplyRow key={reply.assistant_message_id} reply={reply} />)}
+                {sending && <SendingRow moving={moving} sending={sending} />}
                 {runningJobs.value.map((job) => <JobRow key={job.id} job={job} />)}
               </List>
             </section>
@@ -83,6 +89,29 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
   );
 }
 
+/** A file on its way to an import: of this page alone. */
+function SendingRow({ moving, sending }: { moving: Moving; sending: Sending }) {
+  const title = texts.moving.uploading(sending.name);
+  return (
+    <ListRow
+      title={title}
+      href={IMPORT_ADDRESS}
+      text={<Progress label={title} value={shareOf(sending)} text={sendingWords(sending)} />}
+      end={
+        <Button kind="quiet" label={texts.activity.cancelJob(title)} onClick={() => moving.cancel()}>
+          {texts.cancel}
+        </Button>
+      }
+    />
+  );
+}
+
+/** Where more is told of a job. */
+function addressOf(job: Job): string | undefined {
+  const places: Record<string, string> = { import: IMPORT_ADDRESS, backup: "/settings/data#backups" };
+  return characterAddress(job) ?? places[job.kind];
+}
+
 function JobRow({ job }: { job: Job }) {
   const { activity } = useStore();
   const t = texts.activity;
@@ -94,7 +123,7 @@ function JobRow({ job }: { job: Job }) {
   return (
     <ListRow
       title={job.title}
-      href={characterAddress(job)}
+      href={addressOf(job)}
       text={
         <>
           {words}

@@ -3,8 +3,16 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { texts } from "../../texts/texts.ts";
 
-/** Says so while files are over it. */
-export function DropArea({ onFiles, children }: { onFiles: (files: File[]) => void; children: ComponentChildren }) {
+/** Says so while files are over it. @param props.onFolder Told of a folder, which is no file to be read. */
+export function DropArea(
+  { onFiles, onFolder, title = texts.characters.drop, hint = texts.characters.dropHint, children }: {
+    onFiles: (files: File[]) => void;
+    onFolder?: () => void;
+    title?: string;
+    hint?: string;
+    children: ComponentChildren;
+  },
+) {
   const [isOver, setOver] = useState(false);
   // Every child that is entered and left tells; over the area is who entered more often than left.
   const depth = useRef(0);
@@ -21,7 +29,9 @@ export function DropArea({ onFiles, children }: { onFiles: (files: File[]) => vo
     event.preventDefault();
     depth.current = 0;
     setOver(false);
-    onFiles([...event.dataTransfer?.files ?? []]);
+    const items = [...event.dataTransfer?.items ?? []];
+    if (onFolder && items.some((item) => item.webkitGetAsEntry?.()?.isDirectory)) onFolder();
+    else onFiles([...event.dataTransfer?.files ?? []]);
   };
   return (
     <div
@@ -34,8 +44,8 @@ export function DropArea({ onFiles, children }: { onFiles: (files: File[]) => vo
       {children}
       {isOver && (
         <div class="drop-note">
-          <strong>{texts.characters.drop}</strong>
-          <span>{texts.characters.dropHint}</span>
+          <strong>{title}</strong>
+          <span>{hint}</span>
         </div>
       )}
     </div>

@@ -16,6 +16,7 @@ import { findSettings, settingsSections } from "./settings_index.ts";
 import { TrashPage } from "./TrashPage.tsx";
 
 const AboutPage = lazy(() => import("../upkeep/AboutPage.tsx").then((file) => file.AboutPage));
+const ImportPage = lazy(() => import("../moving/ImportPage.tsx").then((file) => file.ImportPage));
 const DataPage = lazy(() => import("../upkeep/DataPage.tsx").then((file) => file.DataPage));
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
 const ImagesPage = lazy(() => import("../images/ImagesPage.tsx").then(({ ImagesPage }) => ImagesPage));
@@ -108,7 +109,8 @@ function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "presets") return <PresetsPage item={item} />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
-  if (section === "data") return <DataPage />;
+  if (section === "data" && item === "import") return <ImportPage />;
+  if (section === "data" && item === undefined) return <DataPage />;
   if (section === "trash") return <TrashPage />;
   if (section === "personas") {
     return item === undefined

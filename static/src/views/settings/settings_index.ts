@@ -69,8 +69,17 @@ export function settingEntries(): SettingEntry[] {
     ],
     images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
     trash: [["", texts.trash.empty]],
-    data: [["space", texts.data.space], ["backups", texts.data.backups]],
-    about: [["", texts.about.version], ["findings", texts.about.findings]],
+    data: [
+      ["export", texts.leaving.save],
+      ["backups", texts.data.backups],
+      ["backups", texts.backups.now],
+      ["space", texts.data.space],
+    ],
+    about: [
+      ["", texts.about.version],
+      ["licences", texts.licences.title],
+      ["findings", texts.about.findings],
+    ],
   };
   return settingsSections().flatMap(({ id, title: place }) => [
     { title: place, place: texts.settings.title, address: `/settings/${id}` },
@@ -79,6 +88,7 @@ export function settingEntries(): SettingEntry[] {
       place,
       address: `/settings/${id}${anchor === "" ? "" : `#${anchor}`}`,
     })),
+    ...(id === "data" ? [{ title: texts.moving.from, place, address: "/settings/data/import" }] : []),
     ...(id === "connections" ? [{ title: connections.add, place, address: "/settings/connections/new" }] : []),
   ]);
 }

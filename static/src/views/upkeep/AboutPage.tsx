@@ -5,6 +5,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { Licences } from "./Licences.tsx";
 import { useReading } from "./use_reading.ts";
 
 /** The version the server reports, and what its doctor finds. */
@@ -17,16 +18,12 @@ export function AboutPage() {
       <div class="privacy-part">
         <p>{t.text}</p>
         {version && <p class="muted">{t.version} {version}</p>}
-        <p>
-          {t.licence} <code>{LICENCES_COMMAND}</code>
-        </p>
       </div>
+      <Licences />
       <Findings />
     </section>
   );
 }
-
-const LICENCES_COMMAND = "parlor licenses";
 
 function Findings() {
   const { api } = useStore();

@@ -1,12 +1,14 @@
-/** The data: what takes room, and the backups. */
+/** The data: the ways in and out, what takes room, and the backups. */
 import { type DataReport, readData } from "../../api/upkeep_endpoints.ts";
+import { LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { List, ListRow } from "../../components/List.tsx";
-import { Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { moment } from "../../texts/times.ts";
+import { IMPORT_ADDRESS } from "../../state/moving.ts";
 import { bytes } from "../activity/progress_words.ts";
+import { BackupsPart } from "../moving/BackupsPart.tsx";
+import { ExportPart } from "../moving/ExportPart.tsx";
 import { useReading } from "./use_reading.ts";
 
 /** Measured when it opens. */
@@ -17,10 +19,25 @@ export function DataPage() {
   return (
     <section class="privacy">
       <h2>{t.title}</h2>
+      <Import />
+      <ExportPart />
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
+      {value && <BackupsPart report={value} onMade={again} />}
       {value && <Space report={value} />}
-      {value && <Backups report={value} />}
+    </section>
+  );
+}
+
+function Import() {
+  const t = texts.moving;
+  return (
+    <section class="privacy-part" aria-labelledby="import">
+      <h3 id="import" tabIndex={-1}>{t.title}</h3>
+      <p>{t.startHint}</p>
+      <div class="actions-row">
+        <LinkButton href={IMPORT_ADDRESS}>{t.start}</LinkButton>
+      </div>
     </section>
   );
 }
@@ -40,31 +57,3 @@ function Space({ report }: { report: DataReport }) {
     </section>
   );
 }
-
-function Backups({ report }: { report: DataReport }) {
-  const t = texts.data;
-  const now = new Date();
-  return (
-    <section class="privacy-part" aria-labelledby="backups">
-      <h3 id="backups" tabIndex={-1}>{t.backups}</h3>
-      {report.backup_dir === null
-        ? <Notice tone="warning" title={t.noBackups}>{t.noBackupsText}</Notice>
-        : <p class="muted">{t.daily(report.backup_dir, report.backup_keep)}</p>}
-      {report.backup_dir !== null && report.backups.length === 0 && <p>{t.noneYet}</p>}
-      {report.backups.length > 0 && (
-        <List label={t.backups}>
-          {report.backups.map(({ name, size_bytes, made_at }) => (
-            <ListRow key={name} title={name} text={`${moment(made_at, now)} · ${bytes(size_bytes)}`} />
-          ))}
-        </List>
-      )}
-      <p>{t.byHand}</p>
-      <p>
-        <code>{BACKUP_COMMAND}</code>
-      </p>
-      <p class="muted">{t.key}</p>
-    </section>
-  );
-}
-
-const BACKUP_COMMAND = "parlor backup FILE";

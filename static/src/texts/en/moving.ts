@@ -1,0 +1,126 @@
+/** Moving in and out: imports, the export, backups that are asked for, licences. */
+import { counter } from "../plural.ts";
+
+const count = counter("en");
+
+/** English. */
+export const moving = {
+  moving: {
+    title: "Import",
+    intro:
+      "Bring in what another program holds, or an export of Parlor. Nothing comes in twice, and nothing here is overwritten.",
+    back: "Back to the data",
+    from: "Import from SillyTavern, RisuAI, Agnai, ChatGPT, Open WebUI or Parlor",
+    start: "Import",
+    startHint: "Chats, characters, personas, lorebooks and presets of other programs, or an export of Parlor.",
+    chooseFile: "Choose a file",
+    otherFile: "Choose another file",
+    dropHint: "Or drop it here: a zip, JSON, JSONL, or a character card.",
+    drop: "Drop the file to import it",
+    folder: "A folder cannot be sent. Pack it into a zip first, and choose that.",
+    several: "One file at a time. A zip can hold many; cards may come together.",
+    tooLarge: (limit: string) => `The file is larger than this server takes: ${limit} at most.`,
+    files: (n: number) => count(n, { one: "file", other: "files" }),
+    kind: "What it is",
+    kindUnknown: "Please choose",
+    kindMissing: "The file does not say what it is. Choose where it comes from.",
+    kinds: {
+      sillytavern: "SillyTavern, a zip of the folder data/default-user",
+      tavern: "Chats in Tavern's form, JSONL or a zip of them",
+      chatgpt: "ChatGPT, its export of data",
+      openwebui: "Open WebUI, its export of chats",
+      parlor: "Parlor, an export of everything",
+      risuai: "RisuAI",
+      agnai: "Agnai",
+      card: "Character cards: PNG, JSON, CHARX",
+    },
+    plainHttp:
+      "This page came over plain HTTP. Whoever shares the network can read the file on its way. Over the tailnet or HTTPS nobody can.",
+    look: "Look through it",
+    lookHint: "Nothing is changed before you have seen what would come in.",
+    sending: "Sending the file",
+    rate: (amount: string) => `${amount} a second`,
+    goesOn: "Stay on this page of the browser until the file is sent. You can use Parlor meanwhile.",
+    goesOnThere: "This goes on when you leave. Activity shows it too.",
+    sendFailed: "The file could not be sent",
+    importFailed: "The import failed",
+    importFailedText: "What had come in before stays. Trying again adds nothing twice.",
+    cancelled: "Cancelled. The file is still chosen.",
+    trialTitle: "What would come in",
+    trialNothing: "Nothing new is in this file.",
+    trialAll: "Everything in this file is here already.",
+    reportTitle: "What came in",
+    reportNothing: "Nothing new came in.",
+    beforeTitle: "The import before",
+    bringIn: "Import",
+    changeKind: "It is something else",
+    unknown: "What can be imported could not be read",
+    again: "Import something else",
+    endedWell: "The import is done",
+    endedBadly: "The import failed",
+    lookedThrough: "The file is looked through",
+    showReport: "Show",
+    things: {
+      conversation: (n: number) => count(n, { one: "chat", other: "chats" }),
+      character: (n: number) => count(n, { one: "character", other: "characters" }),
+      persona: (n: number) => count(n, { one: "persona", other: "personas" }),
+      lorebook: (n: number) => count(n, { one: "lorebook", other: "lorebooks" }),
+      preset: (n: number) => count(n, { one: "preset", other: "presets" }),
+      attachment: (n: number) => count(n, { one: "picture", other: "pictures" }),
+    },
+    messages: (n: number) => `with ${count(n, { one: "message", other: "messages" })}`,
+    updated: (n: number) => count(n, { one: "of them newer than here", other: "of them newer than here" }),
+    present: (n: number) => count(n, { one: "here already", other: "here already" }),
+    refused: (n: number) => count(n, { one: "that cannot come in", other: "that cannot come in" }),
+    isUpdated: "newer than here; the older state is kept",
+    unnamed: "Untitled",
+    more: (n: number) => `and ${count(n, { one: "more", other: "more" })}`,
+    lines: {
+      refused: (n: number) => `${count(n, { one: "thing", other: "things" })} that cannot be read`,
+      left_out: (n: number) => `${count(n, { one: "kind of file", other: "kinds of files" })} left out`,
+      changed: (n: number) => `${count(n, { one: "thing comes", other: "things come" })} in changed`,
+    },
+    linesDropped: (n: number) =>
+      `and ${count(n, { one: "more line", other: "more lines" })} that the report does not hold`,
+    showMore: (n: string) => `Show the other ${n}`,
+    cardsIn: (n: number) => `${count(n, { one: "character", other: "characters" })} came in`,
+    uploading: (name: string) => `Sending “${name}”`,
+  },
+
+  leaving: {
+    title: "Export",
+    text: "One zip with what is yours, to read elsewhere or to import into another Parlor.",
+    inside: "What is in it",
+    insideText:
+      "All chats with every version of each reply, the pictures in them, characters, personas, lorebooks and presets, as plain files.",
+    outside: "What is not",
+    outsideText:
+      "Connections and their keys, passkeys and tokens, settings, voices, image workflows, models, earlier revisions, and what lies in the trash. A backup has all of that but the models.",
+    unsealed: "It is not sealed: whoever has the file can read it.",
+    save: "Export everything",
+    plainHttp:
+      "This page came over plain HTTP. Whoever shares the network can read all of it on its way. Export over the tailnet or HTTPS, or on the machine itself.",
+    understood: "Export all the same",
+  },
+
+  backups: {
+    now: "Back up now",
+    running: "Making a backup",
+    done: "The backup is made",
+    failed: "The backup failed",
+    kept: "One that was asked for stays until you remove it from the folder.",
+    sealed: "Backups are sealed: without the key or the passphrase nobody reads them.",
+    save: (name: string) => `Download ${name}`,
+    saveShort: "Download",
+  },
+
+  licences: {
+    title: "Licences",
+    show: "Show the licences",
+    failed: "The licences could not be read",
+    count: (n: number) => count(n, { one: "package", other: "packages" }),
+    find: "Find a package",
+    none: "No package has these letters.",
+    noText: "It names this licence and brings no text of it.",
+  },
+};

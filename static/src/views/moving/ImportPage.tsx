@@ -1,0 +1,104 @@
+/** Moving in: choose a file, see what would come in, bring it in, see what came. */
+import { useEffect } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { ApiError } from "../../api/client.ts";
+import type { Job } from "../../api/types.ts";
+import { isRunning, type Moving, movingOf, reportOf } from "../../state/moving.ts";
+import { useStore } from "../../state/store.ts";
+import { fullMoment } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+import { FileChoice } from "./FileChoice.tsx";
+import { Report } from "./Report.tsx";
+import { SendingCard, WorkCard } from "./OnTheWay.tsx";
+
+/** One step after the other; each goes on when the page is left. */
+export function ImportPage() {
+  const store = useStore();
+  const moving = movingOf(store);
+  const t = texts.moving;
+  // What an earlier page began shows once the jobs are known.
+  const jobsState = store.activity.state.value;
+  useEffect(() => void moving.open(), [jobsState]);
+  const { before } = moving;
+  return (
+    <section class="moving">
+      <p>
+        <a class="back-link" href="/settings/data">{t.back}</a>
+      </p>
+      <h2>{t.title}</h2>
+      <p class="muted">{t.intro}</p>
+      {!globalThis.isSecureContext && <Notice tone="warning">{t.plainHttp}</Notice>}
+      <Step moving={moving} />
+      {before.value && (
+        <details class="moving-before">
+          <summary>{t.beforeTitle}, {fullMoment(before.value.updated_at)}</summary>
+          <Report report={reportOf(before.value)!} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+function Step({ moving }: { moving: Moving }) {
+  const sending = moving.sending.value;
+  const job = moving.job.value;
+  if (sending) return <SendingCard moving={moving} sending={sending} />;
+  if (job && isRunning(job)) return <WorkCard moving={moving} job={job} />;
+  const report = reportOf(job);
+  if (report?.dry_run) return <Trial moving={moving} job={job!} />;
+  if (report) {
+    return (
+      <div class="card moving-step">
+        <h3 tabIndex={-1} ref={focusOnce}>{texts.moving.reportTitle}</h3>
+        <Report report={report} />
+        <div class="actions-row">
+          <Button onClick={() => moving.startOver()}>{texts.moving.again}</Button>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <>
+      {job && <Ended job={job} />}
+      <FileChoice moving={moving} />
+    </>
+  );
+}
+
+/** Why a job came to nothing. */
+function Ended({ job }: { job: Job }) {
+  const t = texts.moving;
+  if (job.state === "cancelled") return <p class="muted" role="status">{t.cancelled}</p>;
+  const { code = "internal", message = "" } = job.error ?? {};
+  return (
+    <ErrorNote title={t.importFailed} error={new ApiError(0, { code, message })}>
+      {t.importFailedText}
+    </ErrorNote>
+  );
+}
+
+function Trial({ moving, job }: { moving: Moving; job: Job }) {
+  const t = texts.moving;
+  const report = reportOf(job)!;
+  const error = moving.error.value;
+  const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
+  return (
+    <div class="card moving-step">
+      <h3 tabIndex={-1} ref={focusOnce}>{t.trialTitle}</h3>
+      <Report report={report} />
+      {error && <ErrorNote title={t.importFailed} error={error} />}
+      <div class="actions-row">
+        {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.bringIn}</Button>}
+        {moving.file.value && <Button onClick={() => moving.changeKind(moving.kind.value)}>{t.changeKind}</Button>}
+        <Button kind={isAnything ? "quiet" : "plain"} onClick={() => moving.startOver()}>{t.otherFile}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** The step before took its button, and the focus with it. */
+function focusOnce(heading: HTMLElement | null): void {
+  if (heading && document.activeElement === document.body) heading.focus({ preventScroll: true });
+}
