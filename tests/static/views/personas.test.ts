@@ -137,3 +137,51 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
     },
   );
 }
+
+test.each([["wide", {}], ["phone", PHONE]] as const)(
+  "who the owner is stands at the foot of the sidebar and is chosen there, on every device alike (%s)",
+  async (width, device) => {
+    await using ui = await bench.open("/new", {
+      ...device,
+      prepare: (api) => {
+        fill(api);
+        api.settings.display_name = "Ada";
+      },
+    });
+    await using other = await bench.open("/new", { api: ui.api });
+    const openSidebar = async () => {
+      if (width === "phone") await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+    };
+    await openSidebar();
+    await ui.page.getByRole("button", { name: "You: Ada" }).click();
+    const own = ui.page.getByRole("menuitemradio", { name: "Under my own name" });
+    expect(await own.getAttribute("aria-checked")).toBe("true");
+    await ui.page.getByRole("menuitemradio", { name: "Robin" }).click();
+    await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
+    await ui.page.getByRole("button", { name: "You: Robin" }).waitFor();
+    expect(await findAxeProblems(ui.page)).toEqual([]);
+    await other.page.getByRole("button", { name: "You: Robin" }).waitFor();
+    // A new chat is Robin's; the next choice does not change what that chat has.
+    if (width === "phone") await ui.page.keyboard.press("Escape");
+    await sendMessage(ui.page, "Hello");
+    await eventually(() => [...ui.api.conversations.values()][0]?.persona_id, (id) => id === "robin");
+    await openSidebar();
+    await ui.page.getByRole("button", { name: "You: Robin" }).click();
+    await ui.page.getByRole("menuitem", { name: "Manage personas" }).click();
+    await ui.page.getByRole("heading", { name: "Personas" }).waitFor();
+  },
+);
+
+test("a choice that the server refuses is put back and told; one that is gone counts as none", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      fill(api);
+      Object.assign(api.settings, { display_name: "", default_persona_id: "gone" });
+    },
+  });
+  await ui.page.getByRole("button", { name: "You: No persona" }).click();
+  ui.api.refuse("PATCH /api/settings", { status: 507, code: "storage_full", message: "The disk is full" });
+  await ui.page.getByRole("menuitemradio", { name: "Grey" }).click();
+  await ui.page.getByText("The disk is full").waitFor();
+  await ui.page.getByRole("button", { name: "You: No persona" }).waitFor();
+});

@@ -30,6 +30,8 @@ export const personas: typeof English = {
     clashText: (name: string, description: string) =>
       `Dort steht jetzt: ${name}. ${description} Erneutes Speichern setzt Ihre an ihre Stelle.`,
     choose: "Persona wählen",
+    nobody: "Keine Persona",
+    you: (name: string) => `Sie: ${name}`,
     speakingAs: (name: string) => `Sie sprechen als ${name}`,
     none: "Unter meinem eigenen Namen",
     manage: "Personas verwalten",

@@ -29,6 +29,8 @@ export const personas = {
     clashText: (name: string, description: string) =>
       `It now says: ${name}. ${description} Saving again puts yours in its place.`,
     choose: "Choose a persona",
+    nobody: "No persona",
+    you: (name: string) => `You: ${name}`,
     speakingAs: (name: string) => `Speaking as ${name}`,
     none: "Under my own name",
     manage: "Manage personas",

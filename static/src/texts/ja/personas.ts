@@ -30,6 +30,8 @@ export const personas: typeof English = {
     clashText: (name: string, description: string) =>
       `現在の内容：${name}。${description} もう一度保存すると、あなたの内容に置き換わります。`,
     choose: "ペルソナを選ぶ",
+    nobody: "ペルソナなし",
+    you: (name: string) => `あなた: ${name}`,
     speakingAs: (name: string) => `${name}として話しています`,
     none: "自分の名前で",
     manage: "ペルソナを管理",

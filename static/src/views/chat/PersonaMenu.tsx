@@ -4,14 +4,14 @@ import { Menu } from "../../components/Menu.tsx";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { personaItems } from "./persona_items.ts";
 
 /** Nothing while there are no personas, and in a chat that is not kept. */
 export function PersonaMenu({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { people } = store;
   useEffect(() => people.wantPersonas(), []);
-  const personas = people.shownPersonas.value;
-  if (chat.isTemporary || personas.length === 0) return null;
+  if (chat.isTemporary || people.shownPersonas.value.length === 0) return null;
   const t = texts.personas;
   const current = chat.personaId.value;
   const name = people.persona(current)?.name;
@@ -20,16 +20,7 @@ export function PersonaMenu({ chat }: { chat: OpenChat }) {
     <Menu
       icon="user"
       label={name === undefined ? t.choose : t.speakingAs(name)}
-      items={[
-        ...personas.map(({ id, name }) => ({
-          label: name,
-          isChecked: id === current,
-          onSelect: () => void choose(id),
-        })),
-        { label: t.none, isChecked: current === undefined, onSelect: () => void choose(null) },
-        "line",
-        { label: t.manage, href: "/settings/personas" },
-      ]}
+      items={personaItems(store, current, (id) => void choose(id))}
     />
   );
 }

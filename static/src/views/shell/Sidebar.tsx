@@ -1,8 +1,13 @@
-/** Ways to a new chat and to the search, the chats, and at the foot what runs, the state of the model and the settings. */
+/** Ways to a new chat and to the search, the chats, and at the foot who the owner is, the state of the model, what runs and the settings. */
+import { useEffect } from "preact/hooks";
 import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
+import { Menu } from "../../components/Menu.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { portraitOfPersona } from "../characters/portrait_of.ts";
+import { personaItems } from "../chat/persona_items.ts";
 import { ChatList } from "./ChatList.tsx";
 
 /** The sidebar's content; `onClose` is there when it is a drawer. */
@@ -21,6 +26,7 @@ export function Sidebar({ onClose }: { onClose?: () => void }) {
       <NavRow href="/search" icon="search" screen="search" text={texts.nav.search} />
       <NavRow href="/characters" icon="user" screen="characters" text={texts.nav.characters} />
       <ChatList />
+      <PersonaRow />
       <ConnectionState />
       <ActivityRow />
       <NavRow href="/settings" icon="gear" screen="settings" text={texts.nav.settings} />
@@ -58,6 +64,31 @@ function ActivityRow() {
         </>
       )}
     </a>
+  );
+}
+
+/** Who the owner is in new chats; chosen here. A chat may have a persona of its own, which its head names. */
+function PersonaRow() {
+  const store = useStore();
+  const { people, preferences } = store;
+  useEffect(() => people.wantPersonas(), []);
+  const settings = preferences.settings.value;
+  const persona = people.persona(settings?.default_persona_id);
+  // One that is not known yet is not said to be none.
+  if (!settings || (settings.default_persona_id && !persona && people.personasState.value !== "ready")) return null;
+  const t = texts.personas;
+  const name = persona?.name ?? (settings.display_name || t.nobody);
+  const choose = (id: string | null) =>
+    preferences.change({ default_persona_id: id }).catch((thrown) => store.report(thrown));
+  return (
+    <Menu
+      class="nav-row persona-row"
+      label={t.you(name)}
+      items={personaItems(store, persona?.id, (id) => void choose(id))}
+    >
+      {persona?.has_avatar ? <Portrait {...portraitOfPersona(persona)} widthPx={24} /> : <Icon name="user" />}
+      <span class="connection-name">{name}</span>
+    </Menu>
   );
 }
 
