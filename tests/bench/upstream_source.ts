@@ -49,6 +49,7 @@ function flood({ bytes, last }: AnswerBytes): ReadableStream<Uint8Array> {
 
 function paced({ bytes, ends, last }: AnswerBytes, perSecond: number): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isLeft = false;
   const periodMs = 1000 / perSecond;
   // Streams that begin together must not beat together.
   const beganAtMs = performance.now() - Math.random() * periodMs;
@@ -56,6 +57,8 @@ function paced({ bytes, ends, last }: AnswerBytes, perSecond: number): ReadableS
     start(controller) {
       let sent = 0;
       const send = () => {
+        // A reader may leave while something is handed over; what is handed over behind that ends the process.
+        if (isLeft) return;
         if (sent === ends.length) {
           controller.enqueue(last);
           controller.close();
@@ -68,7 +71,10 @@ function paced({ bytes, ends, last }: AnswerBytes, perSecond: number): ReadableS
       };
       send();
     },
-    cancel: () => clearTimeout(timer),
+    cancel() {
+      isLeft = true;
+      clearTimeout(timer);
+    },
   });
 }
 

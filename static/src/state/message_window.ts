@@ -2,8 +2,11 @@
 import { computed, signal } from "@preact/signals";
 import type { MessagePages } from "./message_pages.ts";
 
-/** Messages on the screen at first, and how many each step adds. */
-const STEP = 40;
+/**
+ * Messages on the screen at first, and how many each step adds: a screenful and more, so that no step holds the page for
+ * longer than a frame may take. What is missing above comes before a reader gets there.
+ */
+const STEP = 16;
 
 /** Messages on both sides of one that was jumped to. */
 const AROUND = 20;
