@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { speechApi } from "../api/speech_endpoints.ts";
 import type { Message } from "../api/types.ts";
-import { textOf } from "../state/message_text.ts";
+import { partThoughts, textOf } from "../state/message_text.ts";
 import type { OpenChat } from "../state/open_chat.ts";
 import type { Store } from "../state/store.ts";
 import { IncomingAudio } from "./incoming_audio.ts";
@@ -28,7 +28,7 @@ export function listenToMessage(store: Store, chat: OpenChat, messageId: string,
 function messageSource(store: Store, chat: OpenChat, messageId: string, known: string): AudioSource {
   const voices = voicesFor(store, chat, chat.pages.find(messageId));
   const api = speechApi(store.api.client);
-  const pieces = new Pieces({ isSplit: voices.narration !== voices.quoted, known });
+  const pieces = new Pieces({ isSplit: voices.narration !== voices.quoted, known: partThoughts(known).said });
   const waiting: Piece[] = [];
   let isWhole = false;
   let news = Promise.withResolvers<void>();
@@ -38,7 +38,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     const run = chat.run.value?.messageId === messageId ? chat.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? textOf(message.content) : "";
-    waiting.push(...pieces.next(text, run === undefined));
+    waiting.push(...pieces.next(partThoughts(text).said, run === undefined));
     isWhole = run === undefined;
     news.resolve();
     news = Promise.withResolvers();

@@ -7,6 +7,23 @@ export function textOf(content: string | ContentPart[]): string {
   return content.filter((part) => part.type === "text").map((part) => part.text ?? "").join("\n\n");
 }
 
+/** A text that begins with thoughts between tags; the end of them may not be there yet. */
+const OPEN_THOUGHTS = /^\s*<(think|thinking|thought|reasoning)>([\s\S]*?)(?:<\/\1>\s*|$)/i;
+/** Many templates open the thoughts themselves, so that only their end is in the text. */
+const END_OF_THOUGHTS = /<\/(?:think|thinking|thought|reasoning)>[ \t]*(?:\n\s*|$)/i;
+
+/**
+ * Parts the thoughts that a model wrote into its text from what it says. Servers that know a model's tags keep them apart
+ * themselves; many local ones do not.
+ */
+export function partThoughts(text: string): { thoughts: string; said: string } {
+  const opened = OPEN_THOUGHTS.exec(text);
+  if (opened) return { thoughts: opened[2]!.trim(), said: text.slice(opened[0].length) };
+  const end = END_OF_THOUGHTS.exec(text);
+  if (!end) return { thoughts: "", said: text };
+  return { thoughts: text.slice(0, end.index).trim(), said: text.slice(end.index + end[0].length) };
+}
+
 /** Gives the content with another text; pictures stay. */
 export function withText(content: string | ContentPart[], text: string): string | ContentPart[] {
   if (typeof content === "string") return text;

@@ -306,6 +306,59 @@ test("thoughts are folded away from the reply they led to", async () => {
   expect(await thoughts.locator(".thoughts-text").innerText()).toContain("They want a story.");
 });
 
+test.each([
+  ["between tags", "<think>They want a story.</think>\n\nOnce upon."],
+  ["that the template had opened", "They want a story.\n</think>\n\nOnce upon."],
+])("thoughts that a model writes into its text are folded, read to nobody and not copied: %s", async (_, whole) => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", STORY),
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say(whole);
+  const prose = ui.page.locator(".message[data-message-id=r1] .prose");
+  await prose.getByText("Once upon.", { exact: true }).waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect((await prose.innerText()).trim()).toBe("Once upon.");
+  const thoughts = ui.page.locator(".message[data-message-id=r1] .thoughts-text");
+  expect(await thoughts.isVisible()).toBe(false);
+  expect(await thoughts.textContent()).toBe("They want a story.");
+  expect(await ui.page.locator("[aria-relevant=additions]").textContent()).not.toContain("They want");
+  await ui.page.locator(".message[data-message-id=r1]").getByRole("button", { name: "Copy" }).click();
+  await eventually(() => ui.page.evaluate(() => navigator.clipboard.readText()), (text) => text === "Once upon.");
+});
+
+test("nothing moves when a reply ends", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("Rain, and then more rain.\n\n".repeat(40));
+  const last = ui.page.locator(".message[data-message-id=r1] .prose p").last();
+  await last.waitFor();
+  const bottom = () => last.evaluate((element) => Math.round(element.getBoundingClientRect().bottom));
+  await eventually(
+    () => ui.page.locator(".message-scroll").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight),
+    (px) => px < 2,
+  );
+  const before = await bottom();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect(await bottom()).toBe(before);
+});
+
+test("Stop that was pressed by keys leaves the focus in the composer", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  ui.api.startReply("c1", "r1").say("Once");
+  const stop = ui.page.getByRole("button", { name: "Stop" });
+  await stop.focus();
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("button", { name: "Send" }).waitFor();
+  await eventually(
+    () => ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
+    (label) => label === "Message",
+  );
+});
+
 test("a chat that is not there, a list that fails and a server that refuses each say so", async () => {
   await using gone = await bench.open("/c/nowhere");
   await gone.page.getByRole("heading", { name: "This chat does not exist" }).waitFor();

@@ -1,6 +1,7 @@
 /** Reads a running reply out sentence by sentence. */
 import { useEffect, useState } from "preact/hooks";
 import { Sentences } from "../../markdown/sentences.ts";
+import { partThoughts } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -17,16 +18,18 @@ export function Announcer({ chat }: { chat: OpenChat }) {
     const say = (text: string) => {
       if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
     };
-    const sentences = new Sentences(run.text.peek());
+    // Thoughts are folded away for those who look, too.
+    const said = () => partThoughts(run.text.peek()).said;
+    const sentences = new Sentences(said());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
     });
-    const endText = run.text.subscribe((text) => say(sentences.next(text, false)));
+    const endText = run.text.subscribe(() => say(sentences.next(said(), false)));
     return () => {
       endText();
       endPhase();
-      say(sentences.next(run.text.peek(), true));
+      say(sentences.next(said(), true));
       say(texts.chat.replyDone);
     };
   }, [run]);

@@ -46,9 +46,9 @@ export function Composer({ chat }: { chat: OpenChat }) {
 
   useAutoHeight(area, text);
   useEffect(() => {
-    // On touch focus would open the keyboard over what is to be read.
+    // On touch focus would open the keyboard over what is to be read. Stop takes the focus along when it goes.
     if (!isTouch && document.activeElement === document.body) area.current?.focus();
-  }, []);
+  }, [isRunning]);
 
   const run = (name: (typeof commands)[number], rest: string) => {
     chat.draft.type("");

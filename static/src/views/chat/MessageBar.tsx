@@ -6,7 +6,7 @@ import { useMedia } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { Menu, type MenuItem } from "../../components/Menu.tsx";
 import type { Message } from "../../api/types.ts";
-import { textOf } from "../../state/message_text.ts";
+import { partThoughts, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { moment } from "../../texts/times.ts";
@@ -44,7 +44,7 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   }
   return (
     <div class="message-actions" role="group" aria-label={texts.chat.actions}>
-      {!isTouch && <CopyButton text={textOf(message.content)} />}
+      {!isTouch && <CopyButton text={saidIn(message)} />}
       {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
       {!isTouch && isIdle && (
         <IconButton
@@ -86,7 +86,7 @@ function itemsOf(
       label: texts.chat.copy,
       icon: "copy",
       onSelect: () =>
-        copyText(textOf(message.content)).then(
+        copyText(saidIn(message)).then(
           () => store.toasts.show(texts.chat.copied),
           () => store.toasts.show(texts.chat.copyFailed, { isError: true }),
         ),
@@ -124,6 +124,11 @@ function itemsOf(
     },
   ];
   return items.filter((item) => item !== false);
+}
+
+/** What is shown is what is copied. */
+function saidIn({ role, content }: Message): string {
+  return role === "assistant" ? partThoughts(textOf(content)).said : textOf(content);
 }
 
 /** Copies the chat up to a message, and goes there. */

@@ -4,7 +4,7 @@ import { memo } from "../../components/memo.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { Markdown } from "../../components/Markdown.tsx";
 import type { Message } from "../../api/types.ts";
-import { isOurPicture, picturesOf, textOf } from "../../state/message_text.ts";
+import { isOurPicture, partThoughts, picturesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
@@ -60,8 +60,9 @@ function TurnView({ chat, message, isLast }: MessageProps) {
 function ReplyView({ chat, message, isLast }: MessageProps) {
   const running = chat.run.value;
   const run = running?.messageId === message.id ? running : undefined;
-  const text = run ? run.text.value : textOf(message.content);
-  const reasoning = run ? run.reasoning.value : message.reasoning ?? "";
+  const { thoughts, said: text } = partThoughts(run ? run.text.value : textOf(message.content));
+  const apart = run ? run.reasoning.value : message.reasoning ?? "";
+  const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
   const thoughtMs = run ? run.thoughtMs.value : chat.measured.value.get(message.id)?.thoughtMs;
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
@@ -80,9 +81,11 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
       <Images chat={chat} message={message} />
       {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
-      {run && text !== "" && (
+      {run && text + reasoning !== "" && (
+        // As high as the actions that take its place: nothing moves when the reply ends.
         <div class="message-actions">
-          <SpeakButton chat={chat} message={message} />
+          {run.phase.value === "writing" && <span class="writing" aria-hidden="true" />}
+          {text !== "" && <SpeakButton chat={chat} message={message} />}
         </div>
       )}
       <BranchLinks chat={chat} message={message} />

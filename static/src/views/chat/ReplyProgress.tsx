@@ -1,22 +1,20 @@
-/** What a running reply is doing while no text moves. */
+/** What a running reply is doing while no text comes. */
 import { useNow } from "../../components/hooks.ts";
 import type { ReplyRun } from "../../state/reply_run.ts";
 import { clock } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Waiting with its clock, a lost line, or only the mark of writing. Spoken by the announcer, not from here. */
+/** Waiting with its clock, or a lost line. Spoken by the announcer, not from here. */
 export function ReplyProgress({ run }: { run: ReplyRun }) {
   const phase = run.phase.value;
   const isWaiting = phase === "waiting" || phase === "sending";
   const now = useNow(isWaiting);
   if (phase === "reconnecting") return <p class="reply-state warning">{texts.chat.reconnecting}</p>;
-  if (isWaiting) {
-    return (
-      <p class="reply-state">
-        <span class="pulse" aria-hidden="true" />
-        {texts.chat.waiting(clock(now - run.startedAtMs))}
-      </p>
-    );
-  }
-  return <span class="writing" aria-hidden="true" />;
+  if (!isWaiting) return null;
+  return (
+    <p class="reply-state">
+      <span class="pulse" aria-hidden="true" />
+      {texts.chat.waiting(clock(now - run.startedAtMs))}
+    </p>
+  );
 }
