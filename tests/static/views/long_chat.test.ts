@@ -134,8 +134,11 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   expect(isTaken).toBe(false);
   await field.fill("nonesuch");
   await ui.page.locator(".chat-search-count").getByText("Nothing found").waitFor();
+  await field.fill("needle");
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
   await field.press("Escape");
   await field.waitFor({ state: "detached" });
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.has("found")), (has) => !has);
   await eventually(
     () => ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
     (label) => label === "Message",

@@ -44,7 +44,9 @@ export function useTarget(
       element.classList.remove("is-target");
     };
   }, [target]);
-  useEffect(() => () => void highlights()?.delete(FOUND), []);
+  // Marks belong to the search they came from.
+  const isSearching = chat.search.isOpen.value;
+  useEffect(() => () => void highlights()?.delete(FOUND), [isSearching]);
 }
 
 /** Marks words without touching the page's elements; browsers that cannot do that show the message alone. */
