@@ -1,9 +1,11 @@
 /** Card files for benchmarks: as SillyTavern leaves them, card behind the pixels. */
+import { deflateSync } from "node:zlib";
 import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from "../helpers/cards.ts";
 
 /** Some 333 kB of pixels, in chunks as libraries write them. They are never decoded. */
 const CHUNK_BYTES = 32 * 1024;
 const CHUNKS = 10;
+const [WIDTH_PX, HEIGHT_PX] = [1024, 1536];
 
 const noise = crypto.getRandomValues(new Uint8Array(CHUNK_BYTES));
 
@@ -23,4 +25,17 @@ export function cardFile(name: string, description: string, chunks = CHUNKS): Ui
   card.data.description = description;
   const v3 = { ...card, spec: "chara_card_v3", spec_version: "3.0" };
   return pngOf(header(512, 768), ...pixels, cardChunk("chara", card), cardChunk("ccv3", v3), END);
+}
+
+/** Gives a card whose picture of 1024×1536 has soft colours and the grain of a painting, so that it packs as one does. */
+export function samplePortrait(): Uint8Array {
+  const rows = new Uint8Array((WIDTH_PX * 3 + 1) * HEIGHT_PX);
+  const grain = crypto.getRandomValues(new Uint8Array(65_536));
+  for (let y = 0; y < HEIGHT_PX; y++) {
+    const begin = y * (WIDTH_PX * 3 + 1);
+    rows[begin] = 1; // each pixel as what differs from the one before it
+    for (let i = 0; i < WIDTH_PX * 3; i++) rows[begin + 1 + i] = (grain[(begin + i) & 0xffff]! & 7) - 3;
+  }
+  const card = { ...sillyTavernCard("Portrait"), spec: "chara_card_v3", spec_version: "3.0" };
+  return pngOf(header(WIDTH_PX, HEIGHT_PX), ["IDAT", deflateSync(rows)], cardChunk("ccv3", card), END);
 }

@@ -139,15 +139,8 @@ export class RestlessAsker {
   #seen = new Map<string, { text: string; isDone: boolean }>();
   acknowledged = 0;
 
-  readonly #endings: string[];
-
-  /**
-   * @param options.mayLackRoom The disk may be full at times: a reply then ends for whoever listens before that can be stored, and
-   *   a kill leaves it whole but `interrupted`.
-   */
-  constructor(n: number, { mayLackRoom = false } = {}) {
+  constructor(n: number) {
     this.#id = `q${n}`;
-    this.#endings = mayLackRoom ? ["complete", "interrupted"] : ["complete"];
   }
 
   async write(server: ChildServer): Promise<void> {
@@ -184,7 +177,7 @@ export class RestlessAsker {
     for (const [mid, { text, isDone }] of this.#seen) {
       const at = messages.findIndex(({ id }) => id === mid);
       const found = messages[at];
-      const isWhole = !isDone || (this.#endings.includes(found?.status ?? "") && found?.content === text);
+      const isWhole = !isDone || (found?.status === "complete" && found.content === text);
       if (!isWhole || !found?.content.startsWith(text) || messages[at - 1]?.role !== "user") {
         throw new Error(`Reply ${mid} was seen as ${JSON.stringify(text)} and is ${JSON.stringify(found)}`);
       }

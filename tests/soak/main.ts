@@ -35,7 +35,7 @@ const counts = {
 };
 const clients = [
   ...Array.from({ length: WRITERS }, (_, n) => new RestlessWriter(n)),
-  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n, { mayLackRoom: true })),
+  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n)),
 ];
 const dataDir = await Deno.makeTempDir({ prefix: "parlor-soak-" });
 const isMounted = await mount(dataDir);

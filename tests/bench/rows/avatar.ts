@@ -1,12 +1,10 @@
 /** A portrait reduced for a gallery: the first time, and from then on. */
-import { deflateSync } from "node:zlib";
-import { cardChunk, END, header, pngOf, sillyTavernCard } from "../../helpers/cards.ts";
 import { eachRound, freshFolder, milliseconds, ratioFigure, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
+import { samplePortrait } from "../sample_cards.ts";
 import { compare, median } from "../stats.ts";
 
-const [WIDTH_PX, HEIGHT_PX] = [1024, 1536];
 const REDUCED_PX = 256;
 /** Pictures reduced in one round; their median counts. */
 const TIMES = 9;
@@ -21,7 +19,7 @@ export const avatarRow: Row = {
     const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
     bench.progress("avatar: drawing portraits");
     const pictures = TIMES * (bench.rounds + 1) + 1;
-    for (let n = 0; n < pictures; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, portrait());
+    for (let n = 0; n < pictures; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, samplePortrait());
     await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
     const parlor = await Parlor.open({ programs: bench.programs, dataDir });
     const list = await parlor.control.json<{ id: string; external: boolean }[]>("GET", "/api/characters");
@@ -59,19 +57,6 @@ export const avatarRow: Row = {
     ];
   },
 };
-
-/** A card whose picture has soft colours and the grain of a painting, so that it packs as one does. */
-function portrait(): Uint8Array {
-  const rows = new Uint8Array((WIDTH_PX * 3 + 1) * HEIGHT_PX);
-  const grain = crypto.getRandomValues(new Uint8Array(65_536));
-  for (let y = 0; y < HEIGHT_PX; y++) {
-    const begin = y * (WIDTH_PX * 3 + 1);
-    rows[begin] = 1; // each pixel as what differs from the one before it
-    for (let i = 0; i < WIDTH_PX * 3; i++) rows[begin + 1 + i] = (grain[(begin + i) & 0xffff]! & 7) - 3;
-  }
-  const card = { ...sillyTavernCard("Portrait"), spec: "chara_card_v3", spec_version: "3.0" };
-  return pngOf(header(WIDTH_PX, HEIGHT_PX), ["IDAT", deflateSync(rows)], cardChunk("ccv3", card), END);
-}
 
 async function timeOf(connection: HttpConnection, path: string): Promise<number> {
   const beganAt = performance.now();

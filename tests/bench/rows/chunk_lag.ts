@@ -2,6 +2,7 @@
 import { eachRound, type Figure, freshFolder, milliseconds, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
+import { samplePortrait } from "../sample_cards.ts";
 import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
@@ -16,8 +17,14 @@ const LARGE_MESSAGES = 10_000;
 /** Something that a server does beside replies; given again and again as long as the replies run. */
 interface OtherJob {
   what: string;
+  /** 50 ms where nothing is said. */
+  atMostMs?: number;
   work(connection: HttpConnection, next: () => number): Promise<unknown>;
 }
+
+const PORTRAITS = 4;
+/** Every width is made once: what was made is kept. */
+const WIDTHS_PX = { from: 64, to: 960 };
 
 const JOBS: OtherJob[] = [
   { what: "1,000 conversations listed in full", work: (connection) => drain(connection, "/api/conversations") },
@@ -40,6 +47,15 @@ const JOBS: OtherJob[] = [
         JSON.stringify({ content: sampleText(next) }),
       ),
   },
+  {
+    what: "avatars of 1024×1536 resized",
+    atMostMs: 10,
+    async work(connection, next) {
+      const list = await connection.json<{ id: string; external: boolean }[]>("GET", "/api/characters");
+      const portraits = list.filter(({ external }) => external);
+      await drain(connection, `/api/characters/${portraits[next() % PORTRAITS]!.id}/avatar?w=${widthOf(next())}`);
+    },
+  },
 ];
 
 /** Chunk lag. */
@@ -48,7 +64,10 @@ export const chunkLagRow: Row = {
   about: "lateness of the tokens of 32 replies beside each other job",
   async run(bench) {
     const upstream = await startHere(bench, "upstream_source.ts");
-    const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
+    const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
+    for (let n = 0; n < PORTRAITS; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, samplePortrait());
+    await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
+    const parlor = await Parlor.open({ programs: bench.programs, dataDir });
     await parlor.useUpstream(upstream.port);
     bench.progress("chunk-lag: making 1,000 conversations and one of 10,000 messages");
     await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
@@ -58,7 +77,7 @@ export const chunkLagRow: Row = {
     const lags = async () => JSON.parse(await listener.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`)) as Lags;
 
     const figures: Figure[] = [];
-    for (const { what, work } of JOBS) {
+    for (const { what, work, atMostMs = AT_MOST_MS } of JOBS) {
       using connection = await HttpConnection.open(parlor.port);
       const rounds = await eachRound(bench, `chunk-lag, ${what}`, async () => {
         const idle = await lags();
@@ -77,14 +96,18 @@ export const chunkLagRow: Row = {
         own: milliseconds(own),
         limit: milliseconds(idle),
         counterpart: "the same, idle",
-        target: `≤ ${AT_MOST_MS} ms`,
-        isReached: own <= AT_MOST_MS,
+        target: `≤ ${atMostMs} ms`,
+        isReached: own <= atMostMs,
       });
     }
     await Promise.all([parlor.stop(), upstream.stop(), listener.stop()]);
     return figures;
   },
 };
+
+function widthOf(n: number): number {
+  return WIDTHS_PX.from + n % (WIDTHS_PX.to - WIDTHS_PX.from);
+}
 
 function largeBody(next: () => number): string {
   const messages = sampleMessages(LARGE_MESSAGES, next()).map((message, n) => ({ ...message, id: `l${n}` }));
