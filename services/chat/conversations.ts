@@ -293,7 +293,7 @@ export class Conversations {
    *
    * @param options.beside Further statements of the same atomic write, asked for after `change`.
    * @param options.byReply Set by the reply that owns the message, for which it is no conflict that it runs.
-   * @param options.written Called in the same turn, once it is on disk.
+   * @param options.written Called in the same turn, once it is on disk, with the conversation as it is then.
    */
   editMessage(
     id: string,
@@ -303,7 +303,7 @@ export class Conversations {
       expected?: number;
       beside?: (before: ConversationState) => Statement[];
       byReply?: boolean;
-      written?: () => void;
+      written?: (after: ConversationState) => void;
     } = {},
   ): Promise<Message | undefined> {
     return this.#parts.turns.take(id, async () => {
@@ -313,13 +313,13 @@ export class Conversations {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
-      await this.write(
+      const after = await this.write(
         withTrueSummary(this.#parts.blocks, state, mid),
         edit.after === undefined ? -1 : 0,
         edit,
         options.beside?.(state) ?? [],
       );
-      options.written?.();
+      options.written?.(after);
       return edit.after;
     });
   }

@@ -20,6 +20,18 @@ export interface MessagePage {
   next_cursor: string | null;
 }
 
+/** A message that was written, and the revision of its conversation that this made. */
+export interface WrittenMessage {
+  message: Message;
+  revision: number;
+}
+
+/** Messages that were removed, as the trash has them, and the revision of their conversation that this made. */
+export interface RemovedEntry {
+  trashId: string;
+  revision: number;
+}
+
 /** What a removal takes out of the blocks. */
 interface Taken {
   change: BlockChange;
@@ -35,6 +47,11 @@ export class Messages {
   constructor(parts: ConversationParts, conversations: Conversations) {
     this.#parts = parts;
     this.#conversations = conversations;
+  }
+
+  /** Gives the revision of a conversation, which is that of each of its messages. @throws {AppError} `not_found` */
+  revisionOf(id: string): number {
+    return this.#parts.store.get(id).revision;
   }
 
   /** Gives one message as it stands, with what a running reply has written so far. */
@@ -78,7 +95,11 @@ export class Messages {
    *
    * @throws {AppError} `conflict` when its id is taken, `not_found`, `revision_mismatch`
    */
-  async add(id: string, given: MessageInput, options: { after?: string; expected?: number } = {}): Promise<Message> {
+  async add(
+    id: string,
+    given: MessageInput,
+    options: { after?: string; expected?: number } = {},
+  ): Promise<WrittenMessage> {
     const { store, blocks, turns, pictures, now } = this.#parts;
     const input = { ...given, content: await moveOut(pictures, given.content) };
     return await turns.take(id, async () => {
@@ -93,8 +114,8 @@ export class Messages {
         ? { statements: blocks.append(id, [message]), last: message }
         : blocks.insert(id, [message], "after", options.after);
       const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
-      await this.#conversations.write(next, 1, change);
-      return message;
+      const { revision } = await this.#conversations.write(next, 1, change);
+      return { message, revision };
     });
   }
 
@@ -126,12 +147,13 @@ export class Messages {
    *
    * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
    */
-  async patch(id: string, mid: string, given: MessageInput, expected?: number): Promise<Message> {
+  async patch(id: string, mid: string, given: MessageInput, expected?: number): Promise<WrittenMessage> {
     const { variants, revisions, pictures, now } = this.#parts;
     const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
-    const after = await this.#conversations.editMessage(id, mid, (before) => {
+    let revision = 0;
+    const message = await this.#conversations.editMessage(id, mid, (before) => {
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Places in the reply as it was streamed mean nothing in another text.
       beside.push({ sql: "UPDATE reply SET generation = ? WHERE mid = ?", params: [randomToken(9), mid] });
@@ -149,12 +171,13 @@ export class Messages {
     }, {
       expected,
       beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
+      written: (after) => revision = after.revision,
     });
-    return after!;
+    return { message: message!, revision };
   }
 
-  /** Removes one message. Gives the id under which the trash has it. */
-  remove(id: string, mid: string, expected?: number): Promise<string> {
+  /** Removes one message. */
+  remove(id: string, mid: string, expected?: number): Promise<RemovedEntry> {
     return this.#remove(id, expected, (blocks) => {
       const place = blocks.neighboursOf(id, mid);
       const edit = blocks.edit(id, mid, () => undefined);
@@ -163,11 +186,11 @@ export class Messages {
   }
 
   /**
-   * Removes a message and all behind it. Gives the id under which the trash has them.
+   * Removes a message and all behind it.
    *
    * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
    */
-  removeFrom(id: string, mid: string, expected?: number): Promise<string> {
+  removeFrom(id: string, mid: string, expected?: number): Promise<RemovedEntry> {
     return this.#remove(id, expected, async (blocks) => {
       const { after } = blocks.neighboursOf(id, mid);
       const change = await blocks.removeFrom(id, mid);
@@ -179,7 +202,7 @@ export class Messages {
     id: string,
     expected: number | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
-  ): Promise<string> {
+  ): Promise<RemovedEntry> {
     const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
     return turns.take(id, async () => {
       const state = store.get(id);
@@ -190,16 +213,16 @@ export class Messages {
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
       const removed: RemovedMessages = { messages, variants: variants.textsOf(mids), place };
       const title = snippetOf(messages[0]);
-      const entry = uuidV7();
+      const trashId = uuidV7();
       const next = mids[0] === undefined ? state : withTrueSummary(blocks, state, mids[0]);
-      await this.#conversations.write(next, -mids.length, change, [
+      const { revision } = await this.#conversations.write(next, -mids.length, change, [
         ...forget(mids),
         ...revisions.keep(state, "message_delete", { removed }),
-        trash.put("message", title, { conversationId: id, removed }, entry),
-        ...refer("trash", entry, JSON.stringify(removed)),
+        trash.put("message", title, { conversationId: id, removed }, trashId),
+        ...refer("trash", trashId, JSON.stringify(removed)),
       ]);
       trash.changed();
-      return entry;
+      return { trashId, revision };
     });
   }
 

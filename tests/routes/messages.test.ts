@@ -97,6 +97,27 @@ test("a message whose id is taken, whose place or conversation is missing or who
   expect(await read()).toMatchObject({ revision: 1, messages: [{ id: "m0" }, { id: "m1" }] });
 });
 
+test("every answer about messages names the revision that the next checked change demands", async () => {
+  await app.put("/api/conversations/c1", { messages: range(5).map((i) => say(`m${i}`)) });
+  let tag = (await app.get("/api/conversations/c1/messages/m1")).headers.get("etag")!;
+  expect((await app.get("/api/conversations/c1/messages")).headers.get("etag")).toBe(tag);
+  const changes: [string, string, Record<string, unknown>?][] = [
+    ["PATCH", "/messages/m1", { content: "edited" }],
+    ["POST", "/messages", { message: say("m9") }],
+    ["DELETE", "/messages/m2"],
+    ["DELETE", "/messages/m3?following=true"],
+    ["PATCH", "/messages/m1", { content: "edited again" }],
+  ];
+  for (const [method, path, body] of changes) {
+    const change = () => app.request(method, `/api/conversations/c1${path}`, body, { headers: { "If-Match": tag } });
+    const done = await change();
+    expect(done.ok, `${method} ${path}`).toBe(true);
+    expect((await change()).status, "the tag before is stale").toBe(412);
+    tag = done.headers.get("etag")!;
+  }
+  expect((await app.get("/api/conversations/c1")).headers.get("etag")).toBe(tag);
+});
+
 test("a removal with what follows takes all behind a message in one revision", async () => {
   await fill(200, "x".repeat(500));
   expect((await app.delete("/api/conversations/c1/messages/m70?following=true")).status).toBe(204);
