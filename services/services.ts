@@ -408,12 +408,15 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const arrivals = new Arrivals(conversationParts, conversations);
     const imports = await openImports({
       ...{ jobs, dataDir, personas, presets, attachments, now, characters: gallery.characters },
-      ...{ lorebooks: lorebookRoom.lorebooks, arrivals },
+      ...{ lorebooks: lorebookRoom.lorebooks, arrivals, voices, workflows: drawn.workflows, connections },
+      ...{ imageProfiles: drawn.profiles, settings, speech: speech.settings },
     });
     opened.push(() => imports.close());
     const exports = new Exports({
       ...{ reader, personas, presets, attachments, userName, now, characters: gallery.characters },
       ...{ lorebooks: lorebookRoom.lorebooks, version: options.version ?? "", conversationIds: () => store.ids() },
+      ...{ variants, voices, workflows: drawn.workflows, connections, imageProfiles: drawn.profiles, settings },
+      speech: speech.settings,
     });
 
     // Every kind of removed things is known by now.

@@ -13,9 +13,14 @@ const ROOMS: Record<string, string[]> = {
   chat: ["attachments", "llm", "lorebooks", "prompts"],
   creator: ["attachments", "characters", "chat", "llm"],
   documents: [],
-  exports: ["attachments", "characters", "chat", "lorebooks", "personas", "presets"],
+  exports: [
+    ...["attachments", "characters", "chat", "images", "llm", "lorebooks", "personas", "presets", "settings", "speech"],
+  ],
   images: ["attachments", "characters"],
-  imports: ["attachments", "characters", "chat", "exports", "llm", "lorebooks", "personas", "presets", "prompts"],
+  imports: [
+    ...["attachments", "characters", "chat", "exports", "images", "llm", "lorebooks", "personas", "presets", "prompts"],
+    ...["settings", "speech"],
+  ],
   llm: [],
   lorebooks: ["documents"],
   presets: ["documents"],

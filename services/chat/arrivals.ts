@@ -31,6 +31,8 @@ export interface ArrivingConversation {
   createdAtMs?: number;
   updatedAtMs?: number;
   messages: ArrivingMessage[];
+  /** What stands in the composer of one that is new here. */
+  draft?: string;
 }
 
 /** What an arrival meets: nothing, itself, an older state of itself, or one that went on here. */
@@ -86,7 +88,10 @@ export class Arrivals {
         head: headFrom({ ...arriving.head, [ORIGIN]: { hash: arriving.hash, revision } }),
       };
       const { statements } = await this.#conversations.replacing(past, state, { messages: whole, standing });
-      await db.write([...statements, ...this.#parts.variants.restore(id, messages.flatMap(otherTexts))]);
+      const draft = past === undefined && arriving.draft
+        ? [store.saveDraft(id, { text: arriving.draft, version: 1 })]
+        : [];
+      await db.write([...statements, ...this.#parts.variants.restore(id, messages.flatMap(otherTexts)), ...draft]);
       this.#conversations.publish(state);
       if (before === undefined && past !== undefined) trash.changed();
       return found;

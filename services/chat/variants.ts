@@ -41,6 +41,8 @@ export type MessageWithVariants = Message & { variants?: Variant[] };
 const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+const LINE_END = encoder.encode("}\n");
 
 /** Reads and writes variant rows. */
 export class VariantStore {
@@ -146,6 +148,24 @@ export class VariantStore {
     ).flatMap(({ mid, n }) => {
       const record = this.#record(mid, n);
       return record === undefined ? [] : [{ mid, n, record }];
+    });
+  }
+
+  /**
+   * Gives what stands in the rows of a conversation as JSON Lines of `{message_id, n, text}`, opened and joined and never
+   * parsed. The row of a text that is the active one again may be older than the message.
+   */
+  async lines(conversationId: string): Promise<Uint8Array[]> {
+    const rows = this.#db.all<{ mid: string; n: number; version: number; sealed: Uint8Array }>(
+      "SELECT mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
+      conversationId,
+    );
+    const opened = await Promise.all(
+      rows.map(({ mid, n, version, sealed }) => this.#sealer.open(variantPlace(mid, n, version), sealed)),
+    );
+    return opened.flatMap((text, index) => {
+      const { mid, n } = rows[index]!;
+      return [encoder.encode(`{"message_id":${JSON.stringify(mid)},"n":${n},"text":`), text, LINE_END];
     });
   }
 

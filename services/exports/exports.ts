@@ -1,24 +1,40 @@
 /** What a person owns, to be carried away: one conversation as a file, or everything in one zip that imports again whole. */
+import { Buffer } from "node:buffer";
 import type { Attachments } from "../attachments/attachments.ts";
 import { exportCard } from "../characters/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../chat/conversation_reader.ts";
+import type { VariantStore } from "../chat/variants.ts";
 import { AppError } from "../errors.ts";
+import type { ImageProfiles } from "../images/image_profile.ts";
+import type { Workflows } from "../images/workflows.ts";
+import type { Connections } from "../llm/connections.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
-import { EXPORT_MARK } from "./export_mark.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { EXPORT_FORMAT, EXPORT_MARK } from "./export_mark.ts";
 import { type ChatFormat, type Names, toMarkdown, toTavern, type WholeConversation } from "./chat_formats.ts";
+import { openPacker } from "./zip_packer.ts";
 import { writeZip, type ZipFile } from "./zip_writer.ts";
 
 /** What exports stand on. */
 export interface ExportParts {
   reader: ConversationReader;
+  variants: Pick<VariantStore, "lines">;
   characters: Characters;
   personas: Personas;
   lorebooks: Lorebooks;
   presets: Presets;
   attachments: Attachments;
+  voices: VoiceSamples;
+  workflows: Workflows;
+  connections: Connections;
+  imageProfiles: ImageProfiles;
+  settings: Settings;
+  speech: SpeechSettings;
   /** Ids of all conversations. */
   conversationIds(): string[];
   /** What the owner is called in a conversation. */
@@ -34,7 +50,9 @@ export interface ExportedChat {
   fileName: string;
 }
 
-const ATTACHMENT_URL = /\/api\/attachments\/([A-Za-z0-9_-][A-Za-z0-9._-]{0,127})/g;
+/** Gives what can be read; what cannot is told at the end. */
+type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -60,16 +78,27 @@ export class Exports {
       : { text: toTavern(conversation, names), contentType: "application/jsonl", fileName: `${stem}.jsonl` };
   }
 
-  /** Gives everything as a zip, piece by piece. What is only in the trash is not in it. */
-  everything(): AsyncGenerator<Uint8Array> {
-    return writeZip(this.#files());
+  /** Gives everything as a zip, piece by piece, its memory that of the longest chat. What is only in the trash is not in it. */
+  async *everything(): AsyncGenerator<Uint8Array> {
+    const packer = openPacker();
+    const pictures = new Set<string>();
+    try {
+      yield* writeZip(this.#files(pictures), async ({ path, bytes }) => {
+        const packed = await packer.pack(bytes, /\.jsonl?$/.test(path));
+        for (const name of packed.attachments) pictures.add(name);
+        return packed;
+      });
+    } finally {
+      packer.close();
+    }
   }
 
-  async *#files(): AsyncGenerator<ZipFile> {
-    const { characters, personas, lorebooks, presets, attachments, version, now } = this.#parts;
+  /** @param pictures Grows with what the files that were packed refer to; they come last. */
+  async *#files(pictures: ReadonlySet<string>): AsyncGenerator<ZipFile> {
+    const { attachments, version, now } = this.#parts;
     const unreadable: string[] = [];
     /** One that cannot be opened does not take the others with it; the last file says so. */
-    const readable = async <T>(path: string, reading: () => Promise<T>): Promise<T | undefined> => {
+    const readable: Readable = async (path, reading) => {
       try {
         return await reading();
       } catch (error) {
@@ -77,7 +106,19 @@ export class Exports {
         if (error.code !== "not_found") unreadable.push(path); // removed a moment ago
       }
     };
-    yield jsonFile(EXPORT_MARK, { format: 1, version, created_at: new Date(now()).toISOString() });
+    yield jsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
+    yield* this.#documents(readable);
+    yield* this.#surroundings(readable);
+    yield* this.#chats(readable);
+    for (const name of pictures) {
+      const bytes = await readable(`attachments/${name}`, () => attachments.bytes(name));
+      if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
+    }
+    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+  }
+
+  async *#documents(readable: Readable): AsyncGenerator<ZipFile> {
+    const { characters, personas, lorebooks, presets } = this.#parts;
     for (const { id } of await personas.list()) {
       const persona = await readable(`personas/${id}`, () => personas.get(id));
       if (persona === undefined) continue;
@@ -106,19 +147,45 @@ export class Exports {
       }
       yield { path: `characters/${id}.${/\.png$/i.test(open.stored.path) ? "png" : "json"}`, bytes: open.file.bytes };
     }
-    const pictures = new Set<string>();
-    for (const id of this.#parts.conversationIds()) {
-      const conversation = await readable(`conversations/${id}`, () => this.#whole(id));
-      if (conversation === undefined) continue;
-      const file = jsonFile(`conversations/${id}.json`, conversation);
-      for (const [, name] of decoder.decode(file.bytes).matchAll(ATTACHMENT_URL)) pictures.add(name!);
-      yield file;
+  }
+
+  /** Voices, workflows, servers without their keys, and how the owner likes it all. */
+  async *#surroundings(readable: Readable): AsyncGenerator<ZipFile> {
+    const { voices, workflows, connections, imageProfiles, settings, speech } = this.#parts;
+    for (const { id, name, description, format, createdAtMs } of voices.list()) {
+      const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
+      if (audio === undefined) continue;
+      yield { path: `voices/${id}.${format}`, bytes: audio };
+      yield jsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
     }
-    for (const name of pictures) {
-      const bytes = await readable(`attachments/${name}`, () => attachments.bytes(name));
-      if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
+    for (const { id, updatedAtMs } of await workflows.list()) {
+      // The starter ships; it is a file only where somebody changed it.
+      const read = updatedAtMs === undefined ? undefined : await readable(`workflows/${id}`, () => workflows.get(id));
+      if (read !== undefined) yield jsonFile(`workflows/${id}.json`, read.workflow);
     }
-    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+    const folders = [["connections", connections], ["image_connections", imageProfiles]] as const;
+    for (const [folder, profiles] of folders) {
+      for (const { version: _, updatedAtMs: __, ...profile } of profiles.list()) {
+        const path = `${folder}/${profile.id}`;
+        if (profile.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
+        else if (profile.kind !== "demo") yield jsonFile(`${path}.json`, profile);
+      }
+    }
+    const own = await readable("settings", () => Promise.resolve(settings.get().settings));
+    const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
+    yield jsonFile("settings.json", { settings: own ?? {}, speech: voice });
+  }
+
+  /** Blocks are opened and joined, and what is in them is never parsed here. */
+  async *#chats(readable: Readable): AsyncGenerator<ZipFile> {
+    const { reader, variants, conversationIds } = this.#parts;
+    for (const id of conversationIds()) {
+      const read = await readable(`conversations/${id}`, () => reader.read(id));
+      if (read === undefined) continue;
+      yield { path: `conversations/${id}.json`, bytes: read.json };
+      const lines = await readable(`variants/${id}`, () => variants.lines(id));
+      if (lines !== undefined && lines.length > 0) yield { path: `variants/${id}.jsonl`, bytes: Buffer.concat(lines) };
+    }
   }
 
   async #whole(id: string): Promise<WholeConversation> {
@@ -140,4 +207,16 @@ export class Exports {
 
 function jsonFile(path: string, json: unknown): ZipFile {
   return { path, bytes: encoder.encode(JSON.stringify(json)) };
+}
+
+async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> {
+  const { sample, file } = await voices.open(id);
+  using opened = file;
+  const bytes = new Uint8Array(sample.sizeBytes);
+  for (let at = 0; at < bytes.length;) {
+    const count = await opened.read(bytes.subarray(at));
+    if (count === null) throw new AppError("internal", `The audio of the voice sample "${id}" is cut off`);
+    at += count;
+  }
+  return bytes;
 }

@@ -1,5 +1,5 @@
 /** Writes a zip as a stream, in the large form where it has to be: nothing is held but the entry at hand and the directory. */
-import { crc32 } from "node:zlib";
+import type { PackedFile } from "./zip_worker.ts";
 
 /** One file of a zip. */
 export interface ZipFile {
@@ -25,16 +25,18 @@ const DAY = 0x21;
 
 const encoder = new TextEncoder();
 
-/** Gives the zip in pieces. Text is packed; pictures are packed already. */
-export async function* writeZip(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array> {
+/** Gives the zip in pieces. @param pack Is given each file in turn. */
+export async function* writeZip(
+  files: AsyncIterable<ZipFile>,
+  pack: (file: ZipFile) => Promise<PackedFile>,
+): AsyncGenerator<Uint8Array> {
   const directory: Uint8Array[] = [];
   let at = 0;
-  for await (const { path, bytes } of files) {
-    const isText = /\.(json|jsonl|md)$/.test(path);
-    const packed = isText ? await deflated(bytes) : bytes;
+  for await (const file of files) {
+    const { packed, isDeflated, sizeBytes, crc } = await pack(file);
     const entry = {
-      ...{ name: encoder.encode(path), at, crc: crc32(bytes), method: isText ? DEFLATED : 0 },
-      ...{ packedBytes: packed.length, sizeBytes: bytes.length },
+      ...{ name: encoder.encode(file.path), at, crc, method: isDeflated ? DEFLATED : 0 },
+      ...{ packedBytes: packed.length, sizeBytes },
     };
     const header = headerOf(entry);
     yield header;
@@ -114,12 +116,4 @@ function endOf(count: number, directoryBytes: number, at: number): Uint8Array {
   view.setUint32(end + 12, Math.min(directoryBytes, SATURATED_32), true);
   view.setUint32(end + 16, SATURATED_32, true);
   return bytes;
-}
-
-/** The platform packs beside the thread that serves. */
-async function deflated(bytes: Uint8Array): Promise<Uint8Array> {
-  const stream = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream().pipeThrough(
-    new CompressionStream("deflate-raw"),
-  );
-  return await new Response(stream).bytes();
 }

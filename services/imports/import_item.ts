@@ -1,5 +1,9 @@
 /** What readers of other programs' data give, one thing at a time, in the terms of Parlor. It crosses from a Worker: plain data alone. */
+import type { ImageProfileInput } from "../images/image_profile.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
+import type { ConnectionInput } from "../llm/connections.ts";
+import type { SettingsPatch } from "../settings/settings.ts";
+import type { SpeechConfigInput } from "../speech/speech_config.ts";
 
 /** Programs and forms whose data can be brought in. */
 export const IMPORT_KINDS = ["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "openwebui", "parlor"] as const;
@@ -9,6 +13,7 @@ export type ImportKind = typeof IMPORT_KINDS[number];
 /** Kinds of things that an import brings. */
 export const IMPORTED_THINGS = [
   ...["conversation", "character", "persona", "lorebook", "preset", "attachment"] as const,
+  ...["voice", "workflow", "connection", "image_connection", "settings"] as const,
 ];
 /** One of them. */
 export type ImportedThing = typeof IMPORTED_THINGS[number];
@@ -56,6 +61,8 @@ export interface ImportedConversation extends Origin {
   /** ISO 8601, UTC. */
   updatedAt?: string;
   messages: ImportedMessage[];
+  /** What stood in the composer. */
+  draft?: string;
 }
 
 /** The file of a card: PNG, JSON or CHARX. */
@@ -97,6 +104,45 @@ export interface ImportedAttachment extends Origin {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** A voice sample. */
+export interface ImportedVoice extends Origin {
+  what: "voice";
+  description: string;
+  createdAtMs?: number;
+  audio: Uint8Array<ArrayBuffer>;
+}
+
+/** A workflow of ComfyUI in API format. */
+export interface ImportedWorkflow extends Origin {
+  what: "workflow";
+  json: unknown;
+}
+
+/** A model server, without its key. */
+export interface ImportedConnection extends Origin {
+  what: "connection";
+  profile: ConnectionInput;
+  hadKey: boolean;
+  isActive: boolean;
+}
+
+/** An image server, without its key. */
+export interface ImportedImageConnection extends Origin {
+  what: "image_connection";
+  profile: ImageProfileInput;
+  hadKey: boolean;
+  isActive: boolean;
+}
+
+/** How an owner likes it. */
+export interface ImportedSettings extends Origin {
+  what: "settings";
+  settings: SettingsPatch;
+  /** The speech server, without its key. */
+  speech?: SpeechConfigInput;
+  hadSpeechKey: boolean;
+}
+
 /** Something that is there and does not come in, or not whole, and why. */
 export interface ImportNote {
   what: "note";
@@ -114,7 +160,12 @@ export type ImportedItem =
   | ImportedPersona
   | ImportedLorebook
   | ImportedPreset
-  | ImportedAttachment;
+  | ImportedAttachment
+  | ImportedVoice
+  | ImportedWorkflow
+  | ImportedConnection
+  | ImportedImageConnection
+  | ImportedSettings;
 
 /** What a reader gives. */
 export type ImportStep = ImportedItem | ImportNote;

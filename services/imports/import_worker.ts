@@ -49,6 +49,7 @@ async function* answers({ kind, path, name }: Exclude<ReadingOrder, "more">): As
 /** Near enough: what counts is that pictures travel alone. */
 function sizeOf(step: ImportStep): number {
   if (step.what === "attachment") return step.bytes.length;
+  if (step.what === "voice") return step.audio.length;
   if (step.what === "character") return step.bytes.length + (step.avatar?.length ?? 0);
   if (step.what === "persona") return step.avatar?.length ?? 0;
   return step.what === "conversation" ? step.messages.length * 1024 : 1024;

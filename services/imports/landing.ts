@@ -4,12 +4,20 @@ import { readCardFile } from "../characters/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { Arrivals, ArrivingConversation } from "../chat/arrivals.ts";
 import { AppError } from "../errors.ts";
+import type { ImageProfiles } from "../images/image_profile.ts";
+import { parseWorkflow } from "../images/workflow_format.ts";
+import type { Workflows } from "../images/workflows.ts";
+import type { Connections } from "../llm/connections.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
 import { fromSillyTavern } from "../presets/sillytavern.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { landConnection, landImageConnection, landSettings } from "./landing_settings.ts";
 import type {
   ImportedCharacter,
   ImportedConversation,
@@ -26,6 +34,12 @@ export interface LandingParts {
   lorebooks: Lorebooks;
   presets: Presets;
   attachments: Attachments;
+  voices: VoiceSamples;
+  workflows: Workflows;
+  connections: Connections;
+  imageProfiles: ImageProfiles;
+  settings: Settings;
+  speech: SpeechSettings;
 }
 
 /** What became of a thing. */
@@ -48,6 +62,7 @@ const CHANGED_HERE = "it is here already and went on here, or was changed, since
  */
 export async function land(parts: LandingParts, item: ImportedItem, isDryRun: boolean): Promise<Landed> {
   if (item.what === "conversation") return await landConversation(parts, item, isDryRun);
+  if (item.what === "settings") return await landSettings(parts, item, isDryRun);
   if (await isHere(parts, item)) return { state: "present" };
   switch (item.what) {
     case "character":
@@ -76,6 +91,18 @@ export async function land(parts: LandingParts, item: ImportedItem, isDryRun: bo
     }
     case "attachment":
       if (!isDryRun) await parts.attachments.put(item.id, ReadableStream.from([item.bytes]));
+      break;
+    case "voice":
+      if (!isDryRun) await parts.voices.add(item);
+      break;
+    case "workflow":
+      if (isDryRun) parseWorkflow(item.json);
+      else await parts.workflows.put(item.id, item.json);
+      break;
+    case "connection":
+      return await landConnection(parts.connections, item, isDryRun);
+    case "image_connection":
+      return await landImageConnection(parts.imageProfiles, item, isDryRun);
   }
   return { state: "added" };
 }
@@ -85,9 +112,9 @@ async function landConversation(
   item: ImportedConversation,
   isDryRun: boolean,
 ): Promise<Landed> {
-  const { id, head, hash, messages, createdAt, updatedAt } = item;
+  const { id, head, hash, messages, createdAt, updatedAt, draft } = item;
   const arriving: ArrivingConversation = {
-    ...{ id, head, hash, messages },
+    ...{ id, head, hash, messages, draft },
     createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
     updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
   };
@@ -95,12 +122,19 @@ async function landConversation(
   return state === "changed_here" ? { state: "present", reason: CHANGED_HERE } : { state };
 }
 
-async function isHere(parts: LandingParts, { what, id }: ImportedItem): Promise<boolean> {
+async function isHere(
+  parts: LandingParts,
+  { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
+): Promise<boolean> {
+  if (what === "connection") return parts.connections.list().some((one) => one.id === id);
+  if (what === "image_connection") return parts.imageProfiles.list().some((one) => one.id === id);
+  if (what === "workflow") return (await parts.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
   if (what === "lorebook") return parts.lorebooks.list().some((one) => one.id === id);
   if (what === "preset") return parts.presets.list().some((one) => one.id === id);
   try {
     if (what === "character") await parts.characters.get(id);
     else if (what === "persona") await parts.personas.get(id);
+    else if (what === "voice") parts.voices.get(id);
     else parts.attachments.get(id);
     return true;
   } catch (error) {

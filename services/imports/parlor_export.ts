@@ -1,16 +1,22 @@
 /** Reads what another Parlor, or this one, exported; everything keeps its id. */
-import { EXPORT_MARK } from "../exports/export_mark.ts";
+import { EXPORT_FORMAT, EXPORT_MARK } from "../exports/export_mark.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { contentHash, type ImportSource, type SourceFile } from "./import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportStep } from "./import_item.ts";
 import { objectIn } from "./json_object.ts";
+import { connectionOf, imageConnectionOf, settingsOf } from "./parlor_settings.ts";
 import { refused } from "./sillytavern.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
-const FOLDERS = ["personas", "lorebooks", "presets", "characters", "attachments", "conversations"];
+/** What others refer to before what refers to it. */
+const FOLDERS = [
+  ...["personas", "lorebooks", "presets", "workflows", "voices", "connections", "image_connections"],
+  ...["characters", "attachments", "conversations"],
+];
+const SETTINGS = "settings.json";
 const ATTACHMENT_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 /** Fields that only the server sets. */
 const OWN_FIELDS = ["id", "revision", "messages", "draft", "draft_version", "imported", "character_id"];
@@ -21,6 +27,11 @@ export async function* readParlorExport(source: ImportSource): AsyncGenerator<Im
   if (!byPath.has(EXPORT_MARK)) {
     throw new AppError("unprocessable", `Cannot import this as an export of Parlor: it has no ${EXPORT_MARK}`);
   }
+  const mark = objectIn(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
+  if ((asNumber(mark.format) ?? 1) > EXPORT_FORMAT) {
+    const message = `Cannot import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
+    throw new AppError("unprocessable", message);
+  }
   for (const folder of FOLDERS) {
     for (const file of source.files) {
       const [top, name = "", more] = file.path.split("/");
@@ -30,6 +41,14 @@ export async function* readParlorExport(source: ImportSource): AsyncGenerator<Im
       } catch (error) {
         yield refused(file.path, error);
       }
+    }
+  }
+  const settings = byPath.get(SETTINGS);
+  if (settings !== undefined) {
+    try {
+      yield settingsOf(objectIn(await source.read(settings, MAX_BYTES)), SETTINGS);
+    } catch (error) {
+      yield refused(SETTINGS, error);
     }
   }
 }
@@ -45,6 +64,7 @@ async function* stepsOf(
   const isNamed = folder === "attachments" ? ATTACHMENT_NAME.test(id) : isId(id);
   if (!isNamed) throw new AppError("unprocessable", "its name is no id");
   const origin = { id, source: file.path, name: id };
+  if (folder === "voices" && !fileName.endsWith(".json")) return; // comes with what is said of it
   const bytes = await source.read(file, MAX_BYTES);
   if (folder === "attachments") return yield { what: "attachment", ...origin, bytes };
   if (folder === "characters") return yield { what: "character", ...origin, bytes };
@@ -63,7 +83,42 @@ async function* stepsOf(
     };
   } else if (folder === "presets") {
     yield { what: "preset", ...named, json: json.preset, isOurs: true, models: asTexts(json.models) };
-  } else yield conversationOf(json, origin);
+  } else if (folder === "workflows") yield { what: "workflow", ...origin, json };
+  else if (folder === "connections") yield connectionOf(json, named);
+  else if (folder === "image_connections") yield imageConnectionOf(json, named);
+  else if (folder === "voices") {
+    const sound = byPath.get(`voices/${id}.${asText(json.format)}`);
+    if (sound === undefined) throw new AppError("unprocessable", "its sound is not there");
+    const audio = await source.read(sound, MAX_BYTES);
+    const createdAtMs = asNumber(json.createdAtMs);
+    yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
+  } else {
+    const texts = byPath.get(`variants/${id}.jsonl`);
+    const lines = texts && await source.read(texts, MAX_BYTES);
+    yield conversationOf(lines === undefined ? json : withTexts(json, lines), origin);
+  }
+}
+
+/** Puts the other texts of messages, which lie in a file of their own, beside the active one. */
+function withTexts(json: JsonObject, lines: Uint8Array): JsonObject {
+  const texts = new Map<string, Map<number, JsonObject>>();
+  for (const line of new TextDecoder().decode(lines).split("\n")) {
+    if (line === "") continue;
+    const { message_id, n, text } = objectIn(new TextEncoder().encode(line));
+    const ofMessage = texts.get(asText(message_id)) ?? new Map<number, JsonObject>();
+    texts.set(asText(message_id), ofMessage.set(asNumber(n) ?? -1, asObject(text)));
+  }
+  const messages = (Array.isArray(json.messages) ? json.messages : []).map((message) => {
+    const own = asObject(message);
+    const others = texts.get(asText(own.id));
+    const active = asNumber(own.active_variant) ?? 0;
+    if (others === undefined) return message;
+    const known = [...others].filter(([n]) => n >= 0 && n !== active);
+    const { content, reasoning, model, updated_at } = own;
+    const all = [...known, [active, { content, reasoning, model, updated_at }] as const].sort(([a], [b]) => a - b);
+    return { ...own, variants: all.map(([, text]) => text), active_variant: all.findIndex(([n]) => n === active) };
+  });
+  return { ...json, messages };
 }
 
 function conversationOf(
@@ -77,6 +132,7 @@ function conversationOf(
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
   return {
     ...{ what: "conversation", ...origin, name: asText(json.title), hash: contentHash([head, messages]), head },
+    draft: asText(json.draft),
     createdAt: asText(json.created_at) || undefined,
     updatedAt: asText(json.updated_at) || undefined,
     messages: messages.map(messageOf),

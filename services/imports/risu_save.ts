@@ -15,6 +15,8 @@ export const RISU_DATABASE = "database.risudat";
 /** A long life of chats has some 100 MB; pictures lie beside it. */
 export const MAX_SAVE_BYTES = 512 * 1024 * 1024;
 
+/** A list's length is stated before it, and room is made for it. */
+const MAX_LENGTH = 10_000_000;
 const MARK = "\0RISUSAVE\0";
 /** Behind the mark: MessagePack plain, or packed by either of two libraries into the same form. */
 const [PLAIN, PACKED, PACKED_STREAM] = [7, 8, 9];
@@ -73,7 +75,13 @@ async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ data
   const database: JsonObject = { characters: [] };
   const characters = database.characters as unknown[];
   const missing: string[] = [];
-  for (const { type, name, content } of blocksIn(bytes)) {
+  let room = MAX_SAVE_BYTES;
+  for (const { type, name, content: packedContent } of blocksIn(bytes)) {
+    const content = () => {
+      const opened = packedContent(room);
+      room -= opened.length;
+      return opened;
+    };
     if (type === ROOT) Object.assign(database, { ...asObject(json(content())), characters });
     else if (type === CHARACTER) characters.push(json(content()));
     else if (type === PRESETS) database.botPresets = json(content());
@@ -88,7 +96,9 @@ async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ data
 }
 
 /** A block: its type, whether it is packed, its name and its content, with a length before each of the two. */
-function* blocksIn(bytes: Uint8Array): Generator<{ type: number; name: string; content: () => Uint8Array }> {
+function* blocksIn(
+  bytes: Uint8Array,
+): Generator<{ type: number; name: string; content: (maxBytes: number) => Uint8Array }> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < bytes.length;) {
     const lengthAt = at + 3 + (bytes[at + 2] ?? 0);
@@ -100,7 +110,7 @@ function* blocksIn(bytes: Uint8Array): Generator<{ type: number; name: string; c
     yield {
       type,
       name: new TextDecoder().decode(bytes.subarray(at + 3, lengthAt)),
-      content: () => isPacked ? unpacked(content) : content,
+      content: (maxBytes) => isPacked ? unpacked(content, maxBytes) : content,
     };
     at = end;
   }
@@ -108,7 +118,7 @@ function* blocksIn(bytes: Uint8Array): Generator<{ type: number; name: string; c
 
 function messagePack(bytes: Uint8Array): unknown {
   try {
-    return decode(bytes, { extensionCodec: EXTENSIONS });
+    return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });
   } catch (cause) {
     throw new AppError("unprocessable", "it is no database of RisuAI, or a damaged one", { cause });
   }

@@ -28,6 +28,9 @@ export interface NewVoiceSample {
   name: string;
   description: string;
   audio: Uint8Array<ArrayBuffer>;
+  /** Of one that comes from elsewhere; made here when left out. */
+  id?: string;
+  createdAtMs?: number;
 }
 
 /** Where removed things go. */
@@ -110,9 +113,9 @@ export class VoiceSamples {
    * Takes a sample in: told by its signature alone, read once for its length, stored.
    *
    * @throws {AppError} `unsupported_media_type` for what is no audio of a known format, `unprocessable` for a broken file,
-   *   `storage_full`
+   *   `storage_full`, `conflict` for an id that is taken
    */
-  async add({ name, description, audio }: NewVoiceSample): Promise<VoiceSample> {
+  async add({ name, description, audio, ...known }: NewVoiceSample): Promise<VoiceSample> {
     const format = sniffAudio(audio.subarray(0, SIGNATURE_BYTES));
     if (format === undefined || !SAMPLE_FORMATS.includes(format)) {
       throw new AppError(
@@ -123,8 +126,9 @@ export class VoiceSamples {
     const sizeBytes = audio.length;
     // A copy goes to the Worker, which keeps what it is given.
     const facts = await probeAudio(audio.slice(), format);
-    const id = uuidV7();
-    const createdAtMs = (this.#options.now ?? Date.now)();
+    const id = known.id ?? uuidV7();
+    this.#refuseTaken(id);
+    const createdAtMs = known.createdAtMs ?? (this.#options.now ?? Date.now)();
     const content: Content = { name, description, format, ...facts, sizeBytes };
     const path = this.#path(id, format);
     await writeFileAtomic(path, audio);
@@ -181,6 +185,12 @@ export class VoiceSamples {
     };
   }
 
+  /** Also by one in the trash, whose file lies where it lay. */
+  #refuseTaken(id: string): void {
+    const file = SAMPLE_FORMATS.map((format) => this.#path(id, format)).find((path) => exists(path));
+    if (file !== undefined) throw new AppError("conflict", `There is a voice sample "${id}" already`);
+  }
+
   #insert(id: string, createdAtMs: number, content: Content): Statement {
     return {
       sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, 1, ?, ?, ?)",
@@ -209,4 +219,14 @@ export class VoiceSamples {
 
 function placeOf(id: string): Place {
   return { table: "document", id: `${KIND}/${id}`, field: "sealed", version: 1 };
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }

@@ -1,4 +1,5 @@
 /** Imports over HTTP, waited for. */
+import { IMPORTED_THINGS } from "../../services/imports/import_item.ts";
 import type { ImportReport } from "../../services/imports/import_report.ts";
 import type { TestApp } from "./test_app.ts";
 
@@ -22,6 +23,9 @@ export async function importReport(
   if (error !== undefined) throw new Error(error.message);
   return detail as ImportReport;
 }
+
+/** How many of each thing come in with nothing. */
+export const NOTHING_ADDED = Object.fromEntries(IMPORTED_THINGS.map((thing) => [thing, 0]));
 
 /** Gives how many of each thing were added. */
 export function added({ counts }: ImportReport): Record<string, number> {

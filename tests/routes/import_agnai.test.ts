@@ -3,11 +3,10 @@ import { expect, test } from "vitest";
 import { descriptionOf } from "../../services/imports/agnai_card.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../helpers/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../helpers/cards.ts";
-import { added, importJob, importReport } from "../helpers/imported.ts";
+import { added, importJob, importReport, NOTHING_ADDED as NOTHING } from "../helpers/imported.ts";
 import { lines } from "../helpers/tavern_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
-const NOTHING = { conversation: 0, character: 0, persona: 0, lorebook: 0, preset: 0, attachment: 0 };
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const zipped = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;
 
@@ -24,7 +23,7 @@ const named = (items: any[], name: string) => items.find((item) => item.name ===
 test("the folder of an own server comes in whole: a chat's tree, its texts, its guests, and what links them", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=agnai", zipped(agnaiFolder()));
-  expect(added(report)).toEqual({ conversation: 1, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 });
+  expect(added(report)).toEqual({ ...NOTHING, conversation: 1, character: 2, persona: 1, lorebook: 1, preset: 1 });
   expect(report.lines.map(({ level, source, reason }) => `${level} ${source}: ${reason}`).toSorted()).toEqual([
     "changed db/messages-k1.json: 1 messages lie on other branches, below texts that are not the shown ones, and do not come in",
     "left_out db/presets.json: prompts of presets are left out: they are in Agnai's own language",

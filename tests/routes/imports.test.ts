@@ -1,12 +1,11 @@
 import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { added, importJob, importReport } from "../helpers/imported.ts";
+import { added, importJob, importReport, NOTHING_ADDED as NOTHING } from "../helpers/imported.ts";
 import { tempFolder } from "../helpers/storage_folder.ts";
 import { lines, tavernFolder } from "../helpers/tavern_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
-const EVERYTHING = { conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
-const NOTHING = { conversation: 0, character: 0, persona: 0, lorebook: 0, preset: 0, attachment: 0 };
+const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
 
 function zipped(files: Zippable): Uint8Array<ArrayBuffer> {
   return zipSync(files) as Uint8Array<ArrayBuffer>;
