@@ -45,7 +45,8 @@ RUN set -eu; \
       apt-get purge --yes --auto-remove curl; \
     fi; \
     rm -rf /var/lib/apt/lists/*; \
-    useradd --system --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin parlor; \
+    groupadd --system --gid 10001 parlor; \
+    useradd --system --uid 10001 --gid parlor --no-create-home --home-dir /data --shell /usr/sbin/nologin parlor; \
     install --directory --owner=parlor --group=parlor --mode=0700 /data
 COPY --from=executable --chmod=0755 /parlor /usr/local/bin/parlor
 COPY --from=executable --chmod=0644 /licences.txt /usr/share/doc/parlor/licences.txt

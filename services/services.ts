@@ -210,6 +210,12 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const ownNode = () => tailnet.own;
     const hosts = createHostPolicy({ allowedHosts: config.allowedHosts, tailnetSuffix: config.tailnetSuffix, ownNode });
     warnOfPlacesWithoutPasskeys(config, log);
+    if (config.guardAllow.length > 0) {
+      log(
+        "warn",
+        `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")}, since guard_allow names it`,
+      );
+    }
     const auth = await openAuth({
       paths: {
         credentials: dataDir.file("credentials.json"),

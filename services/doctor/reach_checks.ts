@@ -7,6 +7,7 @@ export interface ReachConfig extends ReachSettings {
   host: string;
   pairing: string;
   loopbackAuthBypass: boolean;
+  guardAllow: readonly string[];
 }
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
@@ -48,6 +49,12 @@ export function reachFindings(config: ReachConfig): Finding[] {
     findings.push(problem(
       `The server listens on ${host}, but no name is allowed to reach it from elsewhere`,
       "Name the host it is reached by in allowed_hosts, or set host = 127.0.0.1",
+    ));
+  }
+  if (config.guardAllow.length > 0) {
+    findings.push(note(
+      `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")} (guard_allow)`,
+      "Leave in guard_allow only what a card or a download has to be fetched from",
     ));
   }
   return findings.length > 0 ? findings : [ok("Every address it is reached by can be closed by a passkey")];

@@ -86,4 +86,5 @@ test("names without HTTPS, open sign-in and a host nobody may use are told", asy
   expect((await doctor("--allowed-hosts", "chat.example.org")).stdout).toContain("can never be closed by a passkey");
   expect((await doctor("--require-auth", "false")).stdout).toContain("Nobody has to sign in");
   expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no name is allowed");
+  expect((await doctor("--guard-allow", "10.0.0.0/8")).stdout).toMatch(/^note .* lead to 10.0.0.0\/8.*\n +→ /m);
 }, 60_000);

@@ -6,10 +6,10 @@ import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
 /** Names that the browser finds here. */
 export const HOSTS = ["desk.fox-owl.ts.net", "phone.fox-owl.ts.net", "chat.example"];
 
-/** Builds the page as it is now and starts a browser that takes our own certificates. */
-export async function openPasskeyBrowser(): Promise<Browser> {
+/** Builds the page as it is now and starts a browser that takes our own certificates. @param hosts Names that lead here. */
+export async function openPasskeyBrowser(hosts: readonly string[] = HOSTS): Promise<Browser> {
   await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
-  const rules = HOSTS.map((host) => `MAP ${host} 127.0.0.1`).join(",");
+  const rules = hosts.map((host) => `MAP ${host} 127.0.0.1`).join(",");
   return await openBrowser([`--host-resolver-rules=${rules}`]);
 }
 

@@ -20,6 +20,8 @@ const HARDENED = [
   "ALL",
   "--security-opt",
   "no-new-privileges",
+  "--add-host",
+  "host.docker.internal:host-gateway",
 ];
 const SLOW_MS = 120_000;
 
@@ -115,6 +117,8 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
   test("it runs without rights, keeps its data private, and carries its notices", async () => {
     await start();
     expect(await docker.must("exec", NAME, "id", "--user")).toBe("10001\n");
+    expect(await docker.must("exec", NAME, "id", "--group")).toBe("10001\n");
+    expect(await docker.must("exec", NAME, "getent", "hosts", "host.docker.internal")).toMatch(/^[\d.]+ /);
     expect(await docker.must("exec", NAME, "stat", "--format", "%a %U", "/data", "/data/app.db")).toBe(
       "700 parlor\n600 parlor\n",
     );
@@ -122,13 +126,16 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     expect(await docker.run("exec", NAME, "touch", "/usr/local/bin/x")).toMatchObject({ code: 1 });
     const doctor = await docker.run("exec", NAME, "parlor", "doctor");
     expect(doctor.stdout).toContain("The database is whole");
+    // Its health check has asked meanwhile, and fills no log by that.
+    expect(await logs()).not.toContain("/healthz");
   });
 
   test("the storage key comes as a secret, and without it the data is refused rather than sealed by a new one", async () => {
     const secrets = await Deno.makeTempDir();
     try {
-      await Deno.writeTextFile(`${secrets}/key`, "ab".repeat(32), { mode: 0o444 });
-      await Deno.chmod(secrets, 0o755);
+      // As compose.secret.yaml makes it: Compose mounts the file as it lies on the machine, with its owner and mode.
+      await Deno.writeTextFile(`${secrets}/key`, "ab".repeat(32), { mode: 0o600 });
+      await Deno.chown(`${secrets}/key`, 10_001, null);
       const volume = ["--volume", `${VOLUME}-key:/data`];
       const key = [
         "--volume",

@@ -186,6 +186,13 @@ test("a health check that found all well is in the log at level debug alone, wha
   }
 });
 
+test("what guard_allow lets through is told at the start", async () => {
+  await using app = await openTestApp({ config: { guardAllow: ["10.0.0.0/8"] } });
+  expect(app.logLines).toEqual([expect.stringContaining("may lead to 10.0.0.0/8")]);
+  await using usual = await openTestApp();
+  expect(usual.logLines).toEqual([]);
+});
+
 test("log_requests = false logs none, and log_level hides what is less severe", async () => {
   for (const config of [{ logRequests: false }, { logLevel: "warn" }]) {
     await using app = await openTestApp({ config });

@@ -1,0 +1,195 @@
+/** Caddy and nginx in front of the server, by the lines that docs/reverse-proxy.md prints. */
+import { fileURLToPath } from "node:url";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { type Device, openDevice, openPasskeyBrowser } from "../helpers/passkey_browser.ts";
+import { makeCertificate } from "../helpers/tls_certificate.ts";
+import { realPart } from "./helpers/real_part.ts";
+
+const PROXIES = realPart("REAL_PROXIES_DIR", "proxies.sh");
+const NAME = "chat.example.org";
+/** Above what nginx takes where nothing is said. */
+const LARGE = "x".repeat(3_000_000);
+
+/** What a proxy is started with; its name, its ports and its certificate are all that differs from the page. */
+interface Setup {
+  folder: string;
+  https: number;
+  http: number;
+  upstream: string;
+}
+
+/** The proxies: the command, the file it reads, and its text. */
+const KINDS = {
+  Caddy: async ({ folder, https, http, upstream }: Setup) => {
+    const own = [
+      "admin off",
+      "local_certs",
+      "skip_install_trust",
+      "grace_period 1s",
+      `https_port ${https}`,
+      `http_port ${http}`,
+    ];
+    const text = (await printed("caddy")).replace("127.0.0.1:8787", upstream);
+    return {
+      args: ["run", "--adapter", "caddyfile", "--config", `${folder}/config`],
+      text: `{\n${own.join("\n")}\nstorage file_system ${folder}\n}\n${text}`,
+    };
+  },
+  nginx: async ({ folder, https, http, upstream }: Setup) => {
+    const { cert, key } = await makeCertificate();
+    await Deno.writeTextFile(`${folder}/cert.pem`, cert);
+    await Deno.writeTextFile(`${folder}/key.pem`, key);
+    const text = (await printed("nginx")).replace("127.0.0.1:8787", upstream)
+      .replace("listen 443", `listen 127.0.0.1:${https}`).replace("listen 80", `listen 127.0.0.1:${http}`)
+      .replace(/\/etc\/letsencrypt\S+fullchain\.pem/, `${folder}/cert.pem`)
+      .replace(/\/etc\/letsencrypt\S+privkey\.pem/, `${folder}/key.pem`);
+    const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) =>
+      `${kind}_temp_path ${folder}/${kind};`
+    );
+    return {
+      args: ["-p", folder, "-c", `${folder}/config`, "-e", `${folder}/log`, "-g", `daemon off; pid ${folder}/pid;`],
+      text: `${Deno.uid() === 0 ? "user root;\n" : ""}events {}\nhttp {\naccess_log off;\n${
+        paths.join("\n")
+      }\n${text}\n}\n`,
+    };
+  },
+};
+
+/** Gives the lines of a language that the page prints. */
+async function printed(language: string): Promise<string> {
+  const page = await Deno.readTextFile(fileURLToPath(new URL("../../docs/reverse-proxy.md", import.meta.url)));
+  return new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(page)![1]!;
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** Starts a proxy before a server, and gives its address and how to end it. */
+async function startProxy(kind: keyof typeof KINDS, server: ChildServer) {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-proxy-" });
+  const [https, http] = [freePort(), freePort()];
+  const { args, text } = await KINDS[kind]({ folder, https, http, upstream: new URL(server.url).host });
+  await Deno.writeTextFile(`${folder}/config`, text);
+  const child = new Deno.Command(`${PROXIES}/bin/${kind.toLowerCase()}`, {
+    args,
+    env: { HOME: folder },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const said = new Response(child.stderr).text();
+  let hasEnded = false;
+  child.status.then(() => hasEnded = true);
+  await expect.poll(async () => {
+    if (hasEnded) throw new Error(`${kind} has ended: ${await said}`);
+    return await Deno.connect({ port: https }).then((conn) => conn.close(), () => "refused");
+  }, { timeout: 30_000 }).toBeUndefined();
+  return {
+    url: `https://${NAME}:${https}`,
+    http,
+    async [Symbol.asyncDispose]() {
+      if (!hasEnded) child.kill("SIGTERM");
+      await child.status;
+      await said;
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+/** Begins a reply in the page and gives how much of its stream has come so far, and whether it is over. */
+async function followReply({ page }: Device) {
+  await page.evaluate(() => {
+    const seen = { text: "", isOver: false };
+    Object.assign(globalThis, { seen });
+    // Not waited for: there is no answer before the model's first word.
+    (async () => {
+      const body = { conversation_id: "c", messages: [{ role: "user", content: "Well?" }] };
+      const headers = { "Content-Type": "application/json" };
+      const answer = await fetch("/api/chat", { method: "POST", headers, body: JSON.stringify(body) });
+      const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) seen.text += part.value;
+      seen.isOver = true;
+    })();
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { seen: { text: string; isOver: boolean } }).seen);
+}
+
+describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print it", { timeout: 90_000 }, () => {
+  let browser: Browser;
+  let dataDir: string;
+  let server: ChildServer;
+
+  beforeAll(async () => {
+    browser = await openPasskeyBrowser([NAME]);
+  });
+  afterAll(() => browser?.close());
+
+  async function openServer(): Promise<ChildServer> {
+    dataDir = await Deno.makeTempDir({ prefix: "parlor-proxied-" });
+    await Deno.writeTextFile(`${dataDir}/config.toml`, await printed("toml"), { mode: 0o600 });
+    await Deno.chmod(dataDir, 0o700);
+    return server = await startChildServer({ dataDir, args: ["--setup-completed", "true"] });
+  }
+
+  test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s", async (kind) => {
+    await using _server = await openServer();
+    await using llm = await openFakeLlm({ switches: { manual: "on" } });
+    await using proxy = await startProxy(kind, server);
+    const plain = await fetch(`http://127.0.0.1:${proxy.http}/`, { redirect: "manual", headers: { Host: NAME } });
+    expect(plain.status).toBeGreaterThanOrEqual(301);
+    expect(plain.status).toBeLessThanOrEqual(308);
+    await plain.body?.cancel();
+
+    // The public origin is the one that the passkey and its cookie are for, and nobody is taken for the owner.
+    const owner = await openDevice(browser, proxy.url);
+    const ask = (path: string, init?: RequestInit) =>
+      owner.page.evaluate(async ([path, init]) => {
+        const answer = await fetch(path as string, init as RequestInit);
+        const text = await answer.text();
+        return { status: answer.status, json: text.startsWith("{") ? JSON.parse(text) : text };
+      }, [path, init] as const);
+    const put = (path: string, body: unknown, method = "PUT") =>
+      ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByLabel("Message", { exact: true }).waitFor();
+    expect((await owner.context.cookies()).map(({ name, secure }) => [name, secure])).toContainEqual([
+      "__Host-app_sess",
+      true,
+    ]);
+    const status = await ask("/api/auth/status");
+    expect(status.json).toMatchObject({ passkeys_supported: true });
+    expect(status.json).not.toHaveProperty("hint");
+    const stranger = await openDevice(browser, proxy.url);
+    await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+
+    // A body larger than the proxy's own limit, and a stream of which each word comes when it is said.
+    expect((await put("/api/conversations/large", { messages: [{ id: "m", role: "user", content: LARGE }] })).status)
+      .toBe(201);
+    const connection = { id: "d", kind: "openai", base_url: llm.url, model: "fake-model" };
+    expect((await put("/api/connections", connection)).status).toBe(201);
+    expect((await put("/api/connections/d/activate", {}, "POST")).status).toBe(200);
+    const call = llm.nextCall();
+    const seenSoFar = await followReply(owner);
+    const answer = await call;
+    for (const word of ["first", "second", "third"]) {
+      await answer.emit(`${word} `);
+      await expect.poll(async () => (await seenSoFar()).text, { timeout: 10_000 }).toContain(word);
+      expect((await seenSoFar()).isOver).toBe(false);
+    }
+    await answer.finish();
+    await expect.poll(async () => (await seenSoFar()).isOver, { timeout: 10_000 }).toBe(true);
+
+    // What one device does shows on another one at once.
+    await owner.page.reload();
+    await owner.page.getByLabel("Message", { exact: true }).waitFor();
+    expect((await put("/api/conversations/told", { title: "Told through the proxy", messages: [] })).status).toBe(201);
+    await owner.page.getByText("Told through the proxy").first().waitFor();
+    expect(owner.errors).toEqual([]);
+    await Promise.all([owner.context.close(), stranger.context.close()]);
+    await Deno.remove(dataDir, { recursive: true }).catch(() => {});
+  });
+});
