@@ -17,7 +17,8 @@ export async function writeSoakPart(lines: readonly string[]): Promise<void> {
   const about =
     `Written by \`deno task soak --minutes N --write\`, ${date}: twelve writers and four askers on one server, through kills,
 stops, full disks and a model that drops or dawdles. After each life every acknowledged write has to be there; over the last,
-which takes two fifths of the time, memory has to stay flat.`;
+which takes two fifths of the time, what the server holds in memory has to stay the same. It is looked at every ten seconds,
+after its garbage was collected.`;
   await Deno.writeTextFile(
     DOCUMENT,
     `${rest}\n${HEADING}\n\n${about}\n\n${lines.map((line) => `- ${line}`).join("\n")}\n`,
