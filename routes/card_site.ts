@@ -27,7 +27,7 @@ export function cardSiteRoutes(site: CardSite, characters: Pick<Characters, "imp
       return rawAnswer(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
     })
     .openapi(schema.importUrlRoute, async (c) => {
-      const { bytes } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
-      return characterAnswer(c, await characters.importCard(bytes), 201);
+      const { bytes, picture } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
+      return characterAnswer(c, await characters.importCard(bytes, { picture }), 201);
     });
 }

@@ -3,15 +3,8 @@ import { sniffImage } from "../attachments/image_type.ts";
 import type { ImageType } from "../attachments/image_type.ts";
 import { AppError } from "../errors.ts";
 import type { Guard } from "../net/guarded_fetch.ts";
-import {
-  fileBehind,
-  hostsOf,
-  pathOf,
-  type SiteCard,
-  siteCardAt,
-  siteCardOf,
-  type SiteHosts,
-} from "./card_site_address.ts";
+import { hostsOf, pathOf, type SiteCard, siteCardAt, siteCardOf, type SiteHosts } from "./card_site_address.ts";
+import { type FetchedCard, OTHER_SITES, otherSiteCard } from "./other_card_sites.ts";
 import { cardOfDefinition, type FoundCard, foundCardOf, isForAdults, nodesOf } from "./card_site_answers.ts";
 import { isJsonObject } from "../plain_json.ts";
 
@@ -91,7 +84,7 @@ export class CardSite {
     const cached = this.#cached.get(url);
     if (cached !== undefined && cached.untilMs > this.#options.now()) return cached.page;
     const nodes = nodesOf(await this.#json(url, signal));
-    if (nodes === undefined) throw this.#misunderstood();
+    if (nodes === undefined) throw misunderstood(this.#hosts.api);
     const wanted = search.tags.map((tag) => tag.toLowerCase());
     // What the site makes of these parameters is not written down anywhere.
     const items = nodes.filter((node) => search.isForAdults || !isForAdults(node))
@@ -134,26 +127,36 @@ export class CardSite {
   /**
    * Fetches the card file that an address leads to: a character's page at the card site, at a few others, or the file itself.
    *
-   * @throws {AppError} `invalid_request` for what is no address of a card; `address_not_allowed`, and as `search`
+   * @throws {AppError} `invalid_request` for what is no address of a card; `unprocessable` for a page that is not known;
+   *   `address_not_allowed`, and as `search`
    */
-  async fetchCard(
-    address: string,
-    signal: AbortSignal,
-  ): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string }> {
+  async fetchCard(address: string, signal: AbortSignal): Promise<FetchedCard> {
     if (!URL.canParse(address)) throw new AppError("invalid_request", "Cannot import the address: it is not a URL");
     const url = new URL(address);
     const card = siteCardAt(url, this.#hosts);
-    return card === undefined ? await this.#file(fileBehind(url).href, signal) : await this.#siteCard(card, signal);
+    if (card !== undefined) return await this.#siteCard(card, signal);
+    const fetchOther = otherSiteCard(url);
+    if (fetchOther !== undefined) {
+      return await fetchOther({
+        json: (from, init) => this.#json(from, signal, init),
+        file: (from) => this.#file(from, signal),
+        picture: (from) => this.#pictureAt(from, signal),
+      });
+    }
+    const file = await this.#file(url.href, signal);
+    if (!isPage(file.bytes)) return file;
+    throw new AppError(
+      "unprocessable",
+      `Cannot import from "${url.host}": it sent a page and no card. Pages of characters are known at ` +
+        `"${hostIn(this.#hosts.pages)}" and at ${OTHER_SITES}; elsewhere it takes a link to the card file itself`,
+    );
   }
 
   /** Prefers the file, which has the picture; after an edit it may not be there yet. */
-  async #siteCard(
-    card: SiteCard,
-    signal: AbortSignal,
-  ): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string }> {
+  async #siteCard(card: SiteCard, signal: AbortSignal): Promise<FetchedCard> {
     const answer = await this.#json(`${this.#hosts.api}/api/characters/${pathOf(card)}?full=true`, signal);
     const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
-    if (node === undefined) throw this.#misunderstood();
+    if (node === undefined) throw misunderstood(this.#hosts.api);
     const given = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url) ? node.max_res_url : undefined;
     const files = [given, `${this.#hosts.pictures}/avatars/${pathOf(card)}/chara_card_v2.png`];
     for (const file of files) {
@@ -167,27 +170,44 @@ export class CardSite {
       }
     }
     const made = cardOfDefinition(node);
-    if (made === undefined) throw this.#misunderstood();
+    if (made === undefined) throw misunderstood(this.#hosts.api);
     return { bytes: encoder.encode(JSON.stringify(made)), contentType: "application/json" };
   }
 
-  async #file(url: string, signal: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string }> {
+  /** A card without its picture is better than none. */
+  async #pictureAt(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    try {
+      const bytes = await wholeOf(await this.#ask(url, signal, MAX_PICTURE_BYTES), url);
+      return sniffImage(bytes) === undefined ? undefined : bytes;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof AppError)) throw error;
+    }
+  }
+
+  async #file(url: string, signal: AbortSignal): Promise<FetchedCard> {
     const response = await this.#ask(url, signal, this.#options.maxCardBytes);
     const contentType = response.headers.get("content-type") ?? "";
     return { bytes: await wholeOf(response, url), contentType };
   }
 
-  async #json(url: string, signal: AbortSignal): Promise<unknown> {
-    const bytes = await wholeOf(await this.#ask(url, signal, MAX_ANSWER_BYTES), url);
+  async #json(url: string, signal: AbortSignal, init?: { method: "POST"; body: string }): Promise<unknown> {
+    const bytes = await wholeOf(await this.#ask(url, signal, MAX_ANSWER_BYTES, init), url);
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch (cause) {
-      throw this.#misunderstood(cause);
+      throw misunderstood(url, cause);
     }
   }
 
-  #ask(url: string, signal: AbortSignal, maxBytes: number): Promise<Response> {
-    return this.#options.guard.fetch(url, { headers: HEADERS, signal, maxBytes });
+  #ask(
+    url: string,
+    signal: AbortSignal,
+    maxBytes: number,
+    init?: { method: "POST"; body: string },
+  ): Promise<Response> {
+    const headers = init === undefined ? HEADERS : { ...HEADERS, "Content-Type": "application/json" };
+    return this.#options.guard.fetch(url, { ...init, headers, signal, maxBytes });
   }
 
   #searchUrl({ query, tags, sort, page, isForAdults }: CardSearch): string {
@@ -208,14 +228,19 @@ export class CardSite {
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     return url.href;
   }
+}
 
-  #misunderstood(cause?: unknown): AppError {
-    return new AppError(
-      "upstream_error",
-      `Cannot understand the card site at "${hostIn(this.#hosts.api)}": its answer is not of the known form`,
-      { cause },
-    );
-  }
+function misunderstood(url: string, cause?: unknown): AppError {
+  return new AppError(
+    "upstream_error",
+    `Cannot understand the card site at "${hostIn(url)}": its answer is not of the known form`,
+    { cause },
+  );
+}
+
+/** Says whether bytes are those of a page: the first thing in it is a tag. */
+function isPage(bytes: Uint8Array): boolean {
+  return /^\uFEFF?\s*</.test(new TextDecoder().decode(bytes.subarray(0, 1000)));
 }
 
 async function wholeOf(response: Response, url: string): Promise<Uint8Array<ArrayBuffer>> {

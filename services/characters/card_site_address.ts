@@ -75,21 +75,3 @@ function decoded(segment = ""): string {
     return ""; // no segment
   }
 }
-
-/**
- * Gives the address of the file behind a page of other sites that hand their cards out.
- *
- * @returns The address itself where it is none of those.
- */
-export function fileBehind(url: URL): URL {
-  const segments = url.pathname.split("/").filter((part) => part !== "");
-  // Whole host names: one that only contains them is somebody else's.
-  if (url.hostname === "realm.risuai.net" && segments[0] === "character" && segments[1] !== undefined) {
-    return new URL(`https://realm.risuai.net/api/v1/download/png-v3/${segments[1]}?non_commercial=true`);
-  }
-  const isCardPage = segments[0] === "character-cards" && segments.length === 3;
-  if (/^(www\.)?aicharactercards\.com$/.test(url.hostname) && isCardPage) {
-    return new URL(`https://aicharactercards.com/wp-json/pngapi/v1/image/${segments[1]}/${segments[2]}`);
-  }
-  return url;
-}

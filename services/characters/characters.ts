@@ -124,13 +124,13 @@ export class Characters {
    * Makes a new character of a card file: PNG, JSON or CHARX.
    *
    * @param bytes Not to be used afterwards, where it is a CHARX.
-   * @param picture For a file that carries none: PNG, JPEG, WebP or GIF; a card inside it does not count.
+   * @param options.id By default one of ours.
+   * @param options.picture For a file that carries none: PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `unprocessable`, `too_large`; `conflict` when the id is taken
    */
   async importCard(
     bytes: Uint8Array<ArrayBuffer>,
-    id: string = uuidV7(),
-    picture?: Uint8Array,
+    { id = uuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
   ): Promise<ReadCharacter> {
     const { card, avatarPng, avatarImage = picture, assets } = await readCardFile(bytes);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));

@@ -146,10 +146,10 @@ async function isHere(
 async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
   const { id, bytes, avatar } = item;
   try {
-    return { state: "added", name: nameOf(await characters.importCard(bytes, id, avatar)) };
+    return { state: "added", name: nameOf(await characters.importCard(bytes, { id, picture: avatar })) };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = nameOf(await characters.importCard(bytes, id)); // throws the same where it was the card
+    const name = nameOf(await characters.importCard(bytes, { id })); // throws the same where it was the card
     return { state: "added", reason: WITHOUT_PICTURE, name };
   }
 }

@@ -34,7 +34,8 @@ export const characters: typeof English = {
     drop: "Kartendateien hier ablegen",
     dropHint: "PNG, JSON oder CHARX",
     url: "Link",
-    urlHint: "Die Seite einer Figur bei einer Kartenseite oder ein direkter Link zu einer Kartendatei.",
+    urlHint:
+      "Die Seite einer Figur bei chub.ai, pygmalion.chat, jannyai.com, realm.risuai.net oder aicharactercards.com, oder ein direkter Link zu einer Kartendatei.",
     urlDo: "Importieren",
     urlFailed: "Die Karte konnte nicht importiert werden",
     name: "Name",

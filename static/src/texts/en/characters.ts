@@ -33,7 +33,8 @@ export const characters = {
     drop: "Drop card files here",
     dropHint: "PNG, JSON or CHARX",
     url: "Link",
-    urlHint: "The page of a character at a card site, or a direct link to a card file.",
+    urlHint:
+      "A character’s page at chub.ai, pygmalion.chat, jannyai.com, realm.risuai.net or aicharactercards.com, or a direct link to a card file.",
     urlDo: "Import",
     urlFailed: "The card could not be imported",
     name: "Name",

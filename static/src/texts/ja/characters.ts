@@ -31,7 +31,8 @@ export const characters: typeof English = {
     drop: "カードのファイルをここにドロップ",
     dropHint: "PNG、JSON、CHARX",
     url: "リンク",
-    urlHint: "カードサイトのキャラクターのページ、またはカードのファイルへの直接のリンク。",
+    urlHint:
+      "chub.ai、pygmalion.chat、jannyai.com、realm.risuai.net、aicharactercards.com のキャラクターのページ、またはカードのファイルへの直接のリンク。",
     urlDo: "取り込む",
     urlFailed: "カードを取り込めませんでした",
     name: "名前",
