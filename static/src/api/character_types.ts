@@ -51,6 +51,8 @@ export interface CardData {
   creator: string;
   creator_notes: string;
   character_version: string;
+  /** By ISO 639-1 code. */
+  creator_notes_multilingual?: Record<string, string>;
   tags: string[];
   character_book?: CardBook;
   extensions: Record<string, unknown>;

@@ -41,6 +41,12 @@ export function greetingsOf(card: Card): Greeting[] {
     .filter(({ text }) => text.trim() !== "");
 }
 
+/** Gives the notes of a card's creator, in a language where there are any in it. @param language `en`, `de` … */
+export function notesOf({ data }: Card, language: string): string {
+  const own = data.creator_notes_multilingual?.[language];
+  return typeof own === "string" && own.trim() !== "" ? own : data.creator_notes.trim();
+}
+
 /** Puts names in the places that cards keep free for them. */
 export function withNames(text: string, names: { char: string; user: string }): string {
   return text

@@ -283,3 +283,47 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
     },
   );
 }
+
+test("notes are written in further languages, shown in the reader's own, and gone without a trace when removed", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  const { page } = ui;
+  await page.getByRole("tab", { name: "Advanced" }).click();
+  await page.getByLabel("Notes of the creator").fill("Everywhere");
+  await page.getByLabel("Add a language").selectOption({ label: "German" });
+  await page.getByRole("textbox", { name: "Notes in German" }).fill("Nur hier");
+  await page.getByLabel("Add a language").selectOption({ label: "English" });
+  await page.getByRole("textbox", { name: "Notes in English" }).fill("Only here");
+  const notes = { de: "Nur hier", en: "Only here" };
+  await eventually(
+    () => JSON.stringify(saved(ui).data.creator_notes_multilingual),
+    (text) => text === JSON.stringify(notes),
+  );
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("link", { name: "Done" }).click();
+  await page.getByText("Notes of the creator").click();
+  await page.getByText("Only here").waitFor();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByRole("tab", { name: "Advanced" }).click();
+  for (const language of ["English", "German"]) {
+    await page.getByRole("button", { name: `Remove the notes in ${language}` }).click();
+  }
+  await eventually(() => saved(ui).data, (data) => !("creator_notes_multilingual" in data));
+});
+
+test("what a card says of its origin is shown, and a date that nobody knows is not", async () => {
+  await using ui = await bench.open("/characters/fox/edit", {
+    prepare: (api) => {
+      fill(api);
+      const data = api.people.characters.get("fox")!.card.data;
+      data.creation_date = 1_700_000_000;
+      data.modification_date = 0;
+      data.assets = [{ type: "emotion", uri: "embeded://joy.png", name: "joy", ext: "png" }, null];
+    },
+  });
+  await ui.page.getByRole("tab", { name: "Advanced" }).click();
+  const link = ui.page.getByRole("link", { name: "https://cards.example/fox" });
+  expect(await link.getAttribute("rel")).toContain("noreferrer");
+  await ui.page.getByText("2023").waitFor();
+  await ui.page.getByText("emotion · joy · png").waitFor();
+  expect(await ui.page.getByText("Last exported").count()).toBe(0);
+});

@@ -3,7 +3,9 @@ import { CodeBlock } from "../../components/CodeBlock.tsx";
 import type { CardEditor } from "../../state/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 import { CardVoice } from "./CardVoice.tsx";
+import { CardOrigin } from "./CardOrigin.tsx";
 import { CardText, CardTexts, CardWords } from "./fields.tsx";
+import { NotesByLanguage } from "./NotesByLanguage.tsx";
 
 /** Who it is. */
 export function IdentityPart({ editor }: { editor: CardEditor }) {
@@ -58,6 +60,8 @@ export function AdvancedPart({ editor }: { editor: CardEditor }) {
       <CardText editor={editor} field="creator" />
       <CardText editor={editor} field="character_version" />
       <CardText editor={editor} field="creator_notes" rows={8} isCounted={false} />
+      <NotesByLanguage editor={editor} />
+      <CardOrigin data={editor.data.value!} />
       <section>
         <h2>{t.fields.extensions}</h2>
         <p class="hint">{t.hints.extensions}</p>

@@ -7,6 +7,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { Markdown } from "../../components/Markdown.tsx";
 import { Notice } from "../../components/Notice.tsx";
+import { notesOf } from "../../state/card_fields.ts";
 import { CharacterPage } from "../../state/character_page.ts";
 import { galleryOf } from "../../state/gallery.ts";
 import { useStore } from "../../state/store.ts";
@@ -49,6 +50,7 @@ export function CharacterScreen({ id }: { id: string }) {
 function Shown({ page, character }: { page: CharacterPage; character: Character }) {
   const { data } = character.card;
   const t = texts.characters;
+  const notes = notesOf(character.card, texts.locale);
   const facts = [
     data.creator && t.by(data.creator),
     data.character_version && t.version(data.character_version),
@@ -64,13 +66,13 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
         </header>
         {character.external && <Notice tone="info">{t.readOnly}</Notice>}
         <GreetingPreview page={page} character={character} />
-        {character.has_assets && <p class="hint">{t.hasAssets}</p>}
-        {data.creator_notes.trim() !== "" && (
+        {notes !== "" && (
           <details class="character-notes">
             <summary>{t.notes}</summary>
-            <Markdown text={data.creator_notes} isFinal />
+            <Markdown key={notes} text={notes} isFinal />
           </details>
         )}
+        {character.has_assets && <p class="hint character-notes">{t.hasAssets}</p>}
       </div>
     </div>
   );
