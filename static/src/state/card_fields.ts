@@ -26,6 +26,9 @@ export function emptyCard(name: string): Card {
   };
 }
 
+/** What the server calls an owner who gave no name, so that a chat begins as its preview said. */
+export const NAMELESS_OWNER = "User";
+
 /** One greeting of a card. */
 export interface Greeting {
   /** Its number, from 0, as the server counts: those without text have one too. */

@@ -130,6 +130,31 @@ test("a second character joins, both answer who are spoken of, and one who is na
   await page.context().close();
 }, PATIENCE_MS);
 
+test("one after another answers a turn, and who has greetings for groups says one when asked to", async () => {
+  await using app = await openTestApp();
+  await using llm = await openFakeLlm({ personality: "llama.cpp" });
+  const page = await openGroup(app, llm, ["ada", "bob"]);
+  await app.put("/api/characters/bob", {
+    card: {
+      ...{ spec: "chara_card_v3", spec_version: "3.0" },
+      data: { name: "Bob", description: "Bob's card.", first_mes: "Hi {{user}}.", group_only_greetings: ["Hi, all."] },
+    },
+  });
+  await page.getByRole("button", { name: "Options of this chat" }).click();
+  await page.getByRole("button", { name: "Let Bob say a greeting" }).click();
+  await replies(page).getByText("Hi, all.").waitFor();
+  await page.getByText("2/2").waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+
+  await page.getByLabel("Who answers", { exact: true }).selectOption({ label: "One after another" });
+  await eventually(() => head(app), ({ reply_order }) => reply_order === "list");
+  await sendMessage(page, "Good morning");
+  await eventually(() => llm.chats.length, (count) => count === 2);
+  await isIdle(page);
+  expect([0, 1].map((n) => sent(llm, n)[0]!.content.match(/(\w+)'s card/)?.[1])).toEqual(["Ada", "Bob"]);
+  await page.context().close();
+}, PATIENCE_MS);
+
 test("where the order is by hand one is always named, and nobody else goes on", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });

@@ -66,3 +66,14 @@ test("a card is imported, its greeting chosen, the chat begun and swiped, the ca
   expect(foreign).toEqual([]);
   await context.close();
 });
+
+test("who gave no name is called the same in the preview of a greeting and in the chat that begins with it", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/characters/fox", { name: "Fox", first_mes: "Hello {{user}}, I am {{char}}." });
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/characters/fox`);
+  const shown = await page.getByText("I am Fox.").innerText();
+  await page.getByRole("button", { name: "Start chat" }).click();
+  await page.getByRole("log", { name: "Messages" }).getByText(shown, { exact: true }).waitFor();
+  await context.close();
+});

@@ -70,7 +70,6 @@ export const characters: typeof English = {
     notes: "Anmerkungen der Autorin oder des Autors",
     hasAssets:
       "Brachte weitere Dateien mit, etwa Bilder von Stimmungen oder Hintergründe. Sie bleiben erhalten; ein Export als CHARX nimmt sie mit, als PNG oder JSON nicht.",
-    you: "Sie",
   },
 
   creator: {

@@ -69,7 +69,6 @@ export const characters = {
     notes: "Creator’s notes",
     hasAssets:
       "Came with other files, such as pictures of emotions or backgrounds. They are kept; an export as CHARX takes them along, as PNG or JSON it does not.",
-    you: "You",
   },
 
   creator: {

@@ -67,7 +67,6 @@ export const characters: typeof English = {
     notes: "作者のメモ",
     hasAssets:
       "表情の画像や背景など、ほかのファイルも一緒に取り込まれています。保管されており、CHARXで書き出すと含まれます（PNGとJSONには含まれません）。",
-    you: "あなた",
   },
 
   creator: {

@@ -5,7 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Markdown } from "../../components/Markdown.tsx";
-import { greetingsOf, withNames } from "../../state/card_fields.ts";
+import { greetingsOf, NAMELESS_OWNER, withNames } from "../../state/card_fields.ts";
 import type { CharacterPage } from "../../state/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -25,7 +25,7 @@ export function GreetingPreview({ page, character }: { page: CharacterPage; char
   const persona = store.people.persona(settings?.default_persona_id);
   const names = {
     char: data.nickname?.trim() || character.name,
-    user: persona?.name || settings?.display_name.trim() || t.you,
+    user: persona?.name || settings?.display_name.trim() || NAMELESS_OWNER,
   };
   const resumable = page.resumable.value;
   const start = async () => {
