@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { settleKeyCheck } from "../crypto/key_check.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { findStorageKey } from "../crypto/storage_key.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/incoming.ts";
 import { MIGRATIONS } from "../storage/migrations.ts";
@@ -67,7 +67,15 @@ async function leftOver(dataDir: string): Promise<Finding[]> {
 async function databaseFindings({ dataDir, storageKeyFile }: DataPlace): Promise<Finding[]> {
   const path = join(dataDir, "app.db");
   if (!await fileExists(path)) return [note("There is no database yet; the first start makes it")];
-  const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  let key: Uint8Array | undefined;
+  try {
+    key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  } catch (error) {
+    // Nothing is said of the database: a backup would replace what may well be whole.
+    return [
+      problem(`The database was not looked at: ${messageOf(error)}`, "Put the storage key right, then look again"),
+    ];
+  }
   if (key === undefined) {
     return [
       problem(

@@ -230,6 +230,7 @@ const SCREENS = [
   ["models", "/settings/models", "Models"],
   ["personas", "/settings/personas", "Personas"],
   ["data", "/settings/data", "Space used"],
+  ["import", "/settings/data/import", "Import"],
   ["trash", "/settings/trash", "Trash"],
   ["about", "/settings/about", "About"],
 ] as const;

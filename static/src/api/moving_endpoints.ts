@@ -93,7 +93,8 @@ export function uploadImport(file: File, wish: ImportWish, onSent: OnSent, signa
   if (token !== undefined) request.setRequestHeader("authorization", `Bearer ${token}`);
   request.upload.onprogress = ({ loaded }) => onSent(loaded);
   request.onload = () => {
-    if (request.status === 202) resolve(JSON.parse(request.responseText));
+    const job = request.status === 202 ? jobIn(request.responseText) : undefined;
+    if (job) resolve(job);
     else reject(refusalOf(request));
   };
   request.onerror = () => reject(new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }));
@@ -117,6 +118,15 @@ export function backupPath(name: string): string {
 function queryOf({ kind, isTrial, name }: ImportWish, more: Record<string, string> = {}): URLSearchParams {
   const cut = name === undefined ? undefined : [...name].slice(-100).join("");
   return new URLSearchParams({ kind, ...(isTrial && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
+}
+
+/** Nothing where something between the page and the server answered in its place. */
+function jobIn(text: string): Job | undefined {
+  try {
+    return JSON.parse(text) as Job;
+  } catch {
+    return undefined;
+  }
 }
 
 function refusalOf(request: XMLHttpRequest): ApiError {

@@ -17,7 +17,7 @@ export const moving: typeof English = {
       "Chats, Figuren, Personas, Wissensbücher und Voreinstellungen anderer Programme, oder ein Export von Parlor.",
     chooseFile: "Datei wählen",
     otherFile: "Andere Datei wählen",
-    dropHint: "Oder hier ablegen: ein Zip, JSON, JSONL oder eine Figurenkarte.",
+    dropHint: "Ein Zip, JSON, JSONL oder Figurenkarten. Sie lassen sich hier auch ablegen.",
     drop: "Datei ablegen, um sie zu importieren",
     folder: "Ein Ordner lässt sich nicht senden. Packen Sie ihn zuerst in ein Zip und wählen Sie das.",
     several: "Eine Datei auf einmal. Ein Zip kann viele enthalten; Karten dürfen zusammen kommen.",

@@ -15,7 +15,7 @@ export const moving = {
     startHint: "Chats, characters, personas, lorebooks and presets of other programs, or an export of Parlor.",
     chooseFile: "Choose a file",
     otherFile: "Choose another file",
-    dropHint: "Or drop it here: a zip, JSON, JSONL, or a character card.",
+    dropHint: "A zip, JSON, JSONL, or character cards. They can be dropped here too.",
     drop: "Drop the file to import it",
     folder: "A folder cannot be sent. Pack it into a zip first, and choose that.",
     several: "One file at a time. A zip can hold many; cards may come together.",

@@ -17,7 +17,7 @@ export const moving: typeof English = {
       "ほかのプログラムのチャット、キャラクター、ペルソナ、ロアブック、プリセット、または Parlor のエクスポート。",
     chooseFile: "ファイルを選択",
     otherFile: "別のファイルを選択",
-    dropHint: "ここにドロップすることもできます。zip、JSON、JSONL、キャラクターカードに対応します。",
+    dropHint: "zip、JSON、JSONL、キャラクターカードに対応します。ここにドロップすることもできます。",
     drop: "ドロップしてインポート",
     folder: "フォルダーは送れません。先に zip にまとめてから選んでください。",
     several: "ファイルは一度に 1 つです。zip には多くのファイルを入れられ、カードはまとめて選べます。",

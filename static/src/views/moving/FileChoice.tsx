@@ -105,8 +105,8 @@ export function FileChoice({ moving }: { moving: Moving }) {
   );
 }
 
-/** A kind that these words do not know yet goes by its own name. */
-function kindName(kind: string): string {
+/** Gives what a kind is called; one that these words do not know yet goes by its own name. */
+export function kindName(kind: string): string {
   const t = texts.moving;
   return kind === "" ? t.kindUnknown : (t.kinds as Record<string, string>)[kind] ?? kind;
 }

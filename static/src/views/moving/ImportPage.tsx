@@ -9,7 +9,7 @@ import { isRunning, type Moving, movingOf, reportOf } from "../../state/moving.t
 import { useStore } from "../../state/store.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
-import { FileChoice } from "./FileChoice.tsx";
+import { FileChoice, kindName } from "./FileChoice.tsx";
 import { Report } from "./Report.tsx";
 import { SendingCard, WorkCard } from "./OnTheWay.tsx";
 
@@ -87,6 +87,7 @@ function Trial({ moving, job }: { moving: Moving; job: Job }) {
   return (
     <div class="card moving-step">
       <h3 tabIndex={-1} ref={focusOnce}>{t.trialTitle}</h3>
+      <p class="muted">{[moving.file.value?.name, kindName(report.kind)].filter(Boolean).join(" · ")}</p>
       <Report report={report} />
       {error && <ErrorNote title={t.importFailed} error={error} />}
       <div class="actions-row">

@@ -86,7 +86,7 @@ function PersonaRow() {
       label={t.you(name)}
       items={personaItems(store, persona?.id, (id) => void choose(id))}
     >
-      {persona?.has_avatar ? <Portrait {...portraitOfPersona(persona)} widthPx={24} /> : <Icon name="user" />}
+      {persona?.has_avatar ? <Portrait {...portraitOfPersona(persona)} widthPx={20} /> : <Icon name="user" />}
       <span class="connection-name">{name}</span>
     </Menu>
   );

@@ -2,6 +2,7 @@
 import { type Finding, readFindings } from "../../api/upkeep_endpoints.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Icon, type IconName } from "../../components/Icon.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -47,8 +48,20 @@ function Findings() {
   );
 }
 
+const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
+
 function FindingRow({ finding: { level, about, remedy } }: { finding: Finding }) {
-  return <ListRow title={about} text={[texts.about.levels[level], remedy].filter(Boolean).join(" · ")} />;
+  return (
+    <ListRow
+      start={
+        <span class={`finding ${level}`}>
+          <Icon name={ICONS[level]} />
+        </span>
+      }
+      title={about}
+      text={[texts.about.levels[level], remedy].filter(Boolean).join(" · ")}
+    />
+  );
 }
 
 /** What is wrong first. */
