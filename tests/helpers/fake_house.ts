@@ -12,6 +12,8 @@ export class FakeHouse {
   hitsPerPage = 20;
   importable = { kinds: ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer"], max_bytes: 50_000_000 };
   backupDir: string | null = null;
+  /** What a trial left is not kept for ever. */
+  isUploadGone = false;
 
   /** Starts a job, which stays as a test sets it. */
   newJob(kind: string, title: string): Job {
@@ -57,7 +59,12 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       })],
     ["GET", /^\/api\/findings$/, () => Response.json([{ level: "ok", about: "The configuration can be read" }])],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
+    ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],
     ["POST", /^\/api\/import$/, ({ query }) => {
+      if (query.has("upload_id") && house.isUploadGone) {
+        const error = { code: "not_found", message: "There is no such upload any more", request_id: "req-1" };
+        return Response.json({ error }, { status: 404 });
+      }
       const job = house.newJob("import", `Import of ${query.get("kind")}`);
       return Response.json(job, { status: 202 });
     }],

@@ -315,3 +315,97 @@ test("a backup that cannot be made says why beside its button", async () => {
   await now.waitFor();
   await context.close();
 });
+
+const NONE = { added: 0, updated: 0, present: 0, refused: 0 };
+/** What a trial says that found one chat. */
+const TRIAL = {
+  ...{ kind: "tavern", dry_run: true, upload_id: "u1", messages: 3, lines: [], lines_dropped: 0 },
+  items: [{ what: "conversation", id: "c1", name: "Evening", state: "added" }],
+  counts: {
+    ...{ conversation: { ...NONE, added: 1 }, character: NONE, persona: NONE, lorebook: NONE, preset: NONE },
+    attachment: NONE,
+  },
+};
+
+test("a file that is dropped is taken, a folder is not; what the server no longer has is sent again", async () => {
+  await using api = new FakeApi();
+  const { page, errors, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}${IMPORT}`);
+  const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  const drop = (isDirectory: boolean) =>
+    page.locator("main .drop-area").evaluate((area, isDirectory) => {
+      // Only a person's own hand brings entries with it.
+      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory }) as FileSystemEntry;
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(['{"mes":"Hi"}\n'], "Evening.jsonl"));
+      area.dispatchEvent(new DragEvent("dragenter", { bubbles: true, dataTransfer }));
+      area.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+    }, isDirectory);
+  await drop(true);
+  await main.getByText("Pack it into a zip first").waitFor();
+  await drop(false);
+  await main.getByText("Evening.jsonl").waitFor();
+  expect(await main.getByText("Pack it into a zip first").count()).toBe(0);
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
+  const [trial] = api.house.jobs;
+  api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
+  api.publish("job", trial!.id);
+  await main.getByText("1 chat").first().waitFor();
+  api.house.isUploadGone = true;
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await eventually(() => api.seen("POST", "/api/import").length, (count) => count === 3);
+  const [, second, third] = api.seen("POST", "/api/import").map(({ query }) => Object.fromEntries(query));
+  expect([second, third]).toEqual([
+    { kind: "tavern", name: "Evening.jsonl", upload_id: "u1" },
+    { kind: "tavern", name: "Evening.jsonl" },
+  ]);
+  // Nobody but this page has the file: after a reload it has to be chosen again, and that is said.
+  api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
+  await page.reload();
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByRole("alert").getByText("There is no such upload any more").waitFor();
+  await main.getByRole("button", { name: "Choose another file" }).click();
+  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("where the device signs in with a token, what is saved is fetched with it", async () => {
+  await using api = new FakeApi();
+  const { page, context } = await openPage(browser, api.origin);
+  await page.addInitScript(() => localStorage.setItem("parlor.token", "a-token"));
+  await page.goto(`${api.origin}/settings/data`);
+  const button = page.getByRole("button", { name: "Export everything" });
+  const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+  expect(await Deno.readTextFile(await download.path())).toBe("everything");
+  expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
+  expect(api.seen("GET", "/api/export").map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer a-token"]);
+  await context.close();
+});
+
+test("moving in and out is found among the settings and in the palette", async () => {
+  await using api = new FakeApi();
+  const { page, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}/settings/general`);
+  const search = page.getByRole("searchbox", { name: "Search the settings" });
+  const places = [
+    ["sillytavern", /^Import from SillyTavern/, IMPORT],
+    ["export", /^Export everything/, "/settings/data#export"],
+    ["back up", /^Back up now/, "/settings/data#backups"],
+    ["licen", /^Licences/, "/settings/about#licences"],
+  ] as const;
+  for (const [words, name, address] of places) {
+    await search.fill(words);
+    await page.getByRole("main").getByRole("link", { name }).click();
+    await page.waitForURL(`${api.origin}${address}`);
+    const id = address.split("#")[1];
+    if (id) await eventually(() => page.evaluate(() => document.activeElement?.id), (active) => active === id);
+  }
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").getByRole("combobox").fill("risuai");
+  await page.getByRole("option", { name: /Import from SillyTavern/ }).click();
+  await page.waitForURL(`${api.origin}${IMPORT}`);
+  await context.close();
+});

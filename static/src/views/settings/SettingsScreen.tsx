@@ -75,11 +75,29 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   );
 }
 
-/** Brings the setting of an address into view and gives it the focus. */
-function showSetting(id: string): void {
-  const control = id === "" ? null : document.getElementById(id);
-  control?.scrollIntoView({ block: "center" });
-  control?.focus({ preventScroll: true });
+/**
+ * Brings the setting of an address into view and gives it the focus: at once, or when it comes, since pages load on demand
+ * and read what they show. Who does something else meanwhile is not called back. Gives what ends the wait.
+ */
+function showSetting(id: string): (() => void) | undefined {
+  if (id === "") return;
+  const waiting = new AbortController();
+  const show = () => {
+    const control = document.getElementById(id);
+    if (control === null) return;
+    waiting.abort();
+    control.scrollIntoView({ block: "center" });
+    control.focus({ preventScroll: true });
+  };
+  show();
+  if (waiting.signal.aborted) return;
+  const changes = new MutationObserver(show);
+  waiting.signal.addEventListener("abort", () => changes.disconnect());
+  changes.observe(document.body, { childList: true, subtree: true });
+  for (const deed of ["pointerdown", "keydown", "wheel"]) {
+    document.addEventListener(deed, () => waiting.abort(), { signal: waiting.signal, passive: true });
+  }
+  return () => waiting.abort();
 }
 
 function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
