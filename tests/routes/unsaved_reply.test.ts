@@ -30,6 +30,7 @@ test("D03 a reply that a full disk keeps from being saved does not end as if it 
     expect(await follow(), "whoever asks later").toMatchObject(refused);
     const unsaved = { status: "failed", content: "All of it", error: { code: "storage_full" } };
     expect(await savedMessage(app, "a1")).toMatchObject(unsaved);
+    expect((await ask(app, 1, { stream: false })).status, "as one object").toBe(507);
     expect((await ask(app, 2)).status, "it still runs").toBe(409);
     expect((await app.put("/api/conversations/c1", { messages: [] })).status, "what is not saved is not left out")
       .toBe(507);
