@@ -9,6 +9,7 @@ export type UpstreamErrorKind =
   | "unreachable" // no answer in time, no route
   | "certificate" // TLS certificate not trusted
   | "protocol" // not HTTP, or TLS where none is spoken
+  | "blocked" // a port that is closed to HTTP by convention
   | "timeout" // connected, then silent for too long
   | "redirect" // sends us elsewhere
   | "web_page" // HTML in place of an answer
@@ -22,7 +23,7 @@ export type UpstreamErrorKind =
   | "overloaded"
   | "interrupted" // the answer was cut
   | "empty" // an answer without any content
-  | "failed"; // any other failure that the server reported
+  | "failed"; // any other failure: with a status the server reported it, without one no answer came
 
 /** What can travel with an UpstreamError. */
 export interface UpstreamErrorOptions {

@@ -29,6 +29,8 @@ const UNREACHED = new Set<UpstreamErrorKind>([
   "timeout",
   "certificate",
   "protocol",
+  "blocked",
+  "failed",
 ]);
 
 /**
@@ -143,6 +145,8 @@ export function adviceForError(error: UpstreamError, target: UpstreamTarget): st
       return url.protocol === "https:"
         ? "The server does not speak HTTPS at this address. Try the same address with http://."
         : "What answers there is no HTTP server, or speaks only HTTPS. Try https://, or check the port.";
+    case "blocked":
+      return `Port ${port} belongs to another protocol, and no web program speaks HTTP to it. Start the server on another port.`;
     case "redirect":
       return "The server sends us to another address. Enter that address as the base URL.";
     case "web_page":

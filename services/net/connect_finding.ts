@@ -8,6 +8,7 @@ export type ConnectFailureKind =
   | "certificate" // TLS certificate not trusted
   | "protocol" // not HTTP, or TLS where none is spoken
   | "interrupted" // closed before or in the middle of an answer
+  | "blocked" // a port that is closed to HTTP (Fetch standard, "bad port")
   | "failed"; // anything else
 
 // The runtime gives one TypeError for all of them; the words stand in its message or its cause's (Deno 2.6 and 2.9).
@@ -19,7 +20,7 @@ const FINDINGS: [RegExp, ConnectFailureKind, string][] = [
   [/invalid HTTP|parsed|parse error/i, "protocol", "it does not speak HTTP"],
   [/closed before message|reset|broken pipe/i, "interrupted", "the connection was closed without an answer"],
   [/reading a body/i, "interrupted", "its answer broke off"],
-  [/are blocked/i, "failed", "this port is closed to HTTP by convention"],
+  [/are blocked/i, "blocked", "this port is closed to HTTP by convention"],
   [/timed out|unreachable|no route/i, "unreachable", "no answer from that address"],
 ];
 

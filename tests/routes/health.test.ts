@@ -52,6 +52,14 @@ test("a model server that answers is ok, one that wants another key or is off is
   expect(off.connection.error).toContain("connection refused");
 });
 
+test("a port that is closed to HTTP is no reachable server", async () => {
+  await connect("http://127.0.0.1:6000/v1");
+  expect(await json("/api/health")).toMatchObject({
+    status: "degraded",
+    connection: { reachable: false, error: expect.stringContaining("closed to HTTP") },
+  });
+});
+
 test("models are the upstream's own list, with what it adds", async () => {
   await using llm = await openFakeLlm({ personality: "vllm", models: ["a", "b"] });
   await connect(llm.origin);

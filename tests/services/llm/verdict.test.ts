@@ -55,6 +55,19 @@ test("a server that still loads is reachable", async () => {
   });
 });
 
+test.each([6000, 25])(
+  "port %i, to which no web program speaks, is not reached, whatever listens there",
+  async (port) => {
+    const here = target(`http://127.0.0.1:${port}/v1`);
+    expect(await verdictOf(here)).toMatchObject({
+      ...{ isReachable: false, isAuthorized: false },
+      error: expect.stringContaining("closed to HTTP"),
+      advice: expect.stringContaining(`Port ${port} belongs to another protocol`),
+    });
+    expect(await checkReachable(client, here, 2_000, never())).toMatchObject({ isReachable: false });
+  },
+);
+
 test("no models, and a model that is not listed, get advice without being errors", async () => {
   await using llm = await openFakeLlm({ personality: "ollama", models: [] });
   expect((await verdictOf(target(llm.url))).advice).toContain("ollama pull");
@@ -104,6 +117,7 @@ test("the other findings have advice of their own", () => {
     "unreachable",
     "timeout",
     "certificate",
+    "blocked",
     "redirect",
     "rate",
     "overloaded",
