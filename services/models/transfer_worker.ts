@@ -4,7 +4,7 @@ import { type GuardedAnswer, guardedGet } from "../net/guarded_get.ts";
 import { resolveWithSystem } from "../net/resolve_host.ts";
 import { createTargetPolicy } from "../net/target_policy.ts";
 import { fileError } from "../storage/atomic_file.ts";
-import { hashFile, newHash, PartFile } from "./part_file.ts";
+import { hashFile, newBlock, newHash, PartFile } from "./part_file.ts";
 import type {
   TransferEnd,
   TransferOrder,
@@ -75,7 +75,7 @@ class TransferWorker {
   async #hash(target: TransferTarget): Promise<TransferReport> {
     using file = await Deno.open(target.path);
     const hash = newHash(target);
-    const bytes = await hashFile(file, hash, this.#abort.signal, (bytes) => this.#tell(bytes));
+    const bytes = await hashFile(file, hash, newBlock(), this.#abort.signal, (bytes) => this.#tell(bytes));
     return { kind: "hashed", hash: hash.digest("hex"), bytes };
   }
 
@@ -144,15 +144,23 @@ class TransferWorker {
     return undefined;
   }
 
-  /** One block is written while the next is read and hashed. */
   async #receive(part: PartFile, answer: GuardedAnswer): Promise<Ending> {
     const { sizeBytes } = part.target;
     const taker = part.take((bytes) => this.#tell(bytes));
-    const flushing = setInterval(() => taker.flush(), FLUSH_WITHIN_MS);
+    let failure: { reason: unknown } | undefined;
+    const flushing = setInterval(() => {
+      try {
+        taker.flush();
+      } catch (reason) {
+        failure ??= { reason };
+        answer[Symbol.dispose](); // ends the read that waits
+      }
+    }, FLUSH_WITHIN_MS);
     try {
       for (;;) {
         const end = await readInto(answer, taker.room, part.bytes + taker.waitingBytes, sizeBytes);
-        if (typeof end === "number") await taker.took(end);
+        if (failure !== undefined) throw failure.reason;
+        if (typeof end === "number") taker.took(end);
         else {
           if (end.outcome !== "wrong-size") taker.flush();
           return end;
@@ -160,7 +168,7 @@ class TransferWorker {
       }
     } finally {
       clearInterval(flushing);
-      await taker.end();
+      await part.settle();
     }
   }
 

@@ -6,24 +6,11 @@ import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { dialFirst } from "./dial.ts";
 import { forwardAnswer } from "./forward_answer.ts";
+import { type ProxyLimits, REFUSAL_TEXT } from "./guard_terms.ts";
 import { formatHead, type HttpHead, readHead, valuesOf } from "./http_head.ts";
 import { parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
 import { closeQuietly, pump, writeAll } from "./sockets.ts";
 import type { TargetPolicy } from "./target_policy.ts";
-
-/** What a connection through the proxy may cost. */
-export interface ProxyLimits {
-  /** Lookup and connection attempts together. */
-  connectMs: number;
-  /** From accepting a client to the end of its request head. */
-  headMs: number;
-  /** One head, request or answer. */
-  headBytes: number;
-  /** Without a byte in either direction. */
-  idleMs: number;
-  /** At one time; a newcomer then takes the place of the oldest that has not shown the password. */
-  connections: number;
-}
 
 export interface GuardProxy {
   readonly port: number;
@@ -34,18 +21,7 @@ export interface GuardProxy {
   close(): Promise<void>;
 }
 
-export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
-  connectMs: 10_000,
-  headMs: 10_000,
-  headBytes: 32 * 1024,
-  idleMs: 30_000,
-  connections: 128,
-};
-
 export const REFUSAL_HEADER = "x-guard-refusal";
-
-/** The one text for a target that is not allowed, closed, silent or unknown: whoever asks learns nothing of our network. */
-export const REFUSAL_TEXT = "the address is not allowed or does not answer";
 
 const ACCEPT_PAUSE_MS = 50;
 const LINGER_MS = 1000; // lets a client read the last bytes before its socket goes

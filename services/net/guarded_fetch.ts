@@ -1,7 +1,7 @@
 /** `fetch` for addresses that a user, a page or a redirect supplied. Each hop is a connection of its own through guard_proxy.ts. */
 import { AppError } from "../errors.ts";
-import { DEFAULT_PROXY_LIMITS, type GuardProxy, openGuardProxy, type ProxyLimits } from "./guard_proxy.ts";
-import { REFUSAL_HEADER, REFUSAL_TEXT } from "./guard_proxy.ts";
+import { type GuardProxy, openGuardProxy, REFUSAL_HEADER } from "./guard_proxy.ts";
+import { DEFAULT_PROXY_LIMITS, type ProxyLimits, REFUSAL_TEXT } from "./guard_terms.ts";
 import { limitBody } from "./limited_body.ts";
 import { dropProxyEnvironment } from "./proxy_environment.ts";
 import { type Hop, nextHop } from "./redirect.ts";

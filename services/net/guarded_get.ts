@@ -5,7 +5,7 @@
 import { AppError } from "../errors.ts";
 import { dialFirst } from "./dial.ts";
 import { BodyReader } from "./body_reader.ts";
-import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT } from "./guard_proxy.ts";
+import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT } from "./guard_terms.ts";
 import { formatHead, readHead, valuesOf } from "./http_head.ts";
 import { closeQuietly, writeAll } from "./sockets.ts";
 import { targetOf, type TargetPolicy } from "./target_policy.ts";
