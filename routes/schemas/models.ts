@@ -26,6 +26,8 @@ const Listing = z.object({
   revision: z.string().openapi({ description: "The commit that a download now would bring" }),
   gated: z.boolean(),
   license: z.string().nullable(),
+  url: z.string().openapi({ description: "Its page on the hub, where access is asked for" }),
+  has_code: z.boolean().openapi({ description: "It holds programs, which are never downloaded (MLX)" }),
   files: z.array(z.object({
     path: z.string().openapi({ description: "Of shards the first one's" }),
     size_bytes: z.number().int(),
@@ -78,10 +80,12 @@ export function foundOf({ updatedAt, isGated, ...same }: FoundRepo): z.infer<typ
 }
 
 /** Gives the files of a repository their form on the wire. */
-export function listingOf({ isGated, files, ...same }: RepoListing): z.infer<typeof Listing> {
+export function listingOf({ isGated, page, hasCode, files, ...same }: RepoListing): z.infer<typeof Listing> {
   return {
     ...same,
     gated: isGated,
+    url: page,
+    has_code: hasCode,
     files: files.map(({ sizeBytes, ...file }) => ({ ...file, size_bytes: sizeBytes })),
   };
 }

@@ -4,27 +4,12 @@ import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext } from "../jobs/job.ts";
 import { writeFileAtomic } from "../storage/atomic_file.ts";
+import { type DownloadParams, DownloadProgress } from "./download_progress.ts";
 import { downloadFile, type DownloadLimits, isExpectedHash, targetOf } from "./file_download.ts";
 import type { Hub, HubFile } from "./hub.ts";
-import { type DownloadSubject, keyOf, type ModelsFolder } from "./models_folder.ts";
+import { keyOf, type ModelsFolder } from "./models_folder.ts";
 import { Transfer } from "./transfer.ts";
 import type { TransferPolicy } from "./transfer_protocol.ts";
-
-/** What a job is to bring, settled when it was asked for. */
-export interface DownloadParams extends DownloadSubject {
-  /** The commit; all files are of this one. */
-  revision: string;
-  /** In the order in which they are to appear: the last one makes the rest a model. */
-  files: HubFile[];
-}
-
-/** What shows of a download beside its state. */
-export interface DownloadDetail extends DownloadSubject {
-  revision: string;
-  files: { path: string; sizeBytes: number; receivedBytes: number; sha256?: string }[];
-  /** Over the last seconds; 0 while nothing comes. */
-  bytesPerSecond: number;
-}
 
 /** What download jobs work with. */
 export interface DownloadOptions {
@@ -36,22 +21,6 @@ export interface DownloadOptions {
 
 /** Left free for everything else that wants to write. */
 const RESERVE_BYTES = 256 * 1024 * 1024;
-const RATE_WINDOW_MS = 5_000;
-
-/** Gives what shows of a download that has not begun. */
-export function initialDetail(params: DownloadParams): DownloadDetail {
-  const { repo, format, file, revision, files } = params;
-  return {
-    ...{ repo, format, file, revision },
-    files: files.map(({ path, sizeBytes, sha256 }) => ({ path, sizeBytes, receivedBytes: 0, sha256 })),
-    bytesPerSecond: 0,
-  };
-}
-
-/** Gives how many bytes a download brings. */
-export function totalBytes(files: readonly { sizeBytes: number }[]): number {
-  return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-}
 
 /** Does the work of one job. Part files stay behind when it fails or the server stops; its kind's `discard` removes them. */
 export async function runDownload(options: DownloadOptions, context: JobContext): Promise<void> {
@@ -64,8 +33,8 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
   const missing: { file: HubFile; index: number }[] = [];
   for (const [index, file] of params.files.entries()) {
-    if (await isInPlace(options, transfer, params, file, (bytes) => progress.set(index, bytes))) {
-      progress.set(index, file.sizeBytes);
+    if (await isInPlace(options, transfer, params, file, (bytes) => progress.found(index, bytes))) {
+      progress.found(index, file.sizeBytes);
     } else missing.push({ file, index });
   }
   await assertRoom(folder, missing.map(({ file, index }) => ({ file, partPath: partOf(index) })));
@@ -73,7 +42,8 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
     await downloadFile({
       ...{ hub: options.hub, transfer, limits: options.limits, file, partPath: partOf(index) },
       ...{ repo: params.repo, revision: params.revision, signal: context.signal },
-      onProgress: (bytes) => progress.set(index, bytes),
+      onFound: (bytes) => progress.found(index, bytes),
+      onReceived: (bytes) => progress.received(index, bytes),
     });
     await assertFormat(file, partOf(index));
   }
@@ -137,45 +107,4 @@ async function assertFormat({ path, sizeBytes }: HubFile, partPath: string): Pro
   if (sizeBytes >= 4 && new TextDecoder().decode(magic) === "GGUF") return;
   await Deno.remove(partPath);
   throw new AppError("upstream_error", `Cannot use "${path}": what the hub sent is no GGUF file`);
-}
-
-/** Says how far a job is, and how fast it goes. */
-class DownloadProgress {
-  readonly #context: JobContext;
-  readonly #detail: DownloadDetail;
-  readonly #total: number;
-  #received = 0;
-  readonly #samples: { atMs: number; bytes: number }[] = [];
-
-  constructor(params: DownloadParams, context: JobContext) {
-    this.#context = context;
-    this.#detail = initialDetail(params);
-    this.#total = totalBytes(params.files);
-  }
-
-  set(index: number, bytes: number): void {
-    const file = this.#detail.files[index]!;
-    this.#received += bytes - file.receivedBytes;
-    file.receivedBytes = bytes;
-    const atMs = performance.now();
-    const samples = this.#samples;
-    // Bytes that were there before, or went again, are no measure of the line.
-    if (this.#received < (samples.at(-1)?.bytes ?? 0) || bytes === 0) samples.length = 0;
-    samples.push({ atMs, bytes: this.#received });
-    while (samples.length > 2 && samples[0]!.atMs < atMs - RATE_WINDOW_MS) samples.shift();
-    const [first] = samples;
-    const seconds = (atMs - first!.atMs) / 1000;
-    this.#detail.bytesPerSecond = seconds < 0.2 ? 0 : Math.round((this.#received - first!.bytes) / seconds);
-    this.#tell();
-  }
-
-  end(): void {
-    this.#detail.bytesPerSecond = 0;
-    this.#tell();
-  }
-
-  #tell(): void {
-    this.#context.detail(this.#detail);
-    this.#context.progress({ done: this.#received, total: this.#total, unit: "bytes" });
-  }
 }

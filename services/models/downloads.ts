@@ -1,14 +1,8 @@
 /** Downloads of models as background jobs: asked for, listed, cancelled; what one does is in download_job.ts. */
 import { AppError, messageOf } from "../errors.ts";
 import type { JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
-import {
-  type DownloadDetail,
-  type DownloadOptions,
-  type DownloadParams,
-  initialDetail,
-  runDownload,
-  totalBytes,
-} from "./download_job.ts";
+import { type DownloadOptions, runDownload } from "./download_job.ts";
+import { type DownloadDetail, type DownloadParams, initialDetail, totalBytes } from "./download_progress.ts";
 import { type ModelFormat, parseFilePath, parseRepo, roleOf, shardPaths } from "./model_paths.ts";
 import { type DownloadSubject, keyOf } from "./models_folder.ts";
 import { filesToDownload } from "./repo_files.ts";

@@ -35,7 +35,10 @@ export interface FileDownload {
   /** Where its bytes are gathered. */
   partPath: string;
   signal: AbortSignal;
-  onProgress(bytes: number): void;
+  /** Told how many bytes were here before, while they are read again. */
+  onFound(bytes: number): void;
+  /** Told how many bytes are here as more come. */
+  onReceived(bytes: number): void;
 }
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
@@ -63,11 +66,14 @@ export function isExpectedHash(file: HubFile, hash: string): boolean {
 export async function downloadFile(work: FileDownload): Promise<void> {
   const { transfer, file, partPath, limits, signal } = work;
   let newestAtMs = performance.now();
+  let isOpen = false;
   let bytes = await transfer.open(targetOf(file, partPath), (held) => {
     newestAtMs = performance.now();
-    work.onProgress(held);
+    if (isOpen) work.onReceived(held);
+    else work.onFound(held);
   });
-  work.onProgress(bytes);
+  isOpen = true;
+  work.onFound(bytes);
   newestAtMs = performance.now();
   let pauseMs = limits.pauseMs;
   let restarts = 0;
@@ -78,7 +84,7 @@ export async function downloadFile(work: FileDownload): Promise<void> {
     const end = await tryOnce(work, { restart, known, bytes });
     const hasMore = end.isRestarted ? end.bytes > 0 : end.bytes > bytes;
     bytes = end.bytes;
-    work.onProgress(bytes);
+    work.onReceived(bytes);
     if (end.outcome === "wrong-size") await refuse(work, end.message);
     isWhole = end.outcome === "whole";
     if (isWhole) continue;
@@ -98,7 +104,7 @@ export async function downloadFile(work: FileDownload): Promise<void> {
   if (!isExpectedHash(file, await transfer.finish())) {
     await refuse(work, "its bytes do not have the hash that the hub names");
   }
-  work.onProgress(file.sizeBytes);
+  work.onReceived(file.sizeBytes);
 }
 
 /** The validator of the part's bytes, and whose it is: another machine's is no other machine's business. */

@@ -120,7 +120,7 @@ export class LocalModels {
         sizeBytes: whole.reduce((sum, part) => sum + part.sizeBytes, 0),
         files: whole.map((part) => part.path),
         name: head.name,
-        quantization: quantizationOf(path) ?? head.quantization,
+        quantization: labelOf(path, head),
         parameters: parameters > 0 ? parameters : undefined,
         architecture: head.architecture,
         contextSize: head.contextSize,
@@ -187,6 +187,12 @@ const INDEX = "model.safetensors.index.json";
 function repoOf(path: string): string | null {
   const names = path.split("/");
   return names.length >= 3 ? `${names[0]}/${names[1]}` : names.length === 2 ? names[0]! : null;
+}
+
+/** What the file says of itself; its name says more where it was mixed by a recipe of its maker (`UD-`). */
+function labelOf(path: string, { quantization }: GgufHeader): string | undefined {
+  const named = quantizationOf(path);
+  return named?.startsWith("UD-") ? named : quantization ?? named;
 }
 
 function headKey({ path, sizeBytes, modifiedAtMs }: FoundFile): string {

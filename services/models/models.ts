@@ -42,6 +42,10 @@ export interface RepoListing {
   revision: string;
   isGated: boolean;
   license: string | null;
+  /** Its page on the hub, for people. */
+  page: string;
+  /** True when it holds programs, which are never downloaded: an MLX model may want them. */
+  hasCode: boolean;
   files: Candidate[];
 }
 
@@ -84,7 +88,16 @@ export class Models {
   async files(repo: string, format: ModelFormat, signal: AbortSignal): Promise<RepoListing> {
     const found = await this.#hub.repo(parseRepo(repo), signal);
     const { revision, isGated, license } = found;
-    return { repo, revision, isGated, license, files: candidatesOf(found, format) };
+    const hasCode = format === "mlx" && found.files.some(({ path }) => path.endsWith(".py"));
+    return {
+      repo,
+      revision,
+      isGated,
+      license,
+      page: this.#hub.page(repo),
+      hasCode,
+      files: candidatesOf(found, format),
+    };
   }
 
   /**

@@ -45,6 +45,7 @@ test("browse, list files, download, find it on disk, delete it", async () => {
   });
   expect(await json(app.get("/api/models/browse/files?repo=owner/name&format=gguf"))).toEqual({
     ...{ repo: "owner/name", revision: hub.commit, gated: false, license: "mit" },
+    ...{ url: `${hub.url}/owner/name`, has_code: false },
     files: [
       { path: "x-Q4_K_M.gguf", size_bytes: 300_000, sha256: sha256(MODEL), quantization: "Q4_K_M", role: "model" },
       { path: "mmproj-F16.gguf", size_bytes: 300_000, sha256: sha256(MODEL), quantization: "F16", role: "mmproj" },
@@ -73,6 +74,34 @@ test("browse, list files, download, find it on disk, delete it", async () => {
   expect(await json(app.get("/api/models/local"))).toEqual([]);
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/models`))).toMatchObject([{ name: ".parts" }]);
   await json(app.delete(`/api/models/local?path=${encodeURIComponent(PATH)}`), 404);
+});
+
+test.each([
+  ["x-Q4_K_M.gguf", 7, "Q8_0"],
+  ["x.gguf", 15, "Q4_K_M"],
+  ["x-UD-Q4_K_XL.gguf", 15, "UD-Q4_K_XL"],
+  ["x-Q5_K_M.gguf", 999, "Q5_K_M"],
+])(
+  "the quantisation of %s with file type %d is %s: the file knows better than its name",
+  async (name, type, expected) => {
+    await using app = await openTestApp();
+    const keys = { "general.architecture": "llama", "general.file_type": type };
+    await Deno.writeFile(`${app.dataDir}/models/${name}`, ggufFile({ sizeBytes: 1000, keys }));
+    expect(await json(app.get("/api/models/local"))).toMatchObject([{ path: name, quantization: expected }]);
+  },
+);
+
+test("programs in an MLX repository are told of", async () => {
+  await using bench = await openBench();
+  const files = { "config.json": MODEL, "model.safetensors": MODEL, "modeling.py": MODEL };
+  bench.hub.repos["owner/mlx"] = { files, tags: ["mlx"] };
+  expect(await json(bench.app.get("/api/models/browse/files?repo=owner/mlx&format=mlx"))).toMatchObject({
+    has_code: true,
+    files: [{ path: "model.safetensors" }, { path: "config.json" }],
+  });
+  expect(await json(bench.app.get("/api/models/browse/files?repo=owner/mlx&format=gguf"))).toMatchObject({
+    has_code: false,
+  });
 });
 
 test("every change of a download is an event, so that all devices can show it", async () => {

@@ -26,6 +26,10 @@ export interface HubListing {
   repo: string;
   gated: boolean;
   license: string | null;
+  /** Its page on the hub. */
+  url: string;
+  /** It holds programs, which are never downloaded. */
+  has_code: boolean;
   files: HubFile[];
 }
 

@@ -120,6 +120,15 @@ export class Models {
     }
   }
 
+  /** Says how a model of the hub stands here. @param path As it would be listed on disk: of MLX the repository. */
+  stateOf(path: string): "absent" | "coming" | "here" {
+    if (this.local.value?.some((model) => model.path === path)) return "here";
+    const isComing = this.downloads.value.some(({ repo, file, state }) =>
+      state !== "failed" && (file === undefined ? repo : `${repo}/${file}`) === path
+    );
+    return isComing ? "coming" : "absent";
+  }
+
   /** Starts a download, or goes on with one. @throws {ApiError} */
   async download(repo: string, format: ModelFormat, file?: string): Promise<void> {
     await this.#api.startDownload({ repo, format, file });

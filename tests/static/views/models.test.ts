@@ -62,11 +62,17 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   await page.getByText("No model yet").waitFor();
   await page.getByLabel("Name").fill("qwen");
   await page.getByRole("button", { name: "Search", exact: true }).click();
-  await page.getByText("12.3K downloads a month · apache-2.0").waitFor();
+  await page.getByText("12.3K downloads a month · apache-2.0 · updated Aug 1, 2026").waitFor();
   await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).click();
   await page.getByText("Q4_K_M · 3 MB").waitFor();
-  await page.getByText("Vision part · 2 kB").waitFor();
+  const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision parts" });
+  await projectors.getByText("F16 · 2 kB").waitFor();
+  expect(await page.getByRole("link", { name: "Its page on the hub" }).getAttribute("href")).toBe(
+    `${bench.hub.url}/owner/Qwen3-0.6B-GGUF`,
+  );
   await page.getByRole("button", { name: `Download: ${NAME}` }).click();
+  const offered = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF", exact: true });
+  await offered.getByText("Being downloaded").waitFor();
 
   for (const device of [page, other]) await device.getByText("1 MB of 3 MB").first().waitFor();
   await page.reload();
@@ -149,6 +155,9 @@ test("a download is cancelled; one that failed says why, and is resumed or disca
   bench.hub.repos["owner/Gated-GGUF"]!.gated = false;
   await page.getByRole("button", { name: "Resume: gated-Q8_0.gguf" }).click();
   await page.getByText("owner/Gated-GGUF · GGUF · Q8_0").waitFor();
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
+  await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("On this machine").waitFor();
 });
 
 test("without llama-server the page says how to get it, and the command for this file", async () => {

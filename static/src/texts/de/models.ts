@@ -77,6 +77,12 @@ export const models: typeof English = {
     gatedText:
       "Der Besitzer vergibt den Zugang. Nehmen Sie im Hub die Bedingungen an und nennen Sie dann als hub_token_file eine Datei mit Ihrem Token.",
     downloadCount: (n: string) => `${n} Downloads im Monat`,
+    updated: (day: string) => `geändert am ${day}`,
+    page: "Seite auf dem Hub",
+    codeText: "Es liegen Programme bei. Sie werden nicht heruntergeladen; das Modell braucht sie vielleicht.",
+    projectors: "Bildteile",
+    projectorsText: "Liegt einer davon daneben, versteht das Modell Bilder.",
+    fileStates: { here: "Auf diesem Rechner", coming: "Wird heruntergeladen" },
     showFiles: "Dateien zeigen",
     filesFailed: "Die Dateien konnten nicht aufgelistet werden",
     noFiles: "In diesem Format gibt es hier nichts.",

@@ -75,6 +75,12 @@ export const models = {
     gatedText:
       "Its owner grants access. Accept the terms on the hub, then name a file with your token as hub_token_file.",
     downloadCount: (n: string) => `${n} downloads a month`,
+    updated: (day: string) => `updated ${day}`,
+    page: "Its page on the hub",
+    codeText: "Its maker added programs. They are not downloaded, and the model may need them.",
+    projectors: "Vision parts",
+    projectorsText: "With one of them beside it, a model understands pictures.",
+    fileStates: { here: "On this machine", coming: "Being downloaded" },
     showFiles: "Show files",
     filesFailed: "The files could not be listed",
     noFiles: "There is nothing in this format.",

@@ -76,6 +76,12 @@ export const models: typeof English = {
     gatedText:
       "利用には所有者の許可が必要です。ハブで条件に同意し、トークンを書いたファイルを hub_token_file に指定してください。",
     downloadCount: (n: string) => `月間 ${n} ダウンロード`,
+    updated: (day: string) => `${day} 更新`,
+    page: "ハブのページ",
+    codeText: "プログラムが付属しています。ダウンロードはされませんが、モデルに必要な場合があります。",
+    projectors: "画像認識部",
+    projectorsText: "モデルの隣に置くと、画像を理解できるようになります。",
+    fileStates: { here: "このマシンにあります", coming: "ダウンロード中" },
     showFiles: "ファイルを表示",
     filesFailed: "ファイルの一覧を取得できませんでした",
     noFiles: "この形式のファイルはありません。",

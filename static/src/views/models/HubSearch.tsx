@@ -9,7 +9,7 @@ import type { HubFile, HubModel, ModelFormat } from "../../api/model_types.ts";
 import type { Models } from "../../state/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { countText, sizeText } from "./figures.ts";
+import { countText, dayText, sizeText } from "./figures.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 
@@ -78,7 +78,7 @@ export function HubSearch({ models }: { models: Models }) {
 
 function FoundCard({ models, item }: { models: Models; item: HubModel }) {
   const t = texts.models;
-  const { repo, downloads, license, gated } = item;
+  const { repo, downloads, license, gated, updated_at } = item;
   const files = models.files.value.get(repo);
   return (
     <li class="card">
@@ -86,7 +86,10 @@ function FoundCard({ models, item }: { models: Models; item: HubModel }) {
         <h4>{repo}</h4>
         {gated && <span class="badge">{t.gated}</span>}
       </div>
-      <p class="muted facts">{[t.downloadCount(countText(downloads)), license].filter(Boolean).join(" · ")}</p>
+      <p class="muted facts">
+        {[t.downloadCount(countText(downloads)), license, updated_at && t.updated(dayText(updated_at))]
+          .filter(Boolean).join(" · ")}
+      </p>
       {files === undefined && (
         <div class="actions-row">
           <Button label={`${t.showFiles}: ${repo}`} onClick={() => models.open(repo)}>{t.showFiles}</Button>
@@ -103,6 +106,10 @@ function FoundCard({ models, item }: { models: Models; item: HubModel }) {
       {files?.kind === "done" && (
         <>
           {gated && <Notice tone="warning">{t.gatedText}</Notice>}
+          {files.listing.has_code && <Notice tone="info">{t.codeText}</Notice>}
+          <p>
+            <a href={files.listing.url} target="_blank" rel="noopener noreferrer">{t.page}</a>
+          </p>
           <FileList models={models} repo={repo} files={files.listing.files} />
         </>
       )}
@@ -126,29 +133,44 @@ function FileList({ models, repo, files }: { models: Models; repo: string; files
   if (shown.length === 0) return <p class="muted">{t.noFiles}</p>;
   if (format === "mlx") {
     const bytes = shown.reduce((sum, file) => sum + file.size_bytes, 0);
+    const state = models.stateOf(repo);
     return (
       <div class="actions-row">
-        <Button kind="primary" label={`${t.download}: ${repo}`} onClick={() => start()}>
-          {t.downloadSize(sizeText(bytes))}
-        </Button>
+        {state === "absent"
+          ? (
+            <Button kind="primary" label={`${t.download}: ${repo}`} onClick={() => start()}>
+              {t.downloadSize(sizeText(bytes))}
+            </Button>
+          )
+          : <span class="badge">{t.fileStates[state]}</span>}
       </div>
     );
   }
-  return (
-    <List label={repo}>
-      {shown.map(({ path, size_bytes, quantization, shards, role }) => (
+  const rows = (role: HubFile["role"]) =>
+    shown.filter((file) => file.role === role).map(({ path, size_bytes, quantization, shards }) => {
+      const state = models.stateOf(`${repo}/${path}`);
+      return (
         <ListRow
           key={path}
           title={path}
-          text={[
-            role === "mmproj" ? t.projector : quantization,
-            sizeText(size_bytes),
-            shards && t.shards(shards.length),
-          ]
-            .filter(Boolean).join(" · ")}
-          end={<Button label={`${t.download}: ${path}`} onClick={() => start(path)}>{t.download}</Button>}
+          text={[quantization, sizeText(size_bytes), shards && t.shards(shards.length)].filter(Boolean).join(" · ")}
+          end={state === "absent"
+            ? <Button label={`${t.download}: ${path}`} onClick={() => start(path)}>{t.download}</Button>
+            : <span class="badge">{t.fileStates[state]}</span>}
         />
-      ))}
-    </List>
+      );
+    });
+  const projectors = rows("mmproj");
+  return (
+    <>
+      <List label={repo}>{rows("model")}</List>
+      {projectors.length > 0 && (
+        <>
+          <h5>{t.projectors}</h5>
+          <p class="hint">{t.projectorsText}</p>
+          <List label={`${repo}: ${t.projectors}`}>{projectors}</List>
+        </>
+      )}
+    </>
   );
 }

@@ -29,3 +29,8 @@ export function timeText(seconds: number): string {
 export function countText(count: number): string {
   return new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }).format(count);
 }
+
+/** Gives the day of a moment: `1 Aug 2026`. */
+export function dayText(iso: string): string {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium" }).format(new Date(iso));
+}
