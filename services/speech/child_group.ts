@@ -16,6 +16,8 @@ export interface ChildGroupOptions {
   /** Bytes that may lie in the folder. */
   maxFolderBytes: number;
   signal: AbortSignal;
+  /** Told each whole line of stdout as it comes. */
+  onLine?(line: string): void;
 }
 
 /** How it ended by itself. */
@@ -60,7 +62,9 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
       child[name].on("data", (text: string) => {
         output.bytes += text.length;
         if (output.bytes > options.maxOutputBytes) return broke(`it printed more than ${options.maxOutputBytes} bytes`);
+        const lines = name === "stdout" ? (lastLineOf(output.stdout) + text).split("\n").slice(0, -1) : [];
         output[name] += text;
+        for (const line of lines) options.onLine?.(line);
       });
     }
     const code = await new Promise<number | null>((resolve, reject) => {
@@ -79,6 +83,10 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
     // What it left running: its own children, which nobody else would end.
     killGroup(child.pid);
   }
+}
+
+function lastLineOf(text: string): string {
+  return text.slice(text.lastIndexOf("\n") + 1);
 }
 
 /** Ends every process of the group at once: a program that ignores the polite signal is the reason for the limits. */

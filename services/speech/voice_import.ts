@@ -95,7 +95,7 @@ export class VoiceImports {
     const url = parseAddress(request.url);
     const isWhole = request.startS === undefined && request.endS === undefined;
     const direct = isWhole ? await this.#fetchAudio(url, signal, progress) : undefined;
-    const audio = direct ?? await this.#download(url, request, signal);
+    const audio = direct ?? await this.#download(url, request, signal, progress);
     signal.throwIfAborted();
     return await this.#options.samples.add({ name: request.name, description: request.description, audio });
   }
@@ -129,7 +129,12 @@ export class VoiceImports {
     return undefined;
   }
 
-  async #download(url: URL, request: VoiceImportRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  async #download(
+    url: URL,
+    request: VoiceImportRequest,
+    signal: AbortSignal,
+    progress: JobContext["progress"],
+  ): Promise<Uint8Array<ArrayBuffer>> {
     const { guard, folder, ytDlpPath } = this.#options;
     const own = await Deno.makeTempDir({ dir: folder, prefix: "import-" });
     try {
@@ -138,6 +143,7 @@ export class VoiceImports {
       const lengthS = Math.min(MAX_SAMPLE_S, request.endS === undefined ? DEFAULT_SAMPLE_S : request.endS - startS);
       const path = await downloadRecording({
         ...{ program: ytDlpPath, proxyUrl: guard.proxyUrl, folder: own, url, startS, lengthS, signal },
+        onProgress: (done, total) => progress({ done, total, unit: "bytes" }),
       });
       const { isFile, isSymlink, size } = await Deno.lstat(path);
       const names = await Array.fromAsync(Deno.readDir(own), (entry) => entry.name);

@@ -17,6 +17,8 @@ export interface YtDlpOptions {
   startS: number;
   lengthS: number;
   signal: AbortSignal;
+  /** Told how much of the recording has come. @param total `null` where nobody knows. */
+  onProgress(done: number, total: number | null): void;
 }
 
 /** Older ones let a page choose a file's ending (GHSA-79w7-vh3h-8g4j). */
@@ -28,6 +30,10 @@ const MAX_FOLDER_BYTES = 300 * 1024 * 1024;
 const MAX_FILE = "50M";
 /** A recording of hours is downloaded whole before a piece is cut out of it. */
 const MAX_RECORDING_S = 7200;
+/** What it is told to say of its progress on stdout, between the lines it is asked for; `NA` where it does not know. */
+const PROGRESS_TEMPLATE =
+  "download:progress %(progress.downloaded_bytes)s %(progress.total_bytes)s %(progress.total_bytes_estimate)s";
+const PROGRESS = /^progress (\d{1,15}) (?:(\d{1,15})|NA) (?:([\d.]{1,20})|NA)$/;
 const HOW_TO_GET = "install yt-dlp and ffmpeg, or set yt_dlp_path";
 
 /**
@@ -38,7 +44,7 @@ const HOW_TO_GET = "install yt-dlp and ffmpeg, or set yt_dlp_path";
  *   limit; the reason of `signal`.
  */
 export async function downloadRecording(options: YtDlpOptions): Promise<string> {
-  const { folder, signal } = options;
+  const { folder, signal, onProgress } = options;
   const program = options.program ?? await findOnPath("yt-dlp");
   if (program === undefined) {
     throw new AppError("not_available", `Cannot import from a page: yt-dlp was not found; ${HOW_TO_GET}`);
@@ -48,6 +54,10 @@ export async function downloadRecording(options: YtDlpOptions): Promise<string> 
       ...{ program, args, folder, env: environment(options), timeoutMs, signal },
       maxOutputBytes: MAX_OUTPUT_BYTES,
       maxFolderBytes: MAX_FOLDER_BYTES,
+      onLine(line) {
+        const [, done, total, estimate] = PROGRESS.exec(line) ?? [];
+        if (done !== undefined) onProgress(Number(done), Math.round(Number(total ?? estimate ?? 0)) || null);
+      },
     });
   const version = await run(["--ignore-config", "--no-plugin-dirs", "--version"], VERSION_MS);
   const found = /^\d{4}\.\d{2}\.\d{2}/.exec(version.stdout.trim())?.[0];
@@ -60,7 +70,7 @@ export async function downloadRecording(options: YtDlpOptions): Promise<string> 
     );
   }
   const { code, stdout, stderr } = await run(argumentsOf(options), DOWNLOAD_MS);
-  const paths = stdout.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const paths = stdout.split("\n").map((line) => line.trim()).filter((line) => line !== "" && !PROGRESS.test(line));
   if (code !== 0 || paths.length !== 1) throw nothingFound(options.url, stderr);
   if (paths[0] !== join(folder, "sample.wav")) throw nothingFound(options.url, "");
   return paths[0];
@@ -70,7 +80,8 @@ export async function downloadRecording(options: YtDlpOptions): Promise<string> 
 function argumentsOf({ proxyUrl, folder, url, startS, lengthS }: YtDlpOptions): string[] {
   const cut = `ExtractAudio:-ac 1 -ar 24000 -ss ${startS} -t ${lengthS} -map_metadata -1`;
   return [
-    ...["--ignore-config", "--no-plugin-dirs", "--no-cache-dir", "--no-update", "--no-warnings", "--no-progress"],
+    ...["--ignore-config", "--no-plugin-dirs", "--no-cache-dir", "--no-update", "--no-warnings"],
+    ...["--progress", "--newline", "--progress-delta", "0.5", "--progress-template", PROGRESS_TEMPLATE],
     ...["--no-exec", "--no-playlist", "-I", "1", "--no-cookies", "--no-mtime"],
     ...["--proxy", proxyUrl, "--socket-timeout", "15", "--retries", "2"],
     ...["--extractor-retries", "1", "--fragment-retries", "2"],

@@ -5,6 +5,8 @@ export interface FakeYtDlp extends AsyncDisposable {
   readonly path: string;
   /** How it was called last: its arguments, its environment, its folder. */
   lastCall(): Promise<{ args: string[]; env: Record<string, string>; cwd: string }>;
+  /** Lets a slow download go on. */
+  goOn(): Promise<void>;
   /** Process ids of children it left running. */
   children(): Promise<number[]>;
 }
@@ -22,6 +24,10 @@ printf '%s\\0' "$@" >"$here/args"; env -0 >"$here/env"; pwd >"$here/cwd"
 wav() { { printf 'RIFF\\x24\\x77\\x01\\x00WAVEfmt \\x10\\x00\\x00\\x00\\x01\\x00\\x01\\x00\\xc0\\x5d\\x00\\x00\\x80\\xbb\\x00\\x00\\x02\\x00\\x10\\x00data\\x00\\x77\\x01\\x00'; head -c 96000 /dev/zero; } >"$1"; }
 case $last in
   */good*) wav "$PWD/sample.wav"; echo "$PWD/sample.wav" ;;
+  */slow*)
+    echo "progress 1024 NA 4000.5"; echo "progress 2000 4000 NA"
+    while [ ! -e "$here/go" ]; do sleep 0.05; done
+    wav "$PWD/sample.wav"; echo "progress 4000 4000 NA"; echo "$PWD/sample.wav" ;;
   */filtered*) ;;
   */unsupported*) echo "ERROR: Unsupported URL: secret-path" >&2; exit 1 ;;
   */elsewhere*) wav "$here/out.wav"; echo "$here/out.wav" ;;
@@ -41,6 +47,7 @@ esac
       const env = Object.fromEntries((await list("env")).map((line) => line.split(/=([^]*)/, 2)));
       return { args: await list("args"), env, cwd: (await Deno.readTextFile(`${folder}/cwd`)).trim() };
     },
+    goOn: () => Deno.writeTextFile(`${folder}/go`, ""),
     async children() {
       const text = await Deno.readTextFile(`${folder}/children`).catch(() => "");
       return text.split("\n").filter(Boolean).map(Number);

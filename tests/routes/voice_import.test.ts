@@ -62,6 +62,20 @@ test("a page goes to the downloader, which gets the address as one argument behi
   expect(site.asked).toEqual([]);
 });
 
+test("how much of a page's recording has come shows in the job, as the downloader says it", async () => {
+  await using tool = await openFakeYtDlp();
+  await using site = openSite(page);
+  await using app = await openApp(tool.path);
+  const importing = importFrom(app, site.url("/slow"), { start_s: 0, end_s: 5 });
+  await expect.poll(async () => (await (await app.get("/api/jobs")).json())[0]?.progress, { timeout: 15_000 })
+    .toMatchObject({ done: 2000, total: 4000, unit: "bytes" });
+  await tool.goOn();
+  const { status, body, response } = await importing;
+  expect([status, body.format]).toEqual([201, "wav"]);
+  const job = await (await app.get(`/api/jobs/${response.headers.get("x-parlor-job-id")}`)).json();
+  expect(job).toMatchObject({ state: "done", progress: { done: 4000, total: 4000 } });
+});
+
 test.each([
   "-o/etc/passwd",
   "http://a.test/x y",
