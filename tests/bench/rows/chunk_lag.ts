@@ -6,6 +6,7 @@ import { samplePortrait } from "../sample_cards.ts";
 import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
+import { download, hubArgs, removeDownload } from "./download.ts";
 import { type Lags, TOKENS_PER_SECOND } from "../stream_listener.ts";
 
 const STREAMS = 32;
@@ -56,6 +57,13 @@ const JOBS: OtherJob[] = [
       await drain(connection, `/api/characters/${portraits[next() % PORTRAITS]!.id}/avatar?w=${widthOf(next())}`);
     },
   },
+  {
+    what: "a model of 1 GiB downloaded",
+    async work(connection) {
+      await download(connection);
+      await removeDownload(connection);
+    },
+  },
 ];
 
 /** Chunk lag. */
@@ -64,10 +72,11 @@ export const chunkLagRow: Row = {
   about: "lateness of the tokens of 32 replies beside each other job",
   async run(bench) {
     const upstream = await startHere(bench, "upstream_source.ts");
+    const hub = await startHere(bench, "counterparts/large_file.ts");
     const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
     for (let n = 0; n < PORTRAITS; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, samplePortrait());
     await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
-    const parlor = await Parlor.open({ programs: bench.programs, dataDir });
+    const parlor = await Parlor.open({ programs: bench.programs, dataDir, args: hubArgs(hub.port) });
     await parlor.useUpstream(upstream.port);
     bench.progress("chunk-lag: making 1,000 conversations and one of 10,000 messages");
     await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
@@ -100,7 +109,7 @@ export const chunkLagRow: Row = {
         isReached: own <= atMostMs,
       });
     }
-    await Promise.all([parlor.stop(), upstream.stop(), listener.stop()]);
+    await Promise.all([parlor.stop(), upstream.stop(), hub.stop(), listener.stop()]);
     return figures;
   },
 };

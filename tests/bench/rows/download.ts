@@ -10,6 +10,7 @@ import {
   startHere,
 } from "../bench.ts";
 import { within } from "../child.ts";
+import type { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 import { forgetPeak, peakBytes } from "../process_facts.ts";
 import { compare, median } from "../stats.ts";
@@ -34,15 +35,15 @@ export const downloadRow: Row = {
     const parlor = await Parlor.open({
       programs: bench.programs,
       dataDir: await freshFolder(bench),
-      args: ["--hub-url", url, "--guard-allow", "127.0.0.1/32"],
+      args: hubArgs(source.port),
     });
     const folder = await freshFolder(bench);
     const peaks: number[] = [];
     const rounds = await eachRound(bench, "download", async () => {
       await forgetPeak(parlor.pid);
-      const own = await timed(() => download(parlor));
+      const own = await timed(() => download(parlor.control));
       peaks.push(await peakBytes(parlor.pid));
-      await parlor.control.bytes("DELETE", "/api/models/local?path=bench/big/big.gguf");
+      await removeDownload(parlor.control);
       const limit = await timed(() => pipeline(bench, url, `${folder}/big.gguf`));
       await Deno.remove(`${folder}/big.gguf`);
       return { own, limit };
@@ -61,12 +62,22 @@ export const downloadRow: Row = {
   },
 };
 
+/** Gives the flags that make counterparts/large_file.ts the hub. */
+export function hubArgs(port: number): string[] {
+  return ["--hub-url", `http://127.0.0.1:${port}`, "--guard-allow", "127.0.0.1/32"];
+}
+
+/** Removes what was downloaded. */
+export async function removeDownload(connection: HttpConnection): Promise<void> {
+  await connection.bytes("DELETE", "/api/models/local?path=bench/big/big.gguf");
+}
+
 /** Asks for the file and waits until it lies verified under its name. */
-async function download(parlor: Parlor): Promise<void> {
-  await parlor.control.bytes("POST", "/api/models/download", ASK);
+export async function download(connection: HttpConnection): Promise<void> {
+  await connection.bytes("POST", "/api/models/download", ASK);
   const done = async () => {
     for (;;) {
-      const [newest] = await parlor.control.json<Download[]>("GET", "/api/models/downloads");
+      const [newest] = await connection.json<Download[]>("GET", "/api/models/downloads");
       if (newest?.state === "done") return;
       if (newest?.state === "failed") throw new Error(`The download failed: ${newest.error?.message}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
