@@ -1,4 +1,5 @@
 /** Imports over HTTP, waited for. */
+import { type Zippable, zipSync } from "fflate";
 import { IMPORTED_THINGS } from "../../services/imports/import_item.ts";
 import type { ImportReport } from "../../services/imports/import_report.ts";
 import type { TestApp } from "./test_app.ts";
@@ -30,4 +31,23 @@ export const NOTHING_ADDED = Object.fromEntries(IMPORTED_THINGS.map((thing) => [
 /** Gives how many of each thing were added. */
 export function added({ counts }: ImportReport): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).map(([thing, { added }]) => [thing, added]));
+}
+
+/** Gives what an address answers with, which has to be JSON. */
+// deno-lint-ignore no-explicit-any -- answers of many shapes
+export async function got(app: TestApp, path: string): Promise<any> {
+  const answer = await app.get(path);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Gives files as a zip to upload. */
+export function zipped(files: Zippable): Uint8Array<ArrayBuffer> {
+  return zipSync(files) as Uint8Array<ArrayBuffer>;
+}
+
+/** Gives the bytes of a JSON file. */
+export function jsonFile(value: unknown): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(value));
 }

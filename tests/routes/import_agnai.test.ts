@@ -1,21 +1,18 @@
-import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
 import { descriptionOf } from "../../services/imports/agnai_card.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../helpers/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../helpers/cards.ts";
-import { added, importJob, importReport, NOTHING_ADDED as NOTHING } from "../helpers/imported.ts";
+import {
+  added,
+  got,
+  importJob,
+  importReport,
+  jsonFile,
+  NOTHING_ADDED as NOTHING,
+  zipped,
+} from "../helpers/imported.ts";
 import { lines } from "../helpers/tavern_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
-
-const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
-const zipped = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;
-
-// deno-lint-ignore no-explicit-any -- answers of many shapes
-async function got(app: TestApp, path: string): Promise<any> {
-  const answer = await app.get(path);
-  expect(answer.status, path).toBe(200);
-  return await answer.json();
-}
+import { openTestApp } from "../helpers/test_app.ts";
 
 // deno-lint-ignore no-explicit-any -- as they came
 const named = (items: any[], name: string) => items.find((item) => item.name === name);
@@ -74,11 +71,11 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
 test("single files come in, a character in the fields that Agnai's own export gives it", async () => {
   await using app = await openTestApp();
   const files = {
-    "Fox.json": json(agnaiCharacter()),
+    "Fox.json": jsonFile(agnaiCharacter()),
     "Owl.card.png": sillyTavernPng(sillyTavernCard("Owl")),
-    "Pygmalion.json": json({ char_name: "Bo", char_persona: "A cook.", char_greeting: "Hm." }),
-    "book-b1-Harbour.json": json(agnaiBook()),
-    "chat-1f2e.json": json(agnaiExport()),
+    "Pygmalion.json": jsonFile({ char_name: "Bo", char_persona: "A cook.", char_greeting: "Hm." }),
+    "book-b1-Harbour.json": jsonFile(agnaiBook()),
+    "chat-1f2e.json": jsonFile(agnaiExport()),
     "Tavern.jsonl": lines([{ user_name: "Ann" }, { name: "Fox", mes: "Hm." }]),
     "notes.txt": new Uint8Array(3),
   };

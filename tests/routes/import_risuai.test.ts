@@ -1,8 +1,15 @@
 import { Buffer } from "node:buffer";
 import { encode } from "@msgpack/msgpack";
-import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { added, importJob, importReport, NOTHING_ADDED as NOTHING } from "../helpers/imported.ts";
+import {
+  added,
+  got,
+  importJob,
+  importReport,
+  jsonFile,
+  NOTHING_ADDED as NOTHING,
+  zipped,
+} from "../helpers/imported.ts";
 import { picture } from "../helpers/pictures.ts";
 import {
   RISU_FORMS,
@@ -15,18 +22,9 @@ import {
   risuSave,
   UNDEFINED,
 } from "../helpers/risu_files.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openTestApp } from "../helpers/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 2, lorebook: 4, preset: 1, attachment: 0 };
-const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
-const zipped = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;
-
-// deno-lint-ignore no-explicit-any -- answers of many shapes
-async function got(app: TestApp, path: string): Promise<any> {
-  const answer = await app.get(path);
-  expect(answer.status, path).toBe(200);
-  return await answer.json();
-}
 
 // deno-lint-ignore no-explicit-any -- as they came
 const named = (items: any[], name: string) => items.find((item) => (item.name ?? item.title) === name);
@@ -168,17 +166,17 @@ test("single files: a character, its chats, a persona, a lorebook and a preset f
     app,
     "kind=risuai",
     zipped({
-      "Fox Jr_export.json": json(card),
-      "Fox Jr_all_chats_2025-12-31T06-03-20-123Z.json": json(chats),
-      "Owl_2025-12-31T060320123Z_chat.json": json({
+      "Fox Jr_export.json": jsonFile(card),
+      "Fox Jr_all_chats_2025-12-31T06-03-20-123Z.json": jsonFile(chats),
+      "Owl_2025-12-31T060320123Z_chat.json": jsonFile({
         type: "risuChat",
         ver: 2,
         data: risuChat({ id: "o" }),
         folders: [],
       }),
       "Cai_export.png": risuPersona({ name: "Cai", personaPrompt: "A cook." }),
-      "lorebook_export.json": json({ type: "risu", ver: 1, data: [risuLore("pier", "It is lit.")] }),
-      "Calm_preset.json": json({ name: "Calm", temperature: 80, mainPrompt: "Write.", maxContext: 4000 }),
+      "lorebook_export.json": jsonFile({ type: "risu", ver: 1, data: [risuLore("pier", "It is lit.")] }),
+      "Calm_preset.json": jsonFile({ name: "Calm", temperature: 80, mainPrompt: "Write.", maxContext: 4000 }),
       "Pack.risum": new Uint8Array(9),
     }),
   );
@@ -203,9 +201,9 @@ test("a CHARX comes in with its picture, by itself as among others", async () =>
     zipped({
       "assets/icon/image/main.png": picture(3),
       "assets/other/image/x.png": picture(4),
-      "x_meta/main.json": json({ type: "PNG" }),
+      "x_meta/main.json": jsonFile({ type: "PNG" }),
       "module.risum": new Uint8Array(9),
-      "card.json": json({ spec: "chara_card_v3", spec_version: "3.0", data: { name, assets: [icon] } }),
+      "card.json": jsonFile({ spec: "chara_card_v3", spec_version: "3.0", data: { name, assets: [icon] } }),
     });
   const alone = await importReport(app, "kind=risuai&name=Fox.charx", charx("Fox"));
   expect(alone.lines).toEqual([

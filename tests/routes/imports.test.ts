@@ -1,22 +1,11 @@
-import { type Zippable, zipSync } from "fflate";
+import { type Zippable } from "fflate";
 import { expect, test } from "vitest";
-import { added, importJob, importReport, NOTHING_ADDED as NOTHING } from "../helpers/imported.ts";
+import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../helpers/imported.ts";
 import { tempFolder } from "../helpers/storage_folder.ts";
 import { lines, tavernFolder } from "../helpers/tavern_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openTestApp } from "../helpers/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
-
-function zipped(files: Zippable): Uint8Array<ArrayBuffer> {
-  return zipSync(files) as Uint8Array<ArrayBuffer>;
-}
-
-// deno-lint-ignore no-explicit-any -- answers of many shapes
-async function got(app: TestApp, path: string): Promise<any> {
-  const answer = await app.get(path);
-  expect(answer.status, path).toBe(200);
-  return await answer.json();
-}
 
 test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes and links", async () => {
   await using app = await openTestApp();

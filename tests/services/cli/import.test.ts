@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { IMPORT_HELP } from "../../../services/cli/import.ts";
+import { IMPORT_KINDS } from "../../../services/imports/import_item.ts";
 import { runParlor } from "../../helpers/parlor_command.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
 import { tavernFolder } from "../../helpers/tavern_folder.ts";
@@ -38,4 +40,8 @@ test("a kind that is none is refused before anything is opened", { timeout: SLOW
   const end = await runParlor(["import", "stilton", "/nowhere"]);
   expect(end.code).toBe(1);
   expect(end.stderr).toContain('Cannot import "stilton": the kinds are sillytavern');
+});
+
+test("the help names every kind with what it takes", () => {
+  for (const kind of IMPORT_KINDS) expect(IMPORT_HELP).toMatch(new RegExp(`^ +${kind} +\\S`, "m"));
 });
