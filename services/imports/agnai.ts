@@ -7,6 +7,7 @@
  */
 import { cardOfPng } from "../characters/png_card.ts";
 import { cardIn } from "../characters/card_file.ts";
+import { cardBytes } from "../characters/card_text.ts";
 import { AppError } from "../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import { bookOfAgnai, cardOfAgnai, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
@@ -98,8 +99,12 @@ function* ofCharacter(
     const reason = "its picture is not in the file: it comes in without one";
     yield { what: "note", level: "changed", source, reason };
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(cardOfAgnai(character)));
-  yield { what: "character", id: characterId(character), source, name, bytes, avatar };
+  try {
+    const bytes = cardBytes(cardOfAgnai(character));
+    yield { what: "character", id: characterId(character), source, name, bytes, avatar };
+  } catch (error) {
+    yield refused(source, error); // too long, or nested so deep that it has no text
+  }
 }
 
 function* ofBook(book: JsonObject, source: string): Generator<ImportStep> {

@@ -3,6 +3,7 @@
  *
  * @see RisuAI, storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
+import { cardBytes } from "../characters/card_text.ts";
 import { asNumber, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import { type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import type { ImportedPreset, ImportNote, ImportStep } from "./import_item.ts";
@@ -177,8 +178,12 @@ class Account {
     for (const reason of lossesOf(character)) yield { what: "note", level: "changed", source, reason };
     const { avatar, note } = await this.#picture(character.image, source);
     if (note !== undefined) yield note;
-    const bytes = new TextEncoder().encode(JSON.stringify(cardOfRisu(character)));
-    yield { what: "character", id: idOf(character), source, name, bytes, avatar };
+    try {
+      const bytes = cardBytes(cardOfRisu(character));
+      yield { what: "character", id: idOf(character), source, name, bytes, avatar };
+    } catch (error) {
+      yield refused(source, error); // too long, or nested so deep that it has no text
+    }
   }
 
   async *#chat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {

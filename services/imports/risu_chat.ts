@@ -33,7 +33,7 @@ export interface RisuPlace {
 /** RisuAI's texts for a greeting that is none. */
 const BLANK = /^\s*(\{\{(none|blank)\}\})?\s*$/;
 const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
-const PICTURE = /\{\{inlay(ed|eddata)?::[^}]*\}\}/g;
+const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
 /** What stands in place of messages that were moved to a file of their own. */
 const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
 /** The Author's Note is the last thing of a prompt unless its owner has moved it. */

@@ -127,6 +127,31 @@ test("what its encoder writes for undefined is nothing, and nothing else is lost
   expect(named(characters, "Fox").card.data.scenario).toBe("");
 });
 
+test("a character nested deeper than any text keeps nobody else out", async () => {
+  await using app = await openTestApp();
+  const database = risuDatabase();
+  const [fox] = database.characters as Record<string, unknown>[];
+  const extentions = { deep: "DEEP-MARK" };
+  (database.characters as unknown[]).unshift({
+    ...fox,
+    name: "Deep",
+    chaId: "deep",
+    chats: [],
+    modules: [],
+    extentions,
+  });
+  // No encoder writes it: a list in a list, 200,000 times.
+  const shallow = Buffer.from(risuSave(database, "bare"));
+  const at = shallow.indexOf("DEEP-MARK") - 1;
+  const deep = [Buffer.alloc(200_000, 0x91), Buffer.of(1)];
+  const bytes = new Uint8Array(Buffer.concat([shallow.subarray(0, at), ...deep, shallow.subarray(at + 10)]));
+  const report = await importReport(app, "kind=risuai&name=database.bin", bytes);
+  expect(added(report)).toEqual(EVERYTHING);
+  expect(report.lines).toContainEqual(
+    expect.objectContaining({ level: "refused", source: expect.stringMatching(/Deep$/) }),
+  );
+});
+
 test("the data folder of its server comes in, chats in cold storage as well", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=risuai", zipped(risuFolder()));
