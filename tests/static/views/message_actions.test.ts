@@ -152,6 +152,17 @@ test("a deleted message comes back to its place by Undo, on every device", async
   expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
 });
 
+test("after a message was deleted by keys, the focus is on the one beside it", async () => {
+  await using ui = await openTalk();
+  const more = (n: number) => message(ui.page, n).getByRole("button", { name: "Show what can be done" });
+  await more(2).focus();
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).focus();
+  await ui.page.keyboard.press("Enter");
+  await message(ui.page, 2).waitFor({ state: "detached" });
+  await eventually(() => more(1).evaluate((button) => button === document.activeElement), (isFocused) => isFocused);
+});
+
 test("deleting from a message on takes all behind it, and Undo brings all of it back", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Delete from here on");

@@ -1,5 +1,5 @@
 /** What can be done with a message: a few buttons, the rest behind one; on touch all behind one. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { CopyButton, copyText } from "../../components/CopyButton.tsx";
 import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
@@ -36,14 +36,25 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   const isIdle = !chat.isRunning.value;
   const isReply = message.role === "assistant";
   const speech = useSpeaking(chat, message);
-  const items = itemsOf(store, chat, message, isLast, () => setDetails(true));
+  const bar = useRef<HTMLDivElement>(null);
+  const remove = async (isFollowing: boolean) => {
+    const neighbour = neighbourOf(bar.current, isFollowing);
+    const done = isFollowing ? texts.chat.removedFrom : texts.chat.removed;
+    await store.deleteMessage(chat, message.id, isFollowing, { done, undo: texts.undo });
+    // The message goes with the button that has the focus.
+    requestAnimationFrame(() => document.activeElement === document.body && neighbour?.focus());
+  };
+  const items = itemsOf(store, chat, message, isLast, {
+    onDetails: () => setDetails(true),
+    onRemove: (isFollowing) => void remove(isFollowing),
+  });
   const hasText = textOf(message.content) !== "";
   if (hasText) {
     const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
     items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
   }
   return (
-    <div class="message-actions" role="group" aria-label={texts.chat.actions}>
+    <div ref={bar} class="message-actions" role="group" aria-label={texts.chat.actions}>
       {!isTouch && <CopyButton text={saidIn(message)} />}
       {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
       {!isTouch && isIdle && (
@@ -75,12 +86,11 @@ function itemsOf(
   chat: OpenChat,
   message: Message,
   isLast: boolean,
-  onDetails: () => void,
+  { onDetails, onRemove }: { onDetails: () => void; onRemove: (isFollowing: boolean) => void },
 ): (MenuItem | "line")[] {
   const { id } = message;
   const isIdle = !chat.isRunning.value;
   const isReply = message.role === "assistant";
-  const removed = { done: texts.chat.removed, undo: texts.undo };
   const items: (MenuItem | "line" | false)[] = [
     {
       label: texts.chat.copy,
@@ -114,16 +124,25 @@ function itemsOf(
       label: texts.chat.remove,
       icon: "trash",
       isDanger: true,
-      onSelect: () => void store.deleteMessage(chat, id, false, removed),
+      onSelect: () => onRemove(false),
     },
     isIdle && !isLast && {
       label: texts.chat.removeFrom,
       icon: "trash",
       isDanger: true,
-      onSelect: () => void store.deleteMessage(chat, id, true, { ...removed, done: texts.chat.removedFrom }),
+      onSelect: () => onRemove(true),
     },
   ];
   return items.filter((item) => item !== false);
+}
+
+/** Gives what takes the focus when a message goes: what can be done with the one beside it, else the list. */
+function neighbourOf(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
+  const message = bar?.closest(".message");
+  const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
+  const beside = [before, after].find((element) => element?.matches(".message"));
+  return beside?.querySelector<HTMLElement>(".message-actions [aria-haspopup]") ??
+    bar?.closest<HTMLElement>(".message-scroll");
 }
 
 /** What is shown is what is copied. */
