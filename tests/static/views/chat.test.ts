@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../helpers/browser.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../helpers/ui_page.ts";
 
 let bench: UiBench;
@@ -296,6 +297,7 @@ test("thoughts are folded away from the reply they led to", async () => {
   const reply = ui.api.startReply("c1", "r1");
   reply.think("They want a story. ");
   await ui.page.getByText("Thinking", { exact: true }).waitFor();
+  expect(await findAxeProblems(ui.page)).toEqual([]);
   reply.say("Once");
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();

@@ -12,7 +12,7 @@ export function Thoughts(
     : texts.chat.thoughtFor(Math.max(1, Math.round(durationMs / 1000)));
   return (
     <details class="thoughts">
-      <summary class={isThinking ? "pulsing" : ""}>{title}</summary>
+      <summary>{title}</summary>
       <div class="thoughts-text">{text}</div>
     </details>
   );
