@@ -10,11 +10,11 @@ import * as schema from "./schemas/conversations.ts";
 export function conversationRoutes(conversations: Conversations) {
   const { reader } = conversations;
   return newRouter()
-    .openapi(schema.listRoute, async (c) => {
+    .openapi(schema.listRoute, (c) => {
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
         ? ReadableStream.from(reader.list({ hasVariants: variants === "1" }))
-        : await reader.summaries(limit, cursor);
+        : reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {

@@ -1,6 +1,5 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
 import { AppError } from "../errors.ts";
-import { Pace } from "../pace.ts";
 import type { BlockRow } from "./block_rows.ts";
 import { parseBlock } from "./block_text.ts";
 import type { BlockStore } from "./blocks.ts";
@@ -117,20 +116,18 @@ export class ConversationReader {
   }
 
   /** Gives one page of summaries as JSON text, newest first. The cursor is a place, so pages stay stable while conversations change. */
-  async summaries(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
+  summaries(limit = DEFAULT_PAGE, cursor?: string): string {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
-    const pace = new Pace();
-    const texts: string[] = [];
-    for (const row of shown) {
+    // A page of 500 is some 4 ms of work.
+    const texts = shown.map((row) => {
       try {
         const text = this.#store.openSummary(row);
-        texts.push(`${text.slice(0, -1)},"draft_version":${row.draft_version}}`);
+        return `${text.slice(0, -1)},"draft_version":${row.draft_version}}`;
       } catch {
-        texts.push(JSON.stringify({ id: row.id, error: { code: "unreadable" } }));
+        return JSON.stringify({ id: row.id, error: { code: "unreadable" } });
       }
-      await pace.rest();
-    }
+    });
     const last = shown.at(-1);
     const next = rows.length > limit && last !== undefined
       ? cursorText({ updatedAtMs: last.updated_at, id: last.id })

@@ -2,10 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { uuidV7 } from "../crypto/random.ts";
 import { refer } from "../attachments/attachment_rows.ts";
-import { moveOut, type PictureParts } from "../attachments/picture_parts.ts";
+import type { PictureParts } from "../attachments/picture_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
@@ -20,16 +19,9 @@ import {
 import type { ConversationReader } from "./conversation_reader.ts";
 import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
-import { completeMessage, isoTime, type Message, type MessageInput } from "./message.ts";
-import {
-  changeTexts,
-  type GivenTexts,
-  NO_TEXT_CHANGE,
-  type TextChange,
-  type VariantInput,
-  variantsIn,
-  withGivenTexts,
-} from "./given_variants.ts";
+import { isoTime, type Message, type MessageInput } from "./message.ts";
+import { completeMessages, takeMessages } from "./given_messages.ts";
+import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import { greetingQuestion, type GreetingSource, openingFrom } from "./openings.ts";
 import { replaceMessages } from "./revisions.ts";
 import type { RevisionStore } from "./revision_store.ts";
@@ -77,9 +69,6 @@ export interface SavedConversation {
   json: Uint8Array;
 }
 
-/** Messages between two looks at the clock. */
-const COMPLETED_AT_ONCE = 200;
-
 const encoder = new TextEncoder();
 
 /** Conversations with their messages and drafts. */
@@ -110,12 +99,8 @@ export class Conversations {
     expected?: number,
   ): Promise<SavedConversation> {
     const { store, live, trash, pictures } = this.#parts;
-    const mids = input.messages.map((message) => message.id ?? uuidV7());
-    refuseDuplicates(mids);
-    const inputs: MessageInput[] = [];
-    for (const message of input.messages) {
-      inputs.push(mayHavePictures(message) ? await withStoredPictures(pictures, message) : message);
-    }
+    const given = await takeMessages(pictures, input.messages);
+    const { mids } = given;
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const place = { find: () => store.find(id), expected, isInTheWay: isLeftOut };
     return await this.#withoutReply(id, place, async (before) => {
@@ -126,17 +111,7 @@ export class Conversations {
       this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
-      const given: GivenTexts[] = [];
-      const messages: Message[] = [];
-      const pace = new Pace();
-      for (const [index, message] of inputs.entries()) {
-        const mid = mids[index]!;
-        const texts = variantsIn(message);
-        const whole = mid === runningId ? stored.get(mid)! : completeMessage(message, mid, isoNow, stored.get(mid));
-        if (texts !== undefined && mid !== runningId) given.push(withGivenTexts(whole, message, texts, isoNow));
-        messages.push(given.at(-1)?.message.id === mid ? given.at(-1)!.message : whole);
-        if (index % COMPLETED_AT_ONCE === 0) await pace.rest();
-      }
+      const { messages, withTexts } = await completeMessages(given, { stored, runningId, now: isoNow });
       const state: ConversationState = {
         id,
         revision: (past?.revision ?? 0) + 1,
@@ -146,7 +121,7 @@ export class Conversations {
         head: headWithTrueSummary(headFrom(input), past?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
-      const texts = await changeTexts(this.#parts.variants, id, given);
+      const texts = await changeTexts(this.#parts.variants, id, withTexts);
       const { statements, text } = await this.replacing(past, state, { messages, standing, texts });
       await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
@@ -428,26 +403,4 @@ function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft 
     );
   }
   return draft === before.text ? undefined : { text: draft, version: before.version + 1 };
-}
-
-function mayHavePictures(message: MessageInput): boolean {
-  return Array.isArray(message.content) || variantsIn(message) !== undefined;
-}
-
-async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
-  const texts = variantsIn(message);
-  const variants: VariantInput[] = [];
-  for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
-  return { ...message, content: await moveOut(pictures, message.content), ...(texts && { variants }) };
-}
-
-function refuseDuplicates(mids: string[]): void {
-  const seen = new Set<string>();
-  mids.forEach((mid, index) => {
-    if (seen.has(mid)) {
-      const message = `Message id "${mid}" occurs twice`;
-      throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.id`, message }] });
-    }
-    seen.add(mid);
-  });
 }

@@ -1,0 +1,84 @@
+/** What a client hands in as the messages of a whole conversation, and what becomes of it. */
+import { moveOut, type PictureParts } from "../attachments/picture_parts.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import { Pace } from "../pace.ts";
+import { type GivenTexts, type VariantInput, variantsIn, withGivenTexts } from "./given_variants.ts";
+import { completeMessage, type Message, type MessageInput } from "./message.ts";
+
+/** Messages between two looks at the clock. */
+const AT_ONCE = 200;
+
+/** Messages as a client sent them, each with the id it is to have, their pictures stored. */
+export interface GivenMessages {
+  mids: string[];
+  inputs: MessageInput[];
+}
+
+/**
+ * Takes messages in.
+ *
+ * @throws {AppError} `invalid_request` for an id that occurs twice; as `moveOut` does
+ */
+export async function takeMessages(pictures: PictureParts, given: MessageInput[]): Promise<GivenMessages> {
+  const mids = given.map((message) => message.id ?? uuidV7());
+  refuseDuplicates(mids);
+  const inputs: MessageInput[] = [];
+  for (const message of given) {
+    const mayHavePictures = Array.isArray(message.content) || variantsIn(message) !== undefined;
+    inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
+  }
+  return { mids, inputs };
+}
+
+/**
+ * Makes whole messages, a piece at a time so that nobody is held up.
+ *
+ * @param stored The messages as they stand, by id.
+ * @param runningId The message that a reply writes; it stays as it stands.
+ * @param now ISO 8601, UTC.
+ * @returns The messages, and those among them that came with all their texts.
+ */
+export async function completeMessages(
+  { mids, inputs }: GivenMessages,
+  { stored, runningId, now }: { stored: Map<string, Message>; runningId?: string; now: string },
+): Promise<{ messages: Message[]; withTexts: GivenTexts[] }> {
+  const messages: Message[] = [];
+  const withTexts: GivenTexts[] = [];
+  const pace = new Pace();
+  for (const [index, input] of inputs.entries()) {
+    const mid = mids[index]!;
+    if (index % AT_ONCE === 0) await pace.rest();
+    if (mid === runningId) {
+      messages.push(stored.get(mid)!);
+      continue;
+    }
+    const message = completeMessage(input, mid, now, stored.get(mid));
+    const texts = variantsIn(input);
+    if (texts === undefined) messages.push(message);
+    else {
+      const whole = withGivenTexts(message, input, texts, now);
+      withTexts.push(whole);
+      messages.push(whole.message);
+    }
+  }
+  return { messages, withTexts };
+}
+
+async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
+  const texts = variantsIn(message);
+  const variants: VariantInput[] = [];
+  for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
+  return { ...message, content: await moveOut(pictures, message.content), ...(texts && { variants }) };
+}
+
+function refuseDuplicates(mids: string[]): void {
+  const seen = new Set<string>();
+  mids.forEach((mid, index) => {
+    if (seen.has(mid)) {
+      const message = `Message id "${mid}" occurs twice`;
+      throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.id`, message }] });
+    }
+    seen.add(mid);
+  });
+}
