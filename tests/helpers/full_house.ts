@@ -29,11 +29,14 @@ export async function fillHouse(app: TestApp): Promise<void> {
     await expectOk(app.put(`/api/characters/${id}`, { card: { name: `Character ${id}` } }));
   }
   await expectOk(app.delete("/api/characters/h2"));
-  const charx = new FormData();
-  const files = { "card.json": strToU8('{"name":"Risu","description":"r"}'), "module.risum": new Uint8Array(100_000) };
-  charx.append("file", new Blob([zipSync(files, { level: 0 }) as Uint8Array<ArrayBuffer>]), "risu.charx");
-  const { id: risu } = await (await expectOk(app.post("/api/characters/import", charx))).json();
-  await expectOk(app.delete(`/api/characters/${risu}`));
+  for (const name of ["Kept", "Gone"]) {
+    const card = strToU8(JSON.stringify({ name, description: "came in a CHARX" }));
+    const files = zipSync({ "card.json": card, "module.risum": new Uint8Array(100_000) }, { level: 0 });
+    const form = new FormData();
+    form.append("file", new Blob([files as Uint8Array<ArrayBuffer>]), "risu.charx");
+    const { id } = await (await expectOk(app.post("/api/characters/import", form))).json();
+    if (name === "Gone") await expectOk(app.delete(`/api/characters/${id}`));
+  }
   for (const name of ["a.png", "b.png"]) {
     const picture = makeRgbaPng(300, 300, (x, y) => [x * y % 251, (x * 7 + y * 13) % 253, x ^ y, 255]);
     await expectOk(app.put(`/api/attachments/${name}`, picture, { headers: { "content-type": "image/png" } }));
