@@ -19,6 +19,8 @@ interface Counts {
 const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefined;
 const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
 const [first, ...others] = args;
+// Tests that run vitest themselves leave its report there, too.
+if (reportsAt !== undefined) Deno.env.set("PARLOR_TEST_REPORTS", await Deno.realPath(await makeFolder(reportsAt)));
 const isReal = first === "real";
 
 await installBrowser();
@@ -54,8 +56,12 @@ async function runTests(args: string[]): Promise<{ isGreen: boolean; counts: Cou
   }
 }
 
+async function makeFolder(path: string): Promise<string> {
+  await Deno.mkdir(path, { recursive: true });
+  return path;
+}
+
 async function keepReport(report: string, folder: string): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
   await Deno.copyFile(report, `${folder}/${crypto.randomUUID()}.json`);
 }
 

@@ -73,10 +73,10 @@ export class Upkeep {
 function plainConfigOf(config: UpkeepConfig): DoctorConfig {
   const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth, guardAllow } = config;
   const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs } = config;
-  const { tailscaledPath, ytDlpPath, llamaServerPath } = config;
+  const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow } = config;
   return {
     ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth, guardAllow },
     ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs },
-    ...{ tailscaledPath, ytDlpPath, llamaServerPath },
+    ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow },
   };
 }

@@ -22,6 +22,11 @@ export async function runIsolated(testFile: string): Promise<boolean> {
     "tests/vitest.config.ts",
     testFile,
   ];
+  // Its tests are none of the run around them, so where reports are kept it writes its own; see tests/run.ts.
+  const reports = Deno.env.get("PARLOR_TEST_REPORTS");
+  if (reports !== undefined) {
+    vitest.push("--reporter=default", "--reporter=json", `--outputFile.json=${reports}/${crypto.randomUUID()}.json`);
+  }
   const canIsolate = (await run("bash", [SCRIPT, "isolate", "true"])).code === 0;
   if (!canIsolate) console.warn("NOT ISOLATED: network namespaces are not to be had here; the nodes see the network");
   const { success } = await new Deno.Command("bash", {
