@@ -14,7 +14,18 @@ export interface Importable {
 }
 
 /** Things that come in. */
-export type ImportedThing = "conversation" | "character" | "persona" | "lorebook" | "preset" | "attachment";
+export type ImportedThing =
+  | "conversation"
+  | "character"
+  | "persona"
+  | "lorebook"
+  | "preset"
+  | "attachment"
+  | "voice"
+  | "workflow"
+  | "connection"
+  | "image_connection"
+  | "settings";
 
 /** How the things of a kind fared. */
 export interface ThingCounts {

@@ -67,6 +67,12 @@ export const moving = {
       lorebook: (n: number) => count(n, { one: "lorebook", other: "lorebooks" }),
       preset: (n: number) => count(n, { one: "preset", other: "presets" }),
       attachment: (n: number) => count(n, { one: "picture", other: "pictures" }),
+      voice: (n: number) => count(n, { one: "voice", other: "voices" }),
+      workflow: (n: number) => count(n, { one: "image workflow", other: "image workflows" }),
+      connection: (n: number) =>
+        count(n, { one: "connection, without its key", other: "connections, without their keys" }),
+      image_connection: (n: number) => count(n, { one: "image server", other: "image servers" }),
+      settings: (_n: number) => "Settings",
     },
     messages: (n: number) => `with ${count(n, { one: "message", other: "messages" })}`,
     updated: (n: number) => count(n, { one: "of them newer than here", other: "of them newer than here" }),
@@ -92,10 +98,10 @@ export const moving = {
     text: "One zip with what is yours, to read elsewhere or to import into another Parlor.",
     inside: "What is in it",
     insideText:
-      "All chats with every version of each reply, the pictures in them, characters, personas, lorebooks and presets, as plain files.",
+      "All chats with every version of each reply, the pictures in them, characters, personas, lorebooks, presets, voices, image workflows, settings, and connections without their keys, as plain files.",
     outside: "What is not",
     outsideText:
-      "Connections and their keys, passkeys and tokens, settings, voices, image workflows, models, earlier revisions, and what lies in the trash. A backup has all of that but the models.",
+      "Keys, passkeys and tokens, models, earlier revisions, and what is in the trash. A backup has all of that but the models.",
     unsealed: "It is not sealed: whoever has the file can read it.",
     save: "Export everything",
     plainHttp:

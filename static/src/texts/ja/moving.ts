@@ -69,6 +69,11 @@ export const moving: typeof English = {
       lorebook: (n: number) => `ロアブック ${count(n, { other: "件" })}`,
       preset: (n: number) => `プリセット ${count(n, { other: "件" })}`,
       attachment: (n: number) => `画像 ${count(n, { other: "件" })}`,
+      voice: (n: number) => `音声 ${count(n, { other: "件" })}`,
+      workflow: (n: number) => `画像ワークフロー ${count(n, { other: "件" })}`,
+      connection: (n: number) => `接続（キーなし） ${count(n, { other: "件" })}`,
+      image_connection: (n: number) => `画像サーバー ${count(n, { other: "件" })}`,
+      settings: (_n: number) => "設定",
     },
     messages: (n: number) => `メッセージ ${count(n, { other: "件" })}`,
     updated: (n: number) => `うち ${count(n, { other: "件" })}はここより新しい`,
@@ -93,10 +98,10 @@ export const moving: typeof English = {
     text: "ご自身のデータを 1 つの zip にまとめます。ほかで読んだり、別の Parlor に取り込んだりできます。",
     inside: "含まれるもの",
     insideText:
-      "すべてのチャットと返信の各バージョン、その中の画像、キャラクター、ペルソナ、ロアブック、プリセット。通常のファイルとして入ります。",
+      "すべてのチャットと返信の各バージョン、その中の画像、キャラクター、ペルソナ、ロアブック、プリセット、音声、画像ワークフロー、設定、キーを除いた接続。通常のファイルとして入ります。",
     outside: "含まれないもの",
     outsideText:
-      "接続とその鍵、パスキーとトークン、設定、音声、画像ワークフロー、モデル、以前の版、ごみ箱の中身。バックアップにはモデル以外のすべてが入ります。",
+      "キー、パスキーとトークン、モデル、以前の版、ごみ箱の中身。バックアップにはモデル以外のすべてが入ります。",
     unsealed: "暗号化されません。ファイルを持つ人は誰でも読めます。",
     save: "すべてをエクスポート",
     plainHttp:

@@ -6,13 +6,18 @@ import type { ImportedThing, ImportReport, ReportItem, ReportLine } from "../../
 import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Where a thing of a kind is, and where all of them are. A picture has no page of its own. */
+/** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
 const PLACES: Partial<Record<ImportedThing, { one: (id: string) => string; all: string }>> = {
   conversation: { one: (id) => `/c/${id}`, all: "/search" },
   character: { one: (id) => `/characters/${id}`, all: "/characters" },
   persona: { one: (id) => `/settings/personas/${id}`, all: "/settings/personas" },
   lorebook: { one: (id) => `/settings/lorebooks/${id}`, all: "/settings/lorebooks" },
   preset: { one: (id) => `/settings/presets/${id}`, all: "/settings/presets" },
+  voice: { one: () => "/settings/voice", all: "/settings/voice" },
+  workflow: { one: () => "/settings/images", all: "/settings/images" },
+  connection: { one: () => "/settings/connections", all: "/settings/connections" },
+  image_connection: { one: () => "/settings/images", all: "/settings/images" },
+  settings: { one: () => "/settings/general", all: "/settings/general" },
 };
 
 const LEVELS: ReportLine["level"][] = ["refused", "left_out", "changed"];
