@@ -18,6 +18,8 @@ import { openServices } from "./services/services.ts";
 const VERSION: string = denoConfig.version;
 /** Longest time a stop may take; what is not saved by then lies in the journals. */
 const STOP_WITHIN_MS = 10_000;
+/** From the moment that requests are taken: whoever waited for the start is answered by then. */
+const PREPARE_AFTER_MS = 500;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
 const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCommand }>>([
   ["backup", async () => {
@@ -172,7 +174,11 @@ async function serve(config: Config): Promise<void> {
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
     services.begin((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
+    const preparing = setTimeout(() => {
+      app.prepare().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
+    }, PREPARE_AFTER_MS);
     await stopSignal();
+    clearTimeout(preparing);
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
     // Replies end and are saved while the listener drains, so that their clients still hear of it.

@@ -4,8 +4,8 @@ import { getPath } from "hono/utils/url";
 import type { Connection, Env } from "../middleware/env.ts";
 import type { Services } from "../services/services.ts";
 import { type Answering, chained } from "./chain.ts";
-import { causeOf } from "./errors.ts";
-import { healthzFacts, healthzRoutes } from "./healthz.ts";
+import { causeOf, isDefect } from "./errors.ts";
+import { healthzFacts, healthzRoute, healthzRoutes } from "./healthz.ts";
 import { createParts, type Part } from "./parts.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
 import type { Router } from "./router.ts";
@@ -26,7 +26,7 @@ export interface App {
   router(): Promise<Router>;
   /** Answers a request; never rejects. */
   fetch(request: Request, connection: Connection): Promise<Response>;
-  /** Loads what takes longest of the first request below /api, which whoever comes first need not wait for then. */
+  /** Loads what takes longest of any first request below /api, so that whoever comes first does not wait for it. */
   prepare(): Promise<void>;
 }
 
@@ -202,14 +202,17 @@ export function createApp(services: Services, options: { version: string; uiFold
     return allRoutes(await parts.all());
   }
 
-  /** Whoever comes first is answered first; what he asks for next is loaded meanwhile. */
-  function warmUp(): void {
+  /** Whoever comes first is answered first; what he asks for next is loaded then. */
+  async function thenWarmUp(first: Promise<Response>): Promise<Response> {
     isWarm = true;
+    const answer = await first;
     setTimeout(() => {
-      Promise.all([services.warmUp(), parts.load(FIRST_PATHS)]).catch((error) =>
-        log("error", "Cannot load what a page asks for; each request for it tries again", causeOf(error))
-      );
+      Promise.all([services.warmUp(), parts.load(FIRST_PATHS)]).catch((error) => {
+        // The server may be stopping; each request tries again what cannot be loaded now.
+        if (isDefect(error)) log("error", "Cannot load what a page asks for", causeOf(error));
+      });
     });
+    return answer;
   }
 
   async function answer(request: Request, connection: Connection, answering: Promise<Answering>): Promise<Response> {
@@ -224,13 +227,15 @@ export function createApp(services: Services, options: { version: string; uiFold
   return {
     router,
     async prepare() {
-      await import("./router.ts");
+      await Promise.all([import("./router.ts"), import("node:crypto")]);
     },
     fetch(request, connection) {
       const path = getPath(request);
-      if (!isWarm && path !== "/healthz") warmUp();
       const answering = parts.answering(path) ?? others;
-      return answering instanceof Promise ? answer(request, connection, answering) : answering(request, connection);
+      const given = answering instanceof Promise
+        ? answer(request, connection, answering)
+        : answering(request, connection);
+      return isWarm || path === healthzRoute.path ? given : thenWarmUp(given);
     },
   };
 }
