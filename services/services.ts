@@ -208,6 +208,8 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
     for (const kind of unfinished) await roomOfJob[kind]?.();
     if (config.backupDir !== null) await dailyBackup();
+    // The demo connection and the built-in character are there before anybody looks.
+    if (ground.isFirstStart) await Promise.all([answering(), library()]);
     tidying = openTidying(ground, { library, conversations, speech, carrying });
 
     return {

@@ -43,6 +43,8 @@ export interface Ground {
   jobs: JobRunner;
   trash: Trash;
   settings: Settings;
+  /** This is the first start on the data directory. */
+  isFirstStart: boolean;
   ownerName(): string;
   rememberedFlag(key: "setup_completed" | "builtin_app_installed", isSet: boolean): RememberedFlag;
 }
@@ -76,6 +78,7 @@ export async function openGround(
   const databasePath = dataDir.file("app.db");
   const db = await openDatabase({ path: databasePath });
   onClose(() => db.close());
+  const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
   await settleKeyCheck(sealer, db);
   const made = await Promise.all(FOLDERS.map(async (name) => [name, await dataDir.ensureFolder(name)]));
 
@@ -84,7 +87,21 @@ export async function openGround(
   onClose(() => jobs.close());
   const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
   return {
-    ...{ config, log, now, version, dataDir, databasePath, storageKey, sealer, db, events, jobs, settings },
+    ...{
+      config,
+      log,
+      now,
+      version,
+      dataDir,
+      databasePath,
+      storageKey,
+      sealer,
+      db,
+      events,
+      jobs,
+      settings,
+      isFirstStart,
+    },
     folders: Object.fromEntries(made),
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
     ownerName: () => settings.get().settings.display_name || NAMELESS_OWNER,
