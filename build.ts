@@ -360,17 +360,40 @@ async function readDenoConfig(root: URL): Promise<{ version: string; unstable: s
 }
 
 /**
- * Bundles a file into the folder, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`.
+ * Bundles a file into the folder, in pieces of which a start reads only those it needs, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`.
  *
  * @returns Folders of the packages of which something went in.
  */
 async function stageBundle(root: URL, entry: string, folder: string): Promise<Set<string>> {
-  const output = `${folder}/${entry.slice(entry.lastIndexOf("/") + 1, -".ts".length)}.js`;
-  const args = ["bundle", "--quiet", "--platform", "deno", "--sourcemap=external", "--output", output, entry];
-  await runDeno(Deno.execPath(), args, fileURLToPath(root), `bundle "${entry}"`);
-  const packages = packageFoldersIn(await Deno.readTextFile(`${output}.map`));
-  await Deno.remove(`${output}.map`);
-  const { text, files } = await stagePackageFiles(await Deno.readTextFile(output), folder);
+  const pieces = await Deno.makeTempDir({ prefix: "parlor-pieces-" });
+  try {
+    const flags = ["--quiet", "--platform", "deno", "--code-splitting", "--sourcemap=external", "--outdir", pieces];
+    await runDeno(Deno.execPath(), ["bundle", ...flags, entry], fileURLToPath(root), `bundle "${entry}"`);
+    const packages = new Set<string>();
+    const workers = new Set<string>();
+    for (const piece of (await filesBelow(pieces)).filter((path) => path.endsWith(".js"))) {
+      const staged = await stagePiece(piece, folder, entry);
+      for (const found of staged.packages) packages.add(found);
+      for (const name of staged.workers) workers.add(name);
+    }
+    for (const name of workers) {
+      const inWorker = await stageBundle(root, await findService(root, `${name}.ts`), folder);
+      for (const found of inWorker) packages.add(found);
+    }
+    return packages;
+  } finally {
+    await Deno.remove(pieces, { recursive: true });
+  }
+}
+
+/** Puts one file of a bundle into the folder, with what it looks for beside it; a Worker is left to the caller. */
+async function stagePiece(
+  path: string,
+  folder: string,
+  entry: string,
+): Promise<{ packages: Set<string>; workers: Set<string> }> {
+  const packages = packageFoldersIn(await Deno.readTextFile(`${path}.map`));
+  const { text, files } = await stagePackageFiles(await Deno.readTextFile(path), folder);
   for (const [, path] of files) packages.add(packageFolderOf(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
@@ -381,12 +404,9 @@ async function stageBundle(root: URL, entry: string, folder: string): Promise<Se
     workers.add(name);
     return `new URL("./${name}.js", import.meta.url)`;
   });
-  await Deno.writeTextFile(output, staged);
-  for (const name of workers) {
-    const inWorker = await stageBundle(root, await findService(root, `${name}.ts`), folder);
-    for (const found of inWorker) packages.add(found);
-  }
-  return packages;
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.writeTextFile(`${folder}/${path.slice(path.lastIndexOf("/") + 1)}`, staged);
+  return { packages, workers };
 }
 
 /**

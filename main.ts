@@ -3,39 +3,55 @@ import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
 import { openTailnetDoor } from "./routes/tailnet_door.ts";
-import { AUTH_HELP, runAuth } from "./services/cli/auth.ts";
-import { BACKUP_HELP, runBackup, runRestore } from "./services/cli/backup.ts";
-import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
-import { DOCTOR_HELP, runDoctor } from "./services/cli/doctor.ts";
-import { IMPORT_HELP, type ImportOutside, runImport } from "./services/cli/import.ts";
-import { KEY_HELP, runKey } from "./services/cli/key.ts";
-import { LICENCES_HELP } from "./services/cli/licences.ts";
+import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
+import type { ImportOutside } from "./services/cli/import.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config.ts";
-import { helpText, printedConfig } from "./services/config_text.ts";
 import { containDefects } from "./services/contain_defects.ts";
 import { AppError, messageOf } from "./services/errors.ts";
-import { noticesText } from "./services/licence_notices.ts";
 import { createLog } from "./services/log.ts";
 import type { ImportReport } from "./services/imports/import_report.ts";
-import { dropProxyEnvironment } from "./services/net/owner_endpoint.ts";
+import { dropProxyEnvironment } from "./services/net/proxy_environment.ts";
 import { openServices } from "./services/services.ts";
 
 const VERSION: string = denoConfig.version;
 /** Longest time a stop may take; what is not saved by then lies in the journals. */
 const STOP_WITHIN_MS = 10_000;
+/** From the moment that requests are taken: whoever waited for the start is answered by then. */
+const PREPARE_AFTER_MS = 500;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
-const DATA_COMMANDS = new Map<string, { help: string; run: DataCommand }>([
-  ["backup", { help: BACKUP_HELP, run: runBackup }],
-  ["doctor", { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) }],
-  ["import", {
-    help: IMPORT_HELP,
-    run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
+const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCommand }>>([
+  ["backup", async () => {
+    const { BACKUP_HELP, runBackup } = await import("./services/cli/backup.ts");
+    return { help: BACKUP_HELP, run: runBackup };
   }],
-  ["key", { help: KEY_HELP, run: runKey }],
-  ["licenses", { help: LICENCES_HELP, run: async (_args, { print }) => print(await noticesText()) }],
-  ["restore", { help: BACKUP_HELP, run: runRestore }],
+  ["doctor", async () => {
+    const { DOCTOR_HELP, runDoctor } = await import("./services/cli/doctor.ts");
+    return { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) };
+  }],
+  ["import", async () => {
+    const { IMPORT_HELP, runImport } = await import("./services/cli/import.ts");
+    return {
+      help: IMPORT_HELP,
+      run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
+    };
+  }],
+  ["key", async () => {
+    const { KEY_HELP, runKey } = await import("./services/cli/key.ts");
+    return { help: KEY_HELP, run: runKey };
+  }],
+  ["licenses", async () => {
+    const [{ LICENCES_HELP }, { noticesText }] = await Promise.all([
+      import("./services/cli/licences.ts"),
+      import("./services/licence_notices.ts"),
+    ]);
+    return { help: LICENCES_HELP, run: async (_args, { print }) => print(await noticesText()) };
+  }],
+  ["restore", async () => {
+    const { BACKUP_HELP, runRestore } = await import("./services/cli/backup.ts");
+    return { help: BACKUP_HELP, run: runRestore };
+  }],
 ]);
 const encoder = new TextEncoder();
 
@@ -48,22 +64,25 @@ async function run(args: string[]): Promise<number> {
     const [command, ...rest] = args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
     const isHelp = rest.includes("--help") || rest.includes("-h");
     if (command === "auth") {
+      const { AUTH_HELP, runAuth } = await import("./services/cli/auth.ts");
       if (isHelp) return print(AUTH_HELP);
       await runAuth(rest, Deno.env.toObject(), localServer);
       return 0;
     }
-    const dataCommand = DATA_COMMANDS.get(command!);
+    const dataCommand = await DATA_COMMANDS.get(command!)?.();
     if (dataCommand !== undefined) {
       if (isHelp) return print(dataCommand.help);
       return await dataCommand.run(rest, dataOutside()) ?? 0;
     }
-    if (isHelp) return print(helpText(VERSION));
+    if (isHelp) return print((await import("./services/config_text.ts")).helpText(VERSION));
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
       throw new AppError("invalid_request", `Unknown command ${command}; parlor --help lists them all`);
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
-    if (rest.includes("--print-config")) return print(printedConfig(config));
+    if (rest.includes("--print-config")) {
+      return print((await import("./services/config_text.ts")).printedConfig(config));
+    }
     await serve(config);
     return 0;
   } catch (error) {
@@ -86,9 +105,10 @@ async function importPath(...[rest, request]: Parameters<ImportOutside["importPa
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
   const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
   try {
-    return await services.imports.importPath({ ...request, signal: new AbortController().signal });
+    const { imports } = await services.carrying();
+    return await imports.importPath({ ...request, signal: new AbortController().signal });
   } finally {
-    await services.chat.close();
+    await services.endWork();
     await services.close();
   }
 }
@@ -152,15 +172,20 @@ async function serve(config: Config): Promise<void> {
     backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
   });
   try {
-    const handler = createApp(services, { version: VERSION }).fetch;
+    const app = createApp(services, { version: VERSION });
+    const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
-    services.tailnet.begin(() => openTailnetDoor({ handler, nodeUrl: () => services.tailnet.status().url, log }));
+    services.begin((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
+    const preparing = setTimeout(() => {
+      app.prepare().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
+    }, PREPARE_AFTER_MS);
     await stopSignal();
+    clearTimeout(preparing);
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
     // Replies end and are saved while the listener drains, so that their clients still hear of it.
-    await Promise.all([listener.close(), services.tailnet.close(), services.chat.close()]);
+    await Promise.all([listener.close(), services.endWork()]);
     clearTimeout(limit);
   } finally {
     await services.close();

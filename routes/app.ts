@@ -1,65 +1,186 @@
-/** The whole HTTP side: the chain in SPEC's order, then one mount per resource. Read it first. */
-import { authentication } from "../middleware/authentication.ts";
-import { bodyLimit } from "../middleware/body_limit.ts";
-import { cors } from "../middleware/cors.ts";
-import type { Connection } from "../middleware/env.ts";
-import { hostAllowlist } from "../middleware/host_allowlist.ts";
-import { noStore } from "../middleware/no_store.ts";
-import { requestLog } from "../middleware/request_log.ts";
-import { createRouteTable } from "../middleware/route_table.ts";
-import { securityHeaders } from "../middleware/security_headers.ts";
-import { trustedProxies } from "../middleware/trusted_proxies.ts";
-import { AppError } from "../services/errors.ts";
+/** The whole HTTP side: the parts of the API and the page. Read it first; the chain around all of it is chain.ts. */
+import { Hono } from "hono";
+import { getPath } from "hono/utils/url";
+import type { Connection, Env } from "../middleware/env.ts";
 import type { Services } from "../services/services.ts";
-import { authAccessRoutes } from "./auth_access.ts";
-import { authCeremonyRoutes } from "./auth_ceremonies.ts";
-import { attachmentRoutes } from "./attachments.ts";
-import { authStatusRoutes } from "./auth_status.ts";
-import { cardSiteRoutes } from "./card_site.ts";
-import { characterRoutes } from "./characters.ts";
-import { chatRoutes } from "./chat.ts";
-import { connectionRoutes } from "./connections.ts";
-import { conversationRoutes } from "./conversations.ts";
-import { creatorRoutes } from "./creator.ts";
-import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
-import { eventRoutes } from "./events.ts";
-import { exportRoutes } from "./exports.ts";
-import { forkRoutes } from "./forks.ts";
-import { healthRoutes } from "./health.ts";
-import { healthzRoutes } from "./healthz.ts";
-import { imageRoutes } from "./images.ts";
-import { importRoutes } from "./imports.ts";
-import { jobRoutes } from "./jobs.ts";
-import { licenceRoutes } from "./licences.ts";
-import { lorebookRoutes } from "./lorebooks.ts";
-import { messageRoutes } from "./messages.ts";
-import { modelRoutes } from "./models.ts";
-import { openapiRoutes } from "./openapi.ts";
+import { type Answering, chained } from "./chain.ts";
+import { causeOf, isDefect } from "./errors.ts";
+import { healthzFacts, healthzRoute, healthzRoutes } from "./healthz.ts";
+import { createParts, type Part } from "./parts.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
-import { personaRoutes } from "./personas.ts";
-import { presetRoutes } from "./presets.ts";
-import { revisionRoutes } from "./revisions.ts";
-import { newRouter, type Router } from "./router.ts";
-import { runnerRoutes } from "./runner.ts";
-import { searchRoutes } from "./search.ts";
-import { settingsRoutes } from "./settings.ts";
-import { setupRoutes } from "./setup.ts";
-import { tailnetRoutes } from "./tailnet.ts";
-import { trashRoutes } from "./trash.ts";
-import { ttsRoutes } from "./tts.ts";
+import type { Router } from "./router.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
-import { upkeepRoutes } from "./upkeep.ts";
-import { voiceRoutes } from "./voices.ts";
 
 /** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
 const UI_FOLDER = `${import.meta.dirname}/../static/dist`;
 
+/** What the page asks for as it opens. */
+const FIRST_PATHS = [
+  ...["/api/auth/status", "/api/setup", "/api/settings", "/api/events", "/api/conversations", "/api/characters"],
+  ...["/api/personas", "/api/connections", "/api/chat", "/api/health", "/api/jobs"],
+];
+
 /** What a listener hands requests to. */
 export interface App {
-  /** Every route, for the API document. */
-  readonly router: Router;
+  /** Gives every route, for the API document. */
+  router(): Promise<Router>;
   /** Answers a request; never rejects. */
   fetch(request: Request, connection: Connection): Promise<Response>;
+  /** Loads what takes longest of any first request below /api, so that whoever comes first does not wait for it. */
+  prepare(): Promise<void>;
+}
+
+/** The API. What a part needs of the services is opened with it; `() => …` is opened when a request needs that much. */
+function partsOf(services: Services, { version, all }: { version: string; all(): Promise<Router> }): Part[] {
+  const { answering, auth, carrying, config, conversations, drawn, guard, hosts, library, models } = services;
+  const { discoverHosts } = config;
+  return [
+    part(["/api/auth/status"], async () => {
+      const { authStatusRoutes } = await import("./auth_status.ts");
+      return [authStatusRoutes(auth.access, services.pageOrigins)];
+    }),
+    part(["/api/auth"], async () => {
+      const { authCeremonyRoutes } = await import("./auth_ceremonies.ts");
+      const { authAccessRoutes } = await import("./auth_access.ts");
+      return [authCeremonyRoutes(auth, hosts), authAccessRoutes(auth)];
+    }),
+    part(["/api/health", "/api/models"], async () => {
+      const { healthRoutes } = await import("./health.ts");
+      const { connections, upstream } = await answering();
+      return [healthRoutes(connections, { upstream, version })];
+    }),
+    part(["/api/connections"], async () => {
+      const { connectionRoutes } = await import("./connections.ts");
+      const { connections, upstream } = await answering();
+      return [connectionRoutes(connections, { upstream, discoverHosts })];
+    }),
+    part(["/api/chat"], async () => {
+      const { chatRoutes } = await import("./chat.ts");
+      return [chatRoutes(await services.chat())];
+    }),
+    part(["/api/conversations"], async () => {
+      const { conversationRoutes } = await import("./conversations.ts");
+      const { messageRoutes } = await import("./messages.ts");
+      const { revisionRoutes } = await import("./revisions.ts");
+      const { forkRoutes } = await import("./forks.ts");
+      const { conversations: documents, messages, revisions, forks, reader } = await conversations();
+      return [
+        conversationRoutes(documents),
+        messageRoutes(messages),
+        revisionRoutes(revisions, reader),
+        forkRoutes(forks, reader),
+      ];
+    }),
+    part(["/api/characters"], async () => {
+      const { cardSiteRoutes } = await import("./card_site.ts");
+      const { creatorRoutes } = await import("./creator.ts");
+      const { characterRoutes } = await import("./characters.ts");
+      const { characters, avatars, builtinCharacter } = await library();
+      const cardSite = async () => (await guard()).cardSite;
+      const creator = async () => (await drawn()).creator;
+      const portraits = async () => (await drawn()).portraits;
+      return [
+        // Routes under words beside ids, as /api/characters/search, come before these.
+        cardSiteRoutes(cardSite, characters),
+        creatorRoutes(creator),
+        characterRoutes({ characters, avatars, builtinCharacter, portraits }),
+      ];
+    }),
+    part(["/api/personas"], async () => {
+      const { personaRoutes } = await import("./personas.ts");
+      return [personaRoutes((await library()).personas)];
+    }),
+    part(["/api/lorebooks"], async () => {
+      const { lorebookRoutes } = await import("./lorebooks.ts");
+      const { lorebooks } = await library();
+      return [lorebookRoutes(lorebooks, async (request) => await (await conversations()).lorebookTrial(request))];
+    }),
+    part(["/api/presets"], async () => {
+      const { presetRoutes } = await import("./presets.ts");
+      return [presetRoutes((await library()).presets)];
+    }),
+    part(["/api/attachments"], async () => {
+      const { attachmentRoutes } = await import("./attachments.ts");
+      return [attachmentRoutes((await library()).attachments)];
+    }),
+    part(["/api/trash"], async () => {
+      const { trashRoutes } = await import("./trash.ts");
+      return [trashRoutes(services.trash)];
+    }),
+    part(["/api/search"], async () => {
+      const { searchRoutes } = await import("./search.ts");
+      return [searchRoutes(await services.search())];
+    }),
+    part(["/api/tts"], async () => {
+      const { ttsRoutes } = await import("./tts.ts");
+      return [ttsRoutes((await services.speech()).speech)];
+    }),
+    part(["/api/voices"], async () => {
+      const { voiceRoutes } = await import("./voices.ts");
+      const { voices, voiceImports } = await services.speech();
+      return [voiceRoutes(voices, voiceImports)];
+    }),
+    part(["/api/image"], async () => {
+      const { imageRoutes } = await import("./images.ts");
+      return [imageRoutes((await drawn()).drawn, { discoverHosts })];
+    }),
+    part(["/api/settings"], async () => {
+      const { settingsRoutes } = await import("./settings.ts");
+      return [settingsRoutes(services.settings)];
+    }),
+    part(["/api/setup"], async () => {
+      const { setupRoutes } = await import("./setup.ts");
+      return [setupRoutes(await services.setup())];
+    }),
+    part(["/api/tailnet"], async () => {
+      const { tailnetRoutes } = await import("./tailnet.ts");
+      return [tailnetRoutes(await services.tailnet())];
+    }),
+    part(["/api/data", "/api/findings"], async () => {
+      const { upkeepRoutes } = await import("./upkeep.ts");
+      return [upkeepRoutes(await services.upkeep(), await services.backups())];
+    }),
+    part(["/api/licences"], async () => {
+      const { licenceRoutes } = await import("./licences.ts");
+      return [licenceRoutes()];
+    }),
+    part(["/api/events"], async () => {
+      const { eventRoutes } = await import("./events.ts");
+      return [eventRoutes(services.events)];
+    }),
+    part(["/api/jobs"], async () => {
+      const { jobRoutes } = await import("./jobs.ts");
+      return [jobRoutes(services.jobs)];
+    }),
+    part(["/api/import"], async () => {
+      const { importRoutes } = await import("./imports.ts");
+      return [importRoutes((await carrying()).imports, { maxBytes: config.maxImportBodyBytes })];
+    }),
+    part(["/api/export", "/api/conversations/{id}/export"], async () => {
+      const { exportRoutes } = await import("./exports.ts");
+      return [exportRoutes((await carrying()).exports)];
+    }),
+    part(["/api/models/browse", "/api/models/download", "/api/models/downloads", "/api/models/local"], async () => {
+      const { modelRoutes } = await import("./models.ts");
+      const { runnerRoutes } = await import("./runner.ts");
+      const open = await models();
+      return [modelRoutes(open), runnerRoutes(open.runner)];
+    }),
+    part(["/api/openapi.json"], async () => {
+      const { openapiRoutes } = await import("./openapi.ts");
+      return [openapiRoutes(all, version)];
+    }),
+  ];
+}
+
+function part(paths: readonly string[], load: () => Promise<Router[]>): Part {
+  return { paths, load };
+}
+
+function failing(error: unknown): Hono<Env> {
+  return new Hono<Env>().all("*", () => {
+    throw error;
+  });
 }
 
 /**
@@ -70,87 +191,55 @@ export interface App {
  */
 export function createApp(services: Services, options: { version: string; uiFolder?: string }): App {
   const { version, uiFolder = UI_FOLDER } = options;
-  const { auth, config, hosts, log, pageOrigins } = services;
-  const app = newRouter();
-  const routes = () => table;
-
-  app.use(securityHeaders(config.corsOrigins));
-  app.use(trustedProxies(config.trustedProxies));
-  app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
-  app.use("/api/*", noStore());
-  app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins }));
-  app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
-  app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
-  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
-
-  app.route("/", healthzRoutes());
-  app.route("/", authStatusRoutes(auth.access, pageOrigins));
-  app.route("/", authCeremonyRoutes(auth, hosts));
-  app.route("/", authAccessRoutes(auth));
-  app.route("/", healthRoutes(services.connections, { upstream: services.upstream, version }));
-  app.route(
-    "/",
-    connectionRoutes(services.connections, { upstream: services.upstream, discoverHosts: config.discoverHosts }),
+  const { config, log } = services;
+  const limits = bodyLimitsOf(config);
+  // Whatever no part answers: the page, the probe of a container, and what is not there.
+  const others = chained(services, [healthzRoutes(), uiAssetsRoutes(uiFolder)], healthzFacts(limits));
+  const parts = createParts(
+    partsOf(services, { version, all: router }),
+    (routers) => chained(services, routers, routers.flatMap((each) => routeFactsOf(each, limits))),
   );
-  app.route("/", chatRoutes(services.chat));
-  app.route("/", conversationRoutes(services.conversations));
-  app.route("/", messageRoutes(services.messages));
-  app.route("/", revisionRoutes(services.revisions, services.conversations.reader));
-  app.route("/", forkRoutes(services.forks, services.conversations.reader));
-  // Routes under words beside ids, as /api/characters/search, come before these.
-  app.route("/", cardSiteRoutes(services.cardSite, services.characters));
-  app.route("/", creatorRoutes(services.creator));
-  app.route("/", characterRoutes(services));
-  app.route("/", personaRoutes(services.personas));
-  app.route("/", lorebookRoutes(services.lorebooks, services.lorebookTrial));
-  app.route("/", presetRoutes(services.presets));
-  app.route("/", attachmentRoutes(services.attachments));
-  app.route("/", trashRoutes(services.trash));
-  app.route("/", searchRoutes(services.search));
-  app.route("/", ttsRoutes(services.speech));
-  app.route("/", voiceRoutes(services.voices, services.voiceImports));
-  app.route("/", imageRoutes(services.drawn, { discoverHosts: config.discoverHosts }));
-  app.route("/", settingsRoutes(services.settings));
-  app.route("/", setupRoutes(services.setup));
-  app.route("/", tailnetRoutes(services.tailnet));
-  app.route("/", upkeepRoutes(services.upkeep, services.backups));
-  app.route("/", licenceRoutes());
-  app.route("/", eventRoutes(services.events));
-  app.route("/", jobRoutes(services.jobs));
-  app.route("/", importRoutes(services.imports, { maxBytes: config.maxImportBodyBytes }));
-  app.route("/", exportRoutes(services.exports));
-  app.route("/", modelRoutes(services.models));
-  app.route("/", runnerRoutes(services.models.runner));
-  app.route("/", openapiRoutes(() => app, version));
-  app.route("/", uiAssetsRoutes(uiFolder));
+  let isWarm = false;
 
-  app.notFound((c) => {
-    const allow = table.methodsOf(c.req.path);
-    return errorResponse(
-      allow.length > 0
-        ? new AppError("method_not_allowed", "This path does not know the method of the request", { allow })
-        : new AppError("not_found", "There is nothing under this path"),
-      c,
-    );
-  });
-  app.onError((error, c) => {
-    if (isDefect(error)) {
-      log("error", "A request failed on a defect", { request_id: c.var.requestId, ...causeOf(error) });
+  async function router(): Promise<Router> {
+    const { allRoutes } = await import("./openapi.ts");
+    return allRoutes(await parts.all());
+  }
+
+  /** Whoever comes first is answered first; what he asks for next is loaded then. */
+  async function thenWarmUp(first: Promise<Response>): Promise<Response> {
+    isWarm = true;
+    const answer = await first;
+    setTimeout(() => {
+      Promise.all([services.warmUp(), parts.load(FIRST_PATHS)]).catch((error) => {
+        // The server may be stopping; each request tries again what cannot be loaded now.
+        if (isDefect(error)) log("error", "Cannot load what a page asks for", causeOf(error));
+      });
+    });
+    return answer;
+  }
+
+  async function answer(request: Request, connection: Connection, answering: Promise<Answering>): Promise<Response> {
+    try {
+      return await (await answering)(request, connection);
+    } catch (error) {
+      // Through the chain, as any other answer: a stranger is told no more than elsewhere.
+      return await chained(services, [failing(error)], [])(request, connection);
     }
-    return errorResponse(error, c);
-  });
+  }
 
-  const table = createRouteTable(routeFactsOf(app, bodyLimitsOf(config)));
   return {
-    router: app,
-    async fetch(request, connection) {
-      try {
-        return await app.fetch(request, connection);
-      } catch (error) {
-        // Only what is no Error gets past Hono's own handler.
-        log("error", "A request failed on a defect", causeOf(error));
-        return Response.json(errorBody(error, "none"), { status: 500 });
-      }
+    router,
+    async prepare() {
+      await Promise.all([import("./router.ts"), import("node:crypto")]);
+    },
+    fetch(request, connection) {
+      const path = getPath(request);
+      const answering = parts.answering(path) ?? others;
+      const given = answering instanceof Promise
+        ? answer(request, connection, answering)
+        : answering(request, connection);
+      return isWarm || path === healthzRoute.path ? given : thenWarmUp(given);
     },
   };
 }

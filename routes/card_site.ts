@@ -8,7 +8,7 @@ import { newRouter } from "./router.ts";
 import * as schema from "./schemas/card_site.ts";
 
 /** Routes of the card site; to be mounted before those of characters, whose ids these words are not. */
-export function cardSiteRoutes(site: CardSite, characters: Pick<Characters, "importCard">) {
+export function cardSiteRoutes(openSite: () => Promise<CardSite>, characters: Pick<Characters, "importCard">) {
   return newRouter()
     .openapi(schema.searchRoute, async (c) => {
       const { q, tags, sort, page, nsfw } = c.req.valid("query");
@@ -19,14 +19,17 @@ export function cardSiteRoutes(site: CardSite, characters: Pick<Characters, "imp
         page,
         isForAdults: nsfw === "true",
       };
+      const site = await openSite();
       return c.json(await site.search(search, clientSignal(c)), 200);
     })
     .openapi(schema.pictureRoute, async (c) => {
       const { creator, slug } = c.req.valid("param");
+      const site = await openSite();
       const { bytes, type } = await site.picture(creator, slug, clientSignal(c));
       return rawAnswer(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
     })
     .openapi(schema.importUrlRoute, async (c) => {
+      const site = await openSite();
       const { bytes, picture } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
       return characterAnswer(c, await characters.importCard(bytes, { picture }), 201);
     });

@@ -18,7 +18,8 @@ import { jobAnswer } from "./schemas/jobs.ts";
 export interface CharacterServices {
   characters: Characters;
   avatars: Avatars;
-  portraits: Portraits;
+  /** Opens who draws. */
+  portraits(): Promise<Portraits>;
   builtinCharacter: BuiltinCharacter;
 }
 
@@ -69,8 +70,11 @@ export function characterRoutes({ characters, avatars, portraits, builtinCharact
       const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
       return rawAnswer(c.body(file.bytes, 200, headers));
     })
-    .openapi(schema.portraitRoute, async (c) => c.json(await portraits.status(c.req.valid("param").id), 200))
-    .openapi(schema.generateRoute, async (c) => c.json(jobAnswer(await portraits.start(c.req.valid("param").id)), 202));
+    .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))
+    .openapi(
+      schema.generateRoute,
+      async (c) => c.json(jobAnswer(await (await portraits()).start(c.req.valid("param").id)), 202),
+    );
 }
 
 /** Answers with a character and the version of its card. */

@@ -10,9 +10,10 @@ import { createCharacterRoute, creationFrame, framesOf } from "./schemas/creator
 import { jobAnswer } from "./schemas/jobs.ts";
 
 /** Routes of written characters. */
-export function creatorRoutes(creator: Creator) {
+export function creatorRoutes(openCreator: () => Promise<Creator>) {
   return newRouter().openapi(createCharacterRoute, async (c) => {
     const { background, portrait, ...request } = c.req.valid("json");
+    const creator = await openCreator();
     if (background) {
       const job = await creator.start(request, portrait);
       c.header("X-Parlor-Job-Id", job.id);

@@ -1,5 +1,6 @@
 /** `GET /api/openapi.json`: the reference of the API, made from the very schemas that check its requests. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { healthzRoute } from "./healthz.ts";
 import { newRouter, type Router } from "./router.ts";
 import { ERRORS, json } from "./schemas/common.ts";
 
@@ -12,15 +13,23 @@ const documentRoute = createRoute({
 });
 
 /**
- * @param all The router that holds every route once the first request comes.
+ * @param all Gives the router that holds every route; those not asked for yet are loaded for it.
  * @param version Parlor's version.
  */
-export function openapiRoutes(all: () => Router, version: string) {
+export function openapiRoutes(all: () => Promise<Router>, version: string) {
   let text: string | undefined;
-  return newRouter().openapi(documentRoute, (c) => {
-    text ??= JSON.stringify(openapiDocument(all(), version));
+  return newRouter().openapi(documentRoute, async (c) => {
+    text ??= JSON.stringify(openapiDocument(await all(), version));
     return c.body(text, 200, { "Content-Type": "application/json" }) as never;
   });
+}
+
+/** Mounts the routes of all parts, and what is declared without a schema. */
+export function allRoutes(routers: readonly Router[]): Router {
+  const all = newRouter();
+  all.openAPIRegistry.registerPath(healthzRoute);
+  for (const router of routers) all.route("/", router);
+  return all;
 }
 
 /** Makes the document of the routes mounted so far. */

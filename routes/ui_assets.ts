@@ -1,8 +1,7 @@
 /** The page and its files, as build.ts left them in static/dist. Every address of the UI answers with the one page. */
-import { createHash } from "node:crypto";
-import type { AppContext } from "../middleware/env.ts";
+import { Hono } from "hono";
+import type { AppContext, Env } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { newRouter } from "./router.ts";
 
 /** DESIGN.md section 4: nothing inline, nothing from elsewhere, nothing that could be a plug-in. */
 export const PAGE_POLICY = [
@@ -47,8 +46,8 @@ const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanif
  *
  * @param folder Path of static/dist. Missing files are 404; a missing page is `not_available` that says how to build it.
  */
-export function uiAssetsRoutes(folder: string) {
-  const router = newRouter();
+export function uiAssetsRoutes(folder: string): Hono<Env> {
+  const router = new Hono<Env>();
   router.get("/assets/:name", async (c) => {
     const name = c.req.param("name");
     if (!ASSET_NAME.test(name)) return c.notFound();
@@ -78,7 +77,7 @@ async function answerWithFile(c: AppContext, path: string, cacheControl: string)
   for (const encoding of [...ENCODINGS.filter(({ name }) => accepted.has(name)), undefined]) {
     const content = await readFile(path + (encoding?.extension ?? ""));
     if (content === undefined) continue;
-    const tag = `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
+    const tag = `"${await hashOf(content)}"`;
     const headers = new Headers({
       "Content-Type": CONTENT_TYPES[path.slice(path.lastIndexOf(".") + 1)]!,
       "Cache-Control": cacheControl,
@@ -103,6 +102,11 @@ function acceptedEncodings(header: string): Set<string> {
     if (!parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))) names.add(name);
   }
   return names;
+}
+
+async function hashOf(content: Uint8Array<ArrayBuffer>): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
+  return hash.toBase64({ alphabet: "base64url", omitPadding: true }).slice(0, 22);
 }
 
 async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {

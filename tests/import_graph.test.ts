@@ -35,12 +35,18 @@ const ROOMS: Record<string, string[]> = {
   upkeep: ["doctor", "transfer"],
 };
 
+/** Where the rooms are put together: services.ts and its parts may know all of them. */
+const COMPOSITION = "services/rooms/";
+
 interface Import {
   from: string;
   to: string;
+  /** Nothing is loaded for a type, and what stands in `import("…")` only when it is asked for. */
+  isLoaded: boolean;
 }
 
 async function* sources(folder: string): AsyncGenerator<string> {
+  if (folder.endsWith(".ts")) return yield folder;
   for await (const entry of Deno.readDir(join(ROOT, folder))) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory && entry.name !== "dist") yield* sources(path);
@@ -53,9 +59,13 @@ async function importsOf(folders: string[]): Promise<Import[]> {
   for (const folder of folders) {
     for await (const from of sources(folder)) {
       const text = await Deno.readTextFile(join(ROOT, from));
-      for (const match of text.matchAll(/^\s*(?:import|export)\b[^;"']*?["'](\.[^"']+)["']/gm)) {
-        found.push({ from, to: relative(ROOT, resolve(ROOT, dirname(from), match[1]!)) });
+      const add = (path: string, isLoaded: boolean) =>
+        found.push({ from, to: relative(ROOT, resolve(ROOT, dirname(from), path)), isLoaded });
+      for (const match of text.matchAll(/^\s*(?:import|export)\b([^;"'=]*?)["'](\.[^"']+)["']/gm)) {
+        const hasNames = /^ (?!type\b)/.test(match[1]!) && !/^ \{( *type [^,}]+,?)+\}/.test(match[1]!);
+        add(match[2]!, match[1] === " " || hasNames);
       }
+      for (const match of text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g)) add(match[1]!, false);
     }
   }
   return found;
@@ -96,6 +106,7 @@ test("a floor room imports no other room but services/errors.ts", () => {
 test("a room imports only the rooms named for it", () => {
   const wrong = imports.filter(({ from, to }) => {
     if (!from.startsWith("services/") || isFileInServices(from) || FLOOR.includes(room(from))) return false;
+    if (from.startsWith(COMPOSITION)) return to === "services/services.ts";
     if (isFileInServices(to)) return to === "services/services.ts";
     return ![room(from), ...FLOOR, ...ROOMS[room(from)] ?? []].includes(room(to));
   });
@@ -103,8 +114,28 @@ test("a room imports only the rooms named for it", () => {
 });
 
 test("only services.ts knows every room", () => {
-  const knowsAll = imports.filter(({ to }) => to === "services/services.ts").map(({ from }) => from);
+  const knowsAll = imports.filter(({ to }) => to === "services/services.ts" || to.startsWith(COMPOSITION))
+    .map(({ from }) => from).filter((from) => from !== "services/services.ts" && !from.startsWith(COMPOSITION));
   expect(knowsAll.filter((from) => from.startsWith("services/") || from.startsWith("middleware/"))).toEqual([]);
+});
+
+test("a start loads what a first answer rests on, and no room, schema or command beside", async () => {
+  const all = [...imports, ...await importsOf(["main.ts"])];
+  const loaded = new Set(["main.ts"]);
+  for (const path of loaded) {
+    for (const { from, to, isLoaded } of all) if (isLoaded && from === path) loaded.add(to);
+  }
+  const eager = [...loaded];
+  expect(eager).toEqual(expect.arrayContaining(["services/auth/access.ts", "services/storage/database.ts"]));
+  expect(eager.filter((path) => path.startsWith("routes/schemas/"))).toEqual([]);
+  const rooms = ["ground", "entrance", "tidying"].map((name) => `${COMPOSITION}${name}.ts`);
+  expect(eager.filter((path) => path.startsWith(COMPOSITION)).sort()).toEqual(rooms.sort());
+  const texts = await Promise.all(
+    eager.map((path) => Deno.readTextFile(join(ROOT, path)).then((text) => [path, text])),
+  );
+  // Each of these takes the runtime longer to load than all that the start needs of our own.
+  const heavy = /^import (?!type)[^;]*"(@hono\/zod-openapi|zod|node:crypto|node:process|@simplewebauthn\/server)"/m;
+  expect(texts.filter(([, text]) => heavy.test(text!)).map(([path]) => path)).toEqual([]);
 });
 
 test("the page imports nothing of the server but types of routes/schemas", async () => {

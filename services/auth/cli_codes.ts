@@ -1,6 +1,6 @@
 /** One-time codes by which a page that signed in lets the command line in: bound to a PKCE challenge, two minutes, once. */
-import { createHash, timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken } from "../crypto/random.ts";
 
 /** DESIGN.md section 6. */
@@ -36,9 +36,11 @@ export function createCliCodes(now: () => number): CliCodes {
       const entry = codes.get(code);
       codes.delete(code);
       if (entry === undefined || entry.endsAtMs <= now() || entry.owner.rpId !== rpId) return undefined;
-      const given = Buffer.from(createHash("sha256").update(verifier).digest("base64url"));
+      const given = Buffer.from(nodeCrypto().createHash("sha256").update(verifier).digest("base64url"));
       const expected = Buffer.from(entry.challenge);
-      return given.byteLength === expected.byteLength && timingSafeEqual(given, expected) ? entry.owner : undefined;
+      return given.byteLength === expected.byteLength && nodeCrypto().timingSafeEqual(given, expected)
+        ? entry.owner
+        : undefined;
     },
   };
 }

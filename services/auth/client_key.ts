@@ -1,4 +1,5 @@
 /** Whom to count failures and open ceremonies against. */
+import { ipText } from "../net/ip_address.ts";
 import { parseAddress } from "./addresses.ts";
 
 /**
@@ -8,5 +9,6 @@ import { parseAddress } from "./addresses.ts";
  */
 export function clientKey(address: string): string {
   const parsed = address.includes(":") ? parseAddress(address) : undefined;
-  return parsed?.kind() === "ipv6" ? parsed.toNormalizedString().split(":").slice(0, 4).join(":") : address;
+  if (parsed?.kind !== "ipv6") return address;
+  return `${ipText({ ...parsed, bytes: parsed.bytes.map((byte, at) => at < 8 ? byte : 0) })}/64`;
 }

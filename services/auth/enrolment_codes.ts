@@ -1,6 +1,6 @@
 /** The codes that let a new device enrol: the pairing code on the terminal, and invites made by whoever is in already. */
-import { timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { clientKey } from "./client_key.ts";
@@ -148,5 +148,5 @@ function normalized(given: string): string {
 
 function isSameText(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.byteLength === b.byteLength && timingSafeEqual(a, b);
+  return a.byteLength === b.byteLength && nodeCrypto().timingSafeEqual(a, b);
 }

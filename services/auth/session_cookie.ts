@@ -1,6 +1,6 @@
 /** The value of the session cookie: what it says, and the signature without which it says nothing. */
 import { Buffer } from "node:buffer";
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
 
 /** What a cookie says. Whether the session still stands is known to sessions.ts. */
 export interface SessionClaims {
@@ -31,12 +31,12 @@ export function readSession(key: Uint8Array, value: string): SessionClaims | und
   // The texts are compared, not the bytes they stand for: base64url has several spellings of the same bytes.
   const given = Buffer.from(value.slice(end + 1));
   const expected = Buffer.from(macOf(key, signed));
-  if (given.byteLength !== expected.byteLength || !timingSafeEqual(given, expected)) return undefined;
+  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return undefined;
   const [version, claims, ...rest] = signed.split(".");
   if (version !== VERSION || claims === undefined || rest.length > 0) return undefined;
   return JSON.parse(Buffer.from(claims, "base64url").toString());
 }
 
 function macOf(key: Uint8Array, signed: string): string {
-  return createHmac("sha256", key).update(signed).digest("base64url");
+  return nodeCrypto().createHmac("sha256", key).update(signed).digest("base64url");
 }

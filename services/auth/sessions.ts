@@ -74,10 +74,12 @@ export async function openSessions(options: {
   now(): number;
 }): Promise<Sessions> {
   const { db, key, credentials, log, now } = options;
-  const forgotten = key.isFresh
-    ? { sql: "DELETE FROM session" }
-    : { sql: "DELETE FROM session WHERE seen_at < ?", params: [now() - SESSION_IDLE_MS] };
-  await db.write([forgotten]);
+  const isForgotten = "FROM session WHERE seen_at < ?";
+  const forgottenBeforeMs = key.isFresh ? Number.MAX_SAFE_INTEGER : now() - SESSION_IDLE_MS;
+  // Seldom any, and a write would start the writer's thread for nothing.
+  if (db.get(`SELECT 1 ${isForgotten}`, forgottenBeforeMs) !== undefined) {
+    await db.write([{ sql: `DELETE ${isForgotten}`, params: [forgottenBeforeMs] }]);
+  }
   const sessions = new Map<string, Session>();
   for (const row of db.all<SessionRow>("SELECT id, rp_id, credential_id, seen_at FROM session")) {
     sessions.set(row.id, {

@@ -1,5 +1,5 @@
 /** Bearer tokens: `tokens.json`, sealed, hashes only. Removing the file ends them all, also while the server runs. */
-import { createHash } from "node:crypto";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -135,7 +135,7 @@ export function createTokenStore(options: {
 }
 
 function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("base64url");
+  return nodeCrypto().createHash("sha256").update(token).digest("base64url");
 }
 
 function parseTokens(value: unknown): Map<string, TokenRecord> {

@@ -6,6 +6,7 @@ import type { BlockName, BlockRow } from "./block_rows.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";
 import type { RemovedMessages } from "./removed_messages.ts";
+import { oldestKeptMs, overdueRevisions } from "./revision_age.ts";
 import { revisionPlace } from "./sealed_places.ts";
 import type { VariantText } from "./variants.ts";
 
@@ -36,7 +37,6 @@ export interface RevisionRecord {
 
 /** Revisions a conversation keeps. DESIGN.md section 7. */
 const MOST = 50;
-const KEPT_MS = 30 * 24 * 60 * 60 * 1000; // DESIGN.md section 7
 
 interface Row {
   n: number;
@@ -144,10 +144,7 @@ export class RevisionStore {
 
   /** Ids of the conversations that have revisions too old to be kept. */
   overdue(): string[] {
-    return this.#db.all<{ id: string }>(
-      "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",
-      this.#now() - KEPT_MS,
-    ).map(({ id }) => id);
+    return overdueRevisions(this.#db, this.#now());
   }
 
   /**
@@ -157,7 +154,7 @@ export class RevisionStore {
    */
   prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
     const rows = this.#rows(conversationId);
-    const isOld = (row: Row, index: number) => index < rows.length - most || row.created_at < this.#now() - KEPT_MS;
+    const isOld = (row: Row, index: number) => index < rows.length - most || row.created_at < oldestKeptMs(this.#now());
     const count = rows.findLastIndex(isOld) + 1;
     if (count === 0) return [];
     const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;

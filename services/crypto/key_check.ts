@@ -26,12 +26,12 @@ export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Prom
   if (row === undefined) {
     await store.write([{
       sql: "INSERT INTO setting(key, version, sealed) VALUES(?, ?, ?)",
-      params: [PLACE.id, PLACE.version, purpose.sealNow(PLACE, KNOWN_TEXT)],
+      params: [PLACE.id, PLACE.version, await purpose.seal(PLACE, KNOWN_TEXT)],
     }]);
     return;
   }
   try {
-    purpose.openNow(PLACE, row.sealed);
+    await purpose.open(PLACE, row.sealed);
   } catch (cause) {
     throw new AppError(
       "internal",

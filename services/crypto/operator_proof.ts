@@ -3,8 +3,8 @@
  * Whoever can read that file could sign any session, so the proof gives nobody more than he has; it counts as the
  * loopback bypass does, also where that is switched off.
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
+import { nodeCrypto } from "./node_crypto.ts";
 
 const PREFIX = "parlor-operator.";
 /** Long enough for a slow machine, too short to be of use in somebody's shell history. */
@@ -23,10 +23,10 @@ export function isOperatorProof(token: string, sessionKey: Uint8Array, nowMs: nu
   const signed = token.slice(0, end);
   const given = Buffer.from(token.slice(end + 1));
   const expected = Buffer.from(macOf(sessionKey, signed));
-  if (given.byteLength !== expected.byteLength || !timingSafeEqual(given, expected)) return false;
+  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return false;
   return Math.abs(nowMs - Number(signed.slice(PREFIX.length))) <= VALID_MS;
 }
 
 function macOf(key: Uint8Array, signed: string): string {
-  return createHmac("sha256", key).update(signed).digest("base64url");
+  return nodeCrypto().createHmac("sha256", key).update(signed).digest("base64url");
 }

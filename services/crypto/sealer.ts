@@ -1,9 +1,9 @@
 /** Sealing of what lies at rest: one subkey a purpose, one fresh IV a value, every value bound to its place. */
 
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { AppError } from "../errors.ts";
 import { additionalData, type Place } from "./additional_data.ts";
+import { nodeCrypto } from "./node_crypto.ts";
 import { randomBytes } from "./random.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
@@ -17,6 +17,9 @@ const HEADER_BYTES = 1 + IV_BYTES;
 
 /** Bytes that a sealed value is longer than its content. */
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
+
+/** Salt of the subkeys' derivation, which names the scheme. */
+const SCHEME = "parlor storage v1";
 
 /** IVs drawn from the system at a time. */
 const IVS_AT_ONCE = 256;
@@ -93,9 +96,7 @@ export function createSealer(storageKey: Uint8Array): Sealer {
     forPurpose(purpose) {
       let sealer = sealers.get(purpose);
       if (sealer === undefined) {
-        // RFC 5869: the salt names the scheme, the info the purpose.
-        const subkey = hkdfSync("sha256", rootKey, "parlor storage v1", `purpose:${purpose}`, 32);
-        sealer = createPurposeSealer(new Uint8Array(subkey), purpose);
+        sealer = createPurposeSealer(subkeyOf(rootKey, purpose), purpose);
         sealers.set(purpose, sealer);
       }
       return sealer;
@@ -129,17 +130,37 @@ async function openWith(key: CryptoKey, place: Place, sealed: Uint8Array): Promi
   }
 }
 
-function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): PurposeSealer {
-  let sealCount = 0;
+/** The subkey of a purpose, derived when it is first used: at once, or off this thread. */
+interface Subkey {
+  /** Its 32 bytes. */
+  bytes(): Uint8Array<ArrayBuffer>;
+  /** The same for Web Crypto, which never gives it out. */
+  forWeb(): Promise<CryptoKey>;
+}
+
+/** Derives as RFC 5869 has it: the salt names the scheme, the info the purpose. */
+function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
+  const info = `purpose:${purpose}`;
+  let bytes: Uint8Array<ArrayBuffer> | undefined;
   let webKey: Promise<CryptoKey> | undefined;
+
+  async function deriveForWeb(): Promise<CryptoKey> {
+    const root = await crypto.subtle.importKey("raw", rootKey, "HKDF", false, ["deriveKey"]);
+    const scheme = { name: "HKDF", hash: "SHA-256", salt: utf8Bytes(SCHEME), info: utf8Bytes(info) };
+    return await crypto.subtle.deriveKey(scheme, root, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
+  }
+
+  return {
+    bytes: () => bytes ??= new Uint8Array(nodeCrypto().hkdfSync("sha256", rootKey, SCHEME, info, 32)),
+    forWeb: () => webKey ??= deriveForWeb(),
+  };
+}
+
+function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
+  let sealCount = 0;
   /** Random bytes of the IVs to come: to ask the system for each takes longer than to seal a short text. */
   let ivs: Uint8Array<ArrayBuffer> | undefined;
   let ivsUsed = 0;
-
-  function importWebKey(): Promise<CryptoKey> {
-    webKey ??= crypto.subtle.importKey("raw", subkey, "AES-GCM", false, ["encrypt", "decrypt"]);
-    return webKey;
-  }
 
   function freshIv(): Uint8Array<ArrayBuffer> {
     if (sealCount >= MAX_SEALS_PER_KEY) {
@@ -158,12 +179,12 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
       return sealCount;
     },
 
-    copyKey: () => new Uint8Array(subkey),
+    copyKey: () => new Uint8Array(subkey.bytes()),
 
     async seal(place, plain) {
       const bytes = plainBytes(place, plain);
       const additional = additionalData(FORMAT_VERSION, place);
-      const key = await importWebKey();
+      const key = await subkey.forWeb();
       const iv = freshIv();
       const cipher = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: additional }, key, bytes);
       const sealed = new Uint8Array(HEADER_BYTES + cipher.byteLength);
@@ -174,13 +195,13 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
     },
 
     async open(place, sealed) {
-      return await openWith(await importWebKey(), place, sealed);
+      return await openWith(await subkey.forWeb(), place, sealed);
     },
 
     sealNow(place, plain, roomBytes = 0) {
       const bytes = plainBytes(place, plain);
       const iv = freshIv();
-      const cipher = createCipheriv("aes-256-gcm", subkey, iv, { authTagLength: TAG_BYTES });
+      const cipher = nodeCrypto().createCipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
       cipher.setAAD(additionalData(FORMAT_VERSION, place));
       const sealed = new Uint8Array(roomBytes + SEAL_OVERHEAD_BYTES + bytes.byteLength);
       const textAt = roomBytes + HEADER_BYTES;
@@ -196,7 +217,7 @@ function createPurposeSealer(subkey: Uint8Array<ArrayBuffer>, purpose: string): 
       const { iv, body } = splitSealed(place, sealed);
       const textEnd = body.byteLength - TAG_BYTES;
       try {
-        const decipher = createDecipheriv("aes-256-gcm", subkey, iv, { authTagLength: TAG_BYTES });
+        const decipher = nodeCrypto().createDecipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
         decipher.setAAD(additionalData(FORMAT_VERSION, place));
         decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
         const plain = new Uint8Array(textEnd);

@@ -31,6 +31,8 @@ export interface Database {
    *   taken, `storage_full` when the disk is, else `internal`; nothing of the unit remains.
    */
   write(statements: Statement[]): Promise<StatementResult[]>;
+  /** Gets the writer ready, so that the first write need not wait for its thread. */
+  prepare(): void;
   /** Waits for the writes under way, then closes the file. */
   close(): Promise<void>;
 }
@@ -68,6 +70,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     get,
     iterate,
     write: writer.write,
+    prepare: writer.prepare,
     async close() {
       // The writer goes last: only a connection that may write can empty the log into the file.
       closeReader();

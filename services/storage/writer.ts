@@ -9,6 +9,8 @@ import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
 export interface Writer {
   /** See `Database.write`. */
   write(statements: Statement[]): Promise<StatementResult[]>;
+  /** Starts the Worker, which the first write does otherwise. */
+  prepare(): void;
   /** Waits for the writes taken so far, then ends the Worker. Later writes are refused. */
   close(): Promise<void>;
 }
@@ -16,7 +18,7 @@ export interface Writer {
 /** How to open a writer. */
 export interface WriterOptions {
   path: string;
-  /** Makes the Worker; called again for the first write after one has died. */
+  /** Makes the Worker: for the first write, and again for the first one after it has died. */
   startWorker: () => Worker;
 }
 
@@ -27,7 +29,7 @@ interface PendingUnit {
 }
 
 /**
- * Starts the writer.
+ * Opens the writer. Its Worker is a thread with a heap of its own, which a server that nobody asks anything can do without.
  *
  * One group is under way at a time, and what is written meanwhile gathers for the next: a slow disk makes the groups
  * larger rather than the queue longer. A lone write goes out at the end of the present microtask.
@@ -107,8 +109,10 @@ export function openWriter(options: WriterOptions): Writer {
     last.terminate();
   }
 
-  worker = startWorker();
   return {
+    prepare() {
+      if (closing === undefined) worker ??= startWorker();
+    },
     write(statements) {
       if (closing !== undefined) {
         return Promise.reject(new AppError("internal", "Cannot write to the database: it is closed"));

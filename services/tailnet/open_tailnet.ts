@@ -1,40 +1,22 @@
 /** Puts the parts of this room together. */
 import type { Config } from "../config.ts";
-import { saveConfigKey } from "../config_file.ts";
-import type { PurposeSealer } from "../crypto/sealer.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
-import type { Database } from "../storage/database.ts";
-import { NodeMemory } from "./node_memory.ts";
 import { removeNodeSocket } from "./socket_path.ts";
 import { Tailnet, type TailnetOptions } from "./tailnet.ts";
 
 /** Below the data folder; the specification names it. */
 const STATE_FOLDER = "tsnet";
 
-/** @param options.sealer For the purpose "settings". */
+/** Opens the room. The node itself waits for `begin`. */
 export function openTailnet(
-  options: Pick<TailnetOptions, "events" | "log" | "times"> & {
+  { config, dataDir, ...parts }: Pick<TailnetOptions, "memory" | "events" | "log" | "times"> & {
     config: Config;
     dataDir: DataDir;
-    db: Database;
-    sealer: PurposeSealer;
   },
 ): Tailnet {
-  const { config, dataDir, db, sealer, events, log, times } = options;
-  const isFixed = (key: "tailnet_enabled" | "tailnet_hostname") =>
-    config.sources[key] === "flag" || config.sources[key] === "environment";
   return new Tailnet({
-    memory: new NodeMemory({
-      ...{ db, sealer, log },
-      save: (key, value) => saveConfigKey(config, key, value),
-      configured: {
-        enabled: config.tailnetEnabled,
-        hostname: config.tailnetHostname,
-        isEnabledFixed: isFixed("tailnet_enabled"),
-        isHostnameFixed: isFixed("tailnet_hostname"),
-      },
-    }),
+    ...parts,
     controlUrl: config.tailnetControlUrl,
     programPath: config.tailscaledPath,
     ensureStateFolder: () => dataDir.ensureFolder(STATE_FOLDER),
@@ -47,6 +29,5 @@ export function openTailnet(
         if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${folder}"`, cause);
       }
     },
-    ...{ events, log, times },
   });
 }

@@ -40,6 +40,8 @@ export interface TrashOptions {
   sealer: PurposeSealer;
   events: EventHub;
   now(): number;
+  /** Opens who registers a kind that nobody has registered yet. */
+  openKind?(kind: string): Promise<unknown>;
 }
 
 /** How long an entry stays. DESIGN.md section 7. */
@@ -56,16 +58,18 @@ export class Trash {
   #sealer: PurposeSealer;
   #events: EventHub;
   #now: () => number;
+  #openKind: (kind: string) => Promise<unknown>;
   #kinds = new Map<string, TrashKind>();
 
-  constructor({ db, sealer, events, now }: TrashOptions) {
+  constructor({ db, sealer, events, now, openKind = () => Promise.resolve() }: TrashOptions) {
     this.#db = db;
     this.#sealer = sealer;
     this.#events = events;
     this.#now = now;
+    this.#openKind = openKind;
   }
 
-  /** Makes a kind known; to be done before anything else. */
+  /** Makes a kind known: what opens it does so before anybody can ask for it. */
   register(kind: string, handler: TrashKind): void {
     this.#kinds.set(kind, handler);
   }
@@ -108,7 +112,7 @@ export class Trash {
   async restore(id: string): Promise<void> {
     const row = this.#rows("id = ? AND deleted_at >= ?", id, this.#now() - KEPT_MS)[0];
     if (row === undefined) throw new AppError("not_found", `There is nothing "${id}" in the trash`);
-    await this.#kind(row.kind).restore(this.#record(row), takeOut(row.id));
+    await (await this.#kind(row.kind)).restore(this.#record(row), takeOut(row.id));
     this.changed();
   }
 
@@ -124,7 +128,7 @@ export class Trash {
 
   async #purge(rows: Row[]): Promise<void> {
     for (const row of rows) {
-      const kind = this.#kind(row.kind);
+      const kind = await this.#kind(row.kind);
       if (kind.purge === undefined) await this.#db.write([takeOut(row.id)]);
       else await kind.purge(this.#record(row), takeOut(row.id));
     }
@@ -135,7 +139,8 @@ export class Trash {
     return this.#db.all<Row>(`SELECT id, kind, deleted_at, sealed FROM trash WHERE ${where}`, ...params);
   }
 
-  #kind(kind: string): TrashKind {
+  async #kind(kind: string): Promise<TrashKind> {
+    if (!this.#kinds.has(kind)) await this.#openKind(kind);
     const handler = this.#kinds.get(kind);
     if (handler === undefined) throw new AppError("internal", `Nobody knows what to do with a removed "${kind}"`);
     return handler;

@@ -71,11 +71,11 @@ export class Upkeep {
 
 /** What crosses to a Worker: values alone, since the configuration as a whole is frozen and holds more. */
 function plainConfigOf(config: UpkeepConfig): DoctorConfig {
-  const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth, guardAllow } = config;
+  const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
   const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs } = config;
   const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow } = config;
   return {
-    ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth, guardAllow },
+    ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth },
     ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs },
     ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow },
   };

@@ -34,5 +34,5 @@ export async function makePrivateChat(app: TestApp): Promise<void> {
       { id: "x1", role: "assistant", content: "Unseen.", hidden: true, created_at: "2025-01-02T03:06:00.000Z" },
     ],
   };
-  await app.services.arrivals.take(arriving);
+  await (await app.services.conversations()).arrivals.take(arriving);
 }

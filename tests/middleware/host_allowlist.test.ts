@@ -4,8 +4,8 @@ import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 /** Every route below /api as a request, its parameters filled in. */
-function allRoutes(app: TestApp): { method: string; path: string }[] {
-  return app.app.router.openAPIRegistry.definitions.flatMap((definition) =>
+async function allRoutes(app: TestApp): Promise<{ method: string; path: string }[]> {
+  return (await app.app.router()).openAPIRegistry.definitions.flatMap((definition) =>
     definition.type === "route" && definition.route.path.startsWith("/api/")
       ? [{ method: definition.route.method.toUpperCase(), path: definition.route.path.replace(/\{[^}]+\}/g, "x1") }]
       : []
@@ -19,7 +19,7 @@ test.each(["evil.test", "0.0.0.0", "192.168.77.1", "2130706433", "0x7f.1", "127.
   async (name) => {
     await using app = await openTestApp();
     const before = await (await app.get("/api/conversations")).text();
-    for (const { method, path } of allRoutes(app)) {
+    for (const { method, path } of await allRoutes(app)) {
       if (isOpenToEnrolment(path)) continue;
       const body = method === "GET" || method === "DELETE" ? undefined : "{}";
       const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
@@ -57,7 +57,7 @@ test('H03 with localhost listed and pairing = "code" a peer elsewhere gets no by
   const status = await fetchAs(app, { path: "/api/auth/status" });
   expect(JSON.parse(status.body)).toMatchObject({ bypass: "grace", authenticated: false, pairing: "code" });
   expect((await fetchAs(app, { path: "/api/setup/status" })).status).toBe(200);
-  for (const { method, path } of allRoutes(app)) {
+  for (const { method, path } of await allRoutes(app)) {
     // What brings a one-time code of its own is asked for that.
     if (isOpenToEnrolment(path) || path === "/api/setup/status" || path === "/api/auth/cli/redeem") continue;
     const answer = await fetchAs(app, { method, path });

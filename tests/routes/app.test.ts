@@ -100,7 +100,7 @@ test.each([
   await Deno.writeTextFile(`${uiFolder}/index.html`, "<!doctype html>");
   await using app = await openTestApp({ config: { loopbackAuthBypass: false }, uiFolder });
   await enrol(app, "localhost");
-  await app.services.conversations.put("c1", { title: "kept secret", messages: [] });
+  await (await app.services.conversations()).conversations.put("c1", { title: "kept secret", messages: [] });
   const answer = await fetchAs(app, { path });
   expect([200, 400, 401, 404]).toContain(answer.status);
   expect(answer.body).not.toContain("kept secret");

@@ -240,7 +240,8 @@ test("an entry that is sticky stays for its turns and rests after them, also ove
   await made(app.put("/api/conversations/c1", { participants: [{ character_id: "bob" }], messages: [] }));
   const fires = async (text: string) => {
     await gather(await app.post("/api/chat", turn("c1", text)));
-    await until(() => app.services.chat.running().length === 0, "the reply is settled");
+    const chat = await app.services.chat();
+    await until(() => chat.running().length === 0, "the reply is settled");
     return lastSent()[0]!.content.includes("Foxes are red.");
   };
   expect(await fires("a fox")).toBe(true);

@@ -1,5 +1,6 @@
 import { HTTPException } from "hono/http-exception";
 import { expect, test } from "vitest";
+import { chained } from "../../routes/chain.ts";
 import { causeOf, errorBody, statusOf, toAppError } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/router.ts";
 import { AppError, type ErrorCode } from "../../services/errors.ts";
@@ -62,19 +63,23 @@ test.each([[400, "invalid_json"], [413, "too_large"], [415, "unsupported_media_t
 
 test("an error carries its issues, and its headers go with the answer", async () => {
   await using app = await openTestApp();
-  app.app.router.route(
-    "/",
-    newRouter()
-      .post("/api/x-slow", () => {
-        throw new AppError("too_many_requests", "Slow down", { retryAfterSeconds: 1.5 });
-      })
-      .post("/api/x-string", () => {
-        throw "no error at all";
-      }),
-  );
-  const slow = await app.post("/api/x-slow");
+  const failing = newRouter()
+    .post("/api/x-slow", () => {
+      throw new AppError("too_many_requests", "Slow down", { retryAfterSeconds: 1.5 });
+    })
+    .post("/api/x-string", () => {
+      throw "no error at all";
+    });
+  const answering = chained(app.services, [failing], []);
+  const post = (path: string) =>
+    answering(new Request(`http://localhost${path}`, { method: "POST", headers: { host: "localhost" } }), {
+      peerAddress: "127.0.0.1",
+      listener: "main",
+      closing: new AbortController().signal,
+    });
+  const slow = await post("/api/x-slow");
   expect([slow.status, slow.headers.get("retry-after")]).toEqual([429, "2"]);
-  const odd = await app.post("/api/x-string");
+  const odd = await post("/api/x-string");
   expect([odd.status, (await odd.json()).error.code]).toEqual([500, "internal"]);
   const bad = await (await app.patch("/api/conversations/c1/draft", { draft: 5 })).json();
   expect(bad.error).toMatchObject({ code: "invalid_request", issues: [{ path: "draft" }] });

@@ -169,7 +169,7 @@ test("what was removed comes back from the trash as it was, unless its place is 
   expect(await json(app.get("/api/lorebooks/b1"))).toEqual(stored);
   expect(await json(app.get("/api/trash"))).toMatchObject([{ title: "Newer" }]);
   expect((await app.delete("/api/trash")).status).toBe(204);
-  const rows = app.services.lorebooks.list();
+  const rows = (await app.services.library()).lorebooks.list();
   expect(rows).toHaveLength(1);
 });
 
@@ -209,7 +209,7 @@ test("K03 a book that cannot be opened stands in the list, is an error by itself
     ["bad", undefined],
   ]);
   for (const id of ["bad", "worse"]) expect((await app.get(`/api/lorebooks/${id}`)).status).toBe(500);
-  expect(await app.services.lorebooks.booksFor({ lorebookIds: ["worse"] })).toMatchObject({
+  expect(await (await app.services.library()).lorebooks.booksFor({ lorebookIds: ["worse"] })).toMatchObject({
     books: [{ id: "good" }],
     unreadable: ["worse", "bad"],
   });
@@ -230,7 +230,7 @@ test("books are found for a chat, its characters, its persona and for all, each 
   await put("other", { scope: "persona", persona_ids: ["p2"] });
   await put("chat", { scope: "chat" });
   await put("both", {});
-  const { books } = await app.services.lorebooks.booksFor({
+  const { books } = await (await app.services.library()).lorebooks.booksFor({
     characters: [{ id: "ann", name: "Ann", world: "velm", book: BOOK }],
     personaId: "p1",
     lorebookIds: ["chat", "both", "gone"],

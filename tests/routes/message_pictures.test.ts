@@ -41,10 +41,7 @@ const send = async (n: number, content: unknown, fields: Record<string, unknown>
 /** Lets time pass and everything go that nothing refers to. */
 async function sweep(passedMs: number): Promise<void> {
   nowMs += passedMs;
-  await app.services.trash.sweep();
-  await app.services.revisions.sweep();
-  await app.services.references.sweep();
-  await app.services.attachments.sweep();
+  await app.services.tidy();
 }
 
 async function isThere(name: string): Promise<boolean> {
@@ -250,7 +247,7 @@ test("a conversation that cannot be read keeps its pictures and holds up no othe
     const content = [picturePart(`/api/attachments/${id}.png`)];
     await app.put(`/api/conversations/${id}`, { messages: [{ id: `m-${id}`, content }] });
   }
-  await app.services.conversations.remove("c2");
+  await (await app.services.conversations()).conversations.remove("c2");
   await app.delete("/api/trash");
   using db = new DatabaseSync(`${app.dataDir}/app.db`);
   db.prepare("UPDATE block SET sealed = zeroblob(100) WHERE conversation_id = 'c1'").run();

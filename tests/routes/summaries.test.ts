@@ -162,7 +162,8 @@ test("none is made while everything fits, when it is switched off, or over one o
   const calls = () => llm.chats.filter(({ json }) => json!.stream !== true).length;
   const answered = async (fields: Record<string, unknown>, id = "c1") => {
     await gather(await app.post("/api/chat", { conversation_id: id, context: "server", ...fields }));
-    await until(() => app.services.chat.running().length === 0, "the reply is settled");
+    const chat = await app.services.chat();
+    await until(() => chat.running().length === 0, "the reply is settled");
   };
   const hi = { messages: [{ role: "user", content: "Hi" }] };
   await save(6);

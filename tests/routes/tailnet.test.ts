@@ -135,7 +135,7 @@ test.each(["fails", "hangs"] as const)("a farewell that %s keeps nobody from swi
 test("a state that a sudden end kept from being wiped is wiped at the next start", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
-  await bench.app.services.tailnet.disable();
+  await (await bench.app.services.tailnet()).disable();
   await bench.app.restart(); // in the middle of it, or behind it
   await bench.until("disabled");
   await expect.poll(() => EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
@@ -151,7 +151,7 @@ test("T02 a stranger at a gated origin learns and switches nothing", async () =>
     expect([path, answer.status]).toEqual([path, 401]);
     expect(answer.body).not.toContain("authreq");
   }
-  expect(bench.app.services.tailnet.status()).toMatchObject({ enabled: true, state: "needs_auth" });
+  expect((await bench.app.services.tailnet()).status()).toMatchObject({ enabled: true, state: "needs_auth" });
 });
 
 test("T02 the log holds no sign-in address", async () => {
@@ -199,7 +199,7 @@ test("K03 a damaged memory of the node is an error of its own, and the names com
   });
   expect(bench.app.logLines.join("\n")).toContain("Cannot read what was remembered of the tailnet node");
   await bench.until("running");
-  expect(bench.app.services.tailnet.own).toEqual({ fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" });
+  expect((await bench.app.services.tailnet()).own).toEqual({ fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" });
 });
 
 test("a configuration file that cannot be written keeps nobody from switching on, also at the next start", async () => {

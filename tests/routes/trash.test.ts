@@ -215,7 +215,8 @@ test("after seven days nothing can be restored, and the next start removes it fo
   expect(await list()).toEqual([]);
   expect((await restore(items[0]!.id)).status).toBe(404);
   await app.restart();
-  expect([rows("trash"), rows("conversation"), rows("block"), rows("message")]).toEqual([0, 0, 0, 0]);
+  const left = () => [rows("trash"), rows("conversation"), rows("block"), rows("message")];
+  await expect.poll(left, { timeout: 20_000 }).toEqual([0, 0, 0, 0]);
 });
 
 test("K01 nothing of what was removed is found in the data folder", async () => {

@@ -41,7 +41,7 @@ test("K08 everything in the data folder is the owner's alone", async () => {
   const old = Deno.umask(0);
   try {
     const services = await openServices(testConfig(`${dataDir}/new`), { log });
-    await services.characters.list({}); // the built-in one is put there meanwhile
+    await (await services.library()).characters.list({}); // the built-in one is put there meanwhile
     const modes: Record<string, { mode: number; wanted: number }> = {};
     const walk = async (path: string) => {
       for await (const entry of Deno.readDir(path)) {

@@ -5,7 +5,7 @@ import { plainPng, sillyTavernReads } from "../../helpers/cards.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 
 /** A runner of its own beside the app's: the app has one portrait kind already. */
-function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: Painter) {
+async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: Painter) {
   const events = { listeners: [] as (() => void)[], publish: () => events.listeners.forEach((tell) => tell()) };
   const place = new Uint8Array();
   const jobs = createJobRunner({
@@ -13,7 +13,7 @@ function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: Pain
     sealer: { sealNow: () => place, openNow: () => place },
     events,
   });
-  const portraits = new Portraits({ jobs, characters: app.services.characters, painter });
+  const portraits = new Portraits({ jobs, characters: (await app.services.library()).characters, painter });
   const until = async (state: string) => {
     for (;;) {
       const told = new Promise<void>((resolve) => events.listeners.push(resolve));
@@ -29,7 +29,7 @@ test("a portrait goes from pending over running to done, and is the character's 
   await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
   const go = Promise.withResolvers<void>();
   const asked: unknown[] = [];
-  const { portraits, jobs, until } = portraitsOf(app, async ({ characterId, card, onProgress }) => {
+  const { portraits, jobs, until } = await portraitsOf(app, async ({ characterId, card, onProgress }) => {
     asked.push([characterId, card.data.description]);
     onProgress(0.5);
     await go.promise;
@@ -57,7 +57,7 @@ test("a portrait goes from pending over running to done, and is the character's 
 test("a portrait that is cancelled has failed and changes nothing", async () => {
   await using app = await openTestApp({ config: { builtinAppInstalled: true } });
   await app.put("/api/characters/fox", { card: { name: "Fox", description: "red" } });
-  const { portraits, jobs, until } = portraitsOf(
+  const { portraits, jobs, until } = await portraitsOf(
     app,
     ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
   );

@@ -57,6 +57,7 @@ function counted(real: Database): Database {
       for (const { params = [] } of statements) for (const value of params) cost.bytesWritten += sizeOf(value);
       return results;
     },
+    prepare: () => {},
     close: () => real.close(),
   };
 }

@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 async function openFilled(conversations: number, messages: number): Promise<TestApp> {
   const app = await openTestApp();
   for (let c = 0; c < conversations; c++) {
-    await app.services.conversations.put(`c${c}`, {
+    await (await app.services.conversations()).conversations.put(`c${c}`, {
       title: `Chat ${c}`,
       messages: Array.from({ length: messages }, (_, m) => ({
         id: `c${c}m${m}`,
@@ -50,7 +50,7 @@ test("K02 K03 blocks and titles that cannot be opened are passed over, all other
   );
   tamper(app, "UPDATE block SET conversation_id = 'c0', position = 9 WHERE conversation_id = 'c1' AND position = 2");
   tamper(app, "UPDATE conversation SET summary = substr(summary, 1, length(summary) - 1) WHERE id = 'c2'");
-  const { items, next_cursor } = await app.services.search.search({ query: "needle" }, never);
+  const { items, next_cursor } = await (await app.services.search()).search({ query: "needle" }, never);
   expect(items.map((hit) => hit.message_id).sort()).toEqual(["c0m1", "c0m2", "c1m0", "c1m2", "c2m0", "c2m1", "c2m2"]);
   expect(items.find((hit) => hit.conversation_id === "c2")!.title).toBe("");
   expect(next_cursor).toBeNull();
@@ -59,12 +59,12 @@ test("K02 K03 blocks and titles that cannot be opened are passed over, all other
 test("a page with a hit does not wait for rare ones, and its cursor leads to them", async () => {
   await using app = await openFilled(2, 700);
   const seldom = { query: "word1x699 needle" };
-  const first = await app.services.search.search(seldom, never);
+  const first = await (await app.services.search()).search(seldom, never);
   expect(first.items.map((hit) => hit.message_id)).toEqual(["c1m699"]);
   expect(first.next_cursor).not.toBeNull();
   const pages = [first];
   while (pages.at(-1)!.next_cursor !== null) {
-    pages.push(await app.services.search.search({ ...seldom, cursor: pages.at(-1)!.next_cursor! }, never));
+    pages.push(await (await app.services.search()).search({ ...seldom, cursor: pages.at(-1)!.next_cursor! }, never));
   }
   expect(pages.slice(1).flatMap((page) => page.items)).toEqual([]);
 });
@@ -96,10 +96,13 @@ test("a scan whose client has left opens no more blocks", async () => {
 
 test("searches share the Worker: a short one is answered before a long one that began earlier", async () => {
   await using app = await openFilled(1, 700);
-  await app.services.conversations.put("short", { title: "", messages: [{ id: "s1", content: "needle" }] });
+  await (await app.services.conversations()).conversations.put("short", {
+    title: "",
+    messages: [{ id: "s1", content: "needle" }],
+  });
   const order: string[] = [];
-  const long = app.services.search.search({ query: "nowhere" }, never).then(() => order.push("long"));
-  const short = app.services.search.search({ query: "needle", conversationId: "short" }, never)
+  const long = (await app.services.search()).search({ query: "nowhere" }, never).then(() => order.push("long"));
+  const short = (await app.services.search()).search({ query: "needle", conversationId: "short" }, never)
     .then(() => order.push("short"));
   await Promise.all([long, short]);
   expect(order).toEqual(["short", "long"]);
@@ -108,9 +111,9 @@ test("searches share the Worker: a short one is answered before a long one that 
 test("who leaves gets the signal's reason, before and during a search", async () => {
   await using app = await openFilled(1, 300);
   const reason = new Error("gone");
-  await expect(app.services.search.search({ query: "x" }, AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect((await app.services.search()).search({ query: "x" }, AbortSignal.abort(reason))).rejects.toBe(reason);
   const client = new AbortController();
-  const answer = app.services.search.search({ query: "nowhere" }, client.signal);
+  const answer = (await app.services.search()).search({ query: "nowhere" }, client.signal);
   client.abort(reason);
   await expect(answer).rejects.toBe(reason);
 });

@@ -1,0 +1,69 @@
+/** The chain that every request goes through, in SPEC's order, around whichever routes answer it. */
+import { Hono } from "hono";
+import { authentication } from "../middleware/authentication.ts";
+import { bodyLimit } from "../middleware/body_limit.ts";
+import { cors } from "../middleware/cors.ts";
+import type { Connection, Env } from "../middleware/env.ts";
+import { hostAllowlist } from "../middleware/host_allowlist.ts";
+import { noStore } from "../middleware/no_store.ts";
+import { requestLog } from "../middleware/request_log.ts";
+import { createRouteTable, type RouteFacts } from "../middleware/route_table.ts";
+import { securityHeaders } from "../middleware/security_headers.ts";
+import { trustedProxies } from "../middleware/trusted_proxies.ts";
+import { AppError } from "../services/errors.ts";
+import type { Services } from "../services/services.ts";
+import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
+
+/** Answers a request; never rejects. */
+export type Answering = (request: Request, connection: Connection) => Promise<Response>;
+
+/** What the chain stands on. */
+export type ChainServices = Pick<Services, "auth" | "config" | "hosts" | "log" | "pageOrigins">;
+
+/**
+ * Puts the chain around some routes.
+ *
+ * @param routers They are asked in this order.
+ * @param facts What the chain has to know of their routes; a path without any is answered by 404.
+ */
+export function chained(services: ChainServices, routers: readonly Hono<Env>[], facts: RouteFacts[]): Answering {
+  const { auth, config, hosts, log, pageOrigins } = services;
+  const table = createRouteTable(facts);
+  const routes = () => table;
+  const app = new Hono<Env>();
+
+  app.use(securityHeaders(config.corsOrigins));
+  app.use(trustedProxies(config.trustedProxies));
+  app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
+  app.use("/api/*", noStore());
+  app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins }));
+  app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
+  app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
+  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
+  for (const router of routers) app.route("/", router);
+
+  app.notFound((c) => {
+    const allow = table.methodsOf(c.req.path);
+    return errorResponse(
+      allow.length > 0
+        ? new AppError("method_not_allowed", "This path does not know the method of the request", { allow })
+        : new AppError("not_found", "There is nothing under this path"),
+      c,
+    );
+  });
+  app.onError((error, c) => {
+    if (isDefect(error)) {
+      log("error", "A request failed on a defect", { request_id: c.var.requestId, ...causeOf(error) });
+    }
+    return errorResponse(error, c);
+  });
+  return async (request, connection) => {
+    try {
+      return await app.fetch(request, connection);
+    } catch (error) {
+      // Only what is no Error gets past Hono's own handler.
+      log("error", "A request failed on a defect", causeOf(error));
+      return Response.json(errorBody(error, "none"), { status: 500 });
+    }
+  };
+}

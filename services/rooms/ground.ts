@@ -1,0 +1,114 @@
+/** What every room stands on, open before the first answer: the data folder with its key and database, events, jobs, trash. */
+import type { Config } from "../config.ts";
+import { saveConfigKey } from "../config_file.ts";
+import { settleKeyCheck } from "../crypto/key_check.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { createSealer, type Sealer } from "../crypto/sealer.ts";
+import { loadStorageKey } from "../crypto/storage_key.ts";
+import { createEventHub, type EventHub } from "../events/event_hub.ts";
+import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
+import type { Log } from "../log.ts";
+import type { Undo } from "../on_demand.ts";
+import { Settings } from "../settings/settings.ts";
+import { openRememberedFlag, type RememberedFlag } from "../setup/remembered_flag.ts";
+import { type Database, openDatabase } from "../storage/database.ts";
+import { type DataDir, openDataDir } from "../storage/data_dir.ts";
+import { finishIncoming } from "../storage/incoming.ts";
+import { holdsSealedData } from "../storage/sealed_data.ts";
+import { Trash } from "../transfer/trash.ts";
+
+/** Folders of the data directory, made at every start so that a disk that takes none stops it. */
+const FOLDERS = [
+  ...["models", "attachments", "personas", "trash", "characters", "cache", "replies", "voices", "imports"],
+  ...["workflows", "uploads"],
+] as const;
+
+/** What `{{user}}` is where the owner gave no name. */
+const NAMELESS_OWNER = "User";
+
+/** What every room stands on. */
+export interface Ground {
+  config: Config;
+  log: Log;
+  now(): number;
+  /** Version of the program. */
+  version: string;
+  dataDir: DataDir;
+  folders: Record<typeof FOLDERS[number], string>;
+  databasePath: string;
+  storageKey: Uint8Array;
+  sealer: Sealer;
+  db: Database;
+  events: EventHub;
+  jobs: JobRunner;
+  trash: Trash;
+  settings: Settings;
+  /** This is the first start on the data directory. */
+  isFirstStart: boolean;
+  ownerName(): string;
+  rememberedFlag(key: "setup_completed" | "builtin_app_installed", isSet: boolean): RememberedFlag;
+}
+
+/**
+ * Opens the ground.
+ *
+ * @param options.openTrashKind Opens the room that knows what to do with a removed thing of a kind.
+ * @throws {AppError} with one sentence for the owner.
+ */
+export async function openGround(
+  options: {
+    config: Config;
+    log: Log;
+    now(): number;
+    version: string;
+    openTrashKind(kind: string): Promise<unknown>;
+  },
+  onClose: (undo: Undo) => void,
+): Promise<Ground> {
+  const { config, log, now, version, openTrashKind } = options;
+  const dataDir = await openDataDir(config.dataDir);
+  onClose(() => dataDir.close());
+  await finishIncoming(dataDir.path);
+  const storageKey = await loadStorageKey({
+    dataDir: dataDir.path,
+    storageKeyFile: config.storageKeyFile ?? undefined,
+    sealedDataExists: await holdsSealedData(dataDir),
+  });
+  const sealer = createSealer(storageKey);
+  const databasePath = dataDir.file("app.db");
+  const db = await openDatabase({ path: databasePath });
+  onClose(() => db.close());
+  const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
+  await settleKeyCheck(sealer, db);
+  const made = await Promise.all(FOLDERS.map(async (name) => [name, await dataDir.ensureFolder(name)]));
+
+  const events = createEventHub();
+  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
+  onClose(() => jobs.close());
+  const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
+  return {
+    ...{
+      config,
+      log,
+      now,
+      version,
+      dataDir,
+      databasePath,
+      storageKey,
+      sealer,
+      db,
+      events,
+      jobs,
+      settings,
+      isFirstStart,
+    },
+    folders: Object.fromEntries(made),
+    trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
+    ownerName: () => settings.get().settings.display_name || NAMELESS_OWNER,
+    rememberedFlag: (key, isSet) =>
+      openRememberedFlag({
+        ...{ key, isSet, db, sealer: sealer.forPurpose("settings") },
+        save: () => saveConfigKey(config, key, true),
+      }),
+  };
+}

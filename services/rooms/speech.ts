@@ -1,0 +1,41 @@
+/** Reading aloud, and the voices for it. */
+import type { Guard } from "../net/guarded_fetch.ts";
+import { openOwnerClient } from "../net/owner_client.ts";
+import type { Undo } from "../on_demand.ts";
+import { Speech } from "../speech/speech.ts";
+import { SpeechSettings } from "../speech/speech_config.ts";
+import { VoiceImports } from "../speech/voice_import.ts";
+import { VoiceSamples } from "../speech/voice_samples.ts";
+import type { Ground } from "./ground.ts";
+
+/** Everything about speech. */
+export interface SpeechRoom {
+  speech: Speech;
+  voices: VoiceSamples;
+  voiceImports: VoiceImports;
+}
+
+/** Opens the room. */
+export async function openSpeech(
+  { config, db, sealer, events, jobs, trash, now, folders }: Ground,
+  guard: Guard,
+  onClose: (undo: Undo) => void,
+): Promise<SpeechRoom> {
+  const voices = new VoiceSamples({
+    ...{ db, events, trash, now, folder: folders.voices },
+    sealer: sealer.forPurpose("voices"),
+  });
+  trash.register("voice", voices.trashKind());
+  const voiceImports = await VoiceImports.open({
+    ...{ jobs, guard, samples: voices, folder: folders.imports },
+    ytDlpPath: config.ytDlpPath ?? undefined,
+  });
+  const client = openOwnerClient({ what: "the speech server" });
+  onClose(() => client.close());
+  const speech = new Speech({
+    settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),
+    client,
+    samples: { list: () => voices.list(), get: (id) => voices.reference(id) },
+  });
+  return { speech, voices, voiceImports };
+}
