@@ -1,5 +1,5 @@
 /** Computes peer, client, scheme, host and origin of a request, once. Only trusted_proxies calls it. */
-import { addressMatcher, canonicalAddress, isLoopbackAddress } from "../services/auth/addresses.ts";
+import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
 import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";
 import type { Connection, RequestFacts } from "./env.ts";
@@ -29,7 +29,7 @@ export function requestFactsFor(
 
   return (request, connection) => {
     const { headers } = request;
-    const peerAddress = canonicalAddress(connection.peerAddress) ?? connection.peerAddress;
+    const peerAddress = canonicalAddress(connection.peerAddress);
     // Behind the tailnet's listener is the own node alone: it connects from this machine and says for whom.
     const isOwnNode = connection.listener === "tailnet";
     const isPeerLoopback = !isOwnNode && isLoopbackAddress(peerAddress);
@@ -98,6 +98,10 @@ function hostHeaderOf(request: Request, isTls: boolean): string {
   return header;
 }
 
+function canonicalAddress(text: string): string {
+  return parseAddress(text)?.toString() ?? text;
+}
+
 /** Walks X-Forwarded-For from the right, past the proxies that are trusted, to the first address that is not. */
 function clientOf(header: string, peerAddress: string, isTrusted: (address: string) => boolean): string {
   const hops = header.split(",").map((hop) => hop.trim()).filter((hop) => hop !== "");
@@ -115,11 +119,11 @@ function clientOf(header: string, peerAddress: string, isTrusted: (address: stri
 function hopAddress(hop: string): string {
   if (/^unknown$|^_[\w.-]+$/i.test(hop)) return "unknown";
   const withoutPort = /^(\[[^\]]+\]|[0-9.]+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
-  const address = canonicalAddress(withoutPort);
+  const address = parseAddress(withoutPort);
   if (address === undefined) {
     throw new AppError("invalid_request", "Cannot read X-Forwarded-For: it holds something that is no address");
   }
-  return address;
+  return address.toString();
 }
 
 /** The value that the nearest proxy gave: later ones come first in the list and may be the client's own. */

@@ -1,5 +1,5 @@
 /** How one configuration value is written and checked, whichever of flag, environment or file it came from. */
-import { isCidr, parseIp } from "./net/ip_address.ts";
+import ipaddr from "ipaddr.js";
 
 /** What a value may be; `path` and `secret_path` are strings that name files. */
 export type ValueType = "string" | "integer" | "boolean" | "list" | "path";
@@ -77,14 +77,10 @@ export function httpUrl(value: ConfigValue): void {
 /** A check that each item is an IP address or a CIDR such as `10.0.0.0/8`. */
 export function cidrs(value: ConfigValue): void {
   for (const item of items(value)) {
-    if (!isIp(item) && !isCidr(item)) {
+    if (!ipaddr.isValid(item) && !ipaddr.isValidCIDR(item)) {
       throw new Error(`"${item}" is neither an IP address nor a CIDR such as 10.0.0.0/8`);
     }
   }
-}
-
-function isIp(text: string): boolean {
-  return parseIp(text.split("%")[0]!) !== undefined;
 }
 
 /** A check that each item is a host name, an IP address, a CIDR or `*.suffix`, without scheme and port. */
@@ -94,7 +90,7 @@ export function hosts(value: ConfigValue): void {
     const isName = /^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$/.test(
       bare,
     );
-    if (!isName && !isIp(bare) && !isCidr(bare)) {
+    if (!isName && !ipaddr.isValid(bare) && !ipaddr.isValidCIDR(bare)) {
       throw new Error(`"${item}" is no host name, IP address, CIDR or *.suffix (write it without scheme and port)`);
     }
   }

@@ -1,29 +1,24 @@
 /** IP addresses as the access rules see them: one spelling each, and IPv4-mapped IPv6 is IPv4. */
-import { type Cidr, type IpAddress, ipText, isInNetwork, parseCidr, parseIp, unmapped } from "../net/ip_address.ts";
+import ipaddr from "ipaddr.js";
 
-const LOOPBACK = [parseCidr("127.0.0.0/8"), parseCidr("::1/128")];
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
  * Parses an address in its usual spelling: four decimal parts, or IPv6 with or without brackets and zone.
  *
  * @returns `undefined` for anything else, `127.1`, `0x7f.1` and `2130706433` included.
  */
-export function parseAddress(text: string): IpAddress | undefined {
+export function parseAddress(text: string): Address | undefined {
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
-  const address = parseIp(bare.includes(":") ? bare.split("%")[0]! : bare);
-  return address && unmapped(address);
-}
-
-/** Gives an address in the one spelling that addresses are compared in; `undefined` as `parseAddress` does. */
-export function canonicalAddress(text: string): string | undefined {
-  const address = parseAddress(text);
-  return address && ipText(address);
+  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return ipaddr.IPv4.parse(bare);
+  if (!bare.includes(":")) return undefined;
+  const address = bare.split("%")[0]!;
+  return ipaddr.IPv6.isValid(address) ? ipaddr.process(address) : undefined;
 }
 
 /** Tells whether an address is this machine talking to itself. */
 export function isLoopbackAddress(text: string): boolean {
-  const address = parseAddress(text);
-  return address !== undefined && LOOPBACK.some((network) => isInNetwork(address, network));
+  return parseAddress(text)?.range() === "loopback";
 }
 
 /**
@@ -32,18 +27,19 @@ export function isLoopbackAddress(text: string): boolean {
  * @returns A function of a canonical address, or of an IP literal host.
  */
 export function addressMatcher(items: readonly string[]): (address: string) => boolean {
-  const ranges = items.flatMap((item): Cidr[] => {
+  const ranges = items.flatMap((item): [Address, number][] => {
     const [base, bits] = item.split("/") as [string, string?];
     const address = parseAddress(base);
     if (address === undefined) return [];
-    const whole = 8 * address.bytes.length;
+    const whole = address.kind() === "ipv4" ? 32 : 128;
     if (bits === undefined) return [[address, whole]];
     // A mapped range (::ffff:10.0.0.0/104) counts its bits in IPv6.
     const prefix = Number(bits) - (base.includes(":") && whole === 32 ? 96 : 0);
-    return prefix >= 0 && prefix <= whole ? [[address, prefix]] : [];
+    return prefix >= 0 ? [[address, prefix]] : [];
   });
   return (text) => {
     const address = parseAddress(text);
-    return address !== undefined && ranges.some((network) => isInNetwork(address, network));
+    if (address === undefined) return false;
+    return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
   };
 }

@@ -1,5 +1,4 @@
 /** Whom to count failures and open ceremonies against. */
-import { ipText } from "../net/ip_address.ts";
 import { parseAddress } from "./addresses.ts";
 
 /**
@@ -9,6 +8,5 @@ import { parseAddress } from "./addresses.ts";
  */
 export function clientKey(address: string): string {
   const parsed = address.includes(":") ? parseAddress(address) : undefined;
-  if (parsed?.kind !== "ipv6") return address;
-  return `${ipText({ ...parsed, bytes: parsed.bytes.map((byte, at) => at < 8 ? byte : 0) })}/64`;
+  return parsed?.kind() === "ipv6" ? parsed.toNormalizedString().split(":").slice(0, 4).join(":") : address;
 }

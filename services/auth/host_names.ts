@@ -1,6 +1,6 @@
 /** Host names: their one spelling, the loopback names, and which hosts may be asked for. */
 import { AppError } from "../errors.ts";
-import { addressMatcher, isLoopbackAddress, parseAddress } from "./addresses.ts";
+import { addressMatcher, parseAddress } from "./addresses.ts";
 import { rpIdForHost } from "./rp_id.ts";
 
 /** A host as every rule sees it. */
@@ -40,7 +40,7 @@ function canonicalHost(text: string): string | undefined {
 
 /** Tells whether a canonical host names the machine itself: `localhost`, names below it, loopback literals. */
 export function isLoopbackName(host: string): boolean {
-  return host === "localhost" || host.endsWith(".localhost") || isLoopbackAddress(host);
+  return host === "localhost" || host.endsWith(".localhost") || parseAddress(host)?.range() === "loopback";
 }
 
 /** What of a request's facts the allowlist rests on. */

@@ -1,9 +1,13 @@
 /**
  * Which IP addresses the two classes of outbound calls may reach. Pure judgement over text; names are resolved by resolve_host.ts.
  */
-import { type Cidr, type IpAddress, isInNetwork, parseCidr, parseIp } from "./ip_address.ts";
+import ipaddr from "ipaddr.js";
 
-const cidrs = (list: string): Cidr[] => list.trim().split(/\s+/).map(parseCidr);
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+/** A network and the number of its leading bits that count. */
+export type Cidr = [Address, number];
+
+const cidrs = (list: string): Cidr[] => list.trim().split(/\s+/).map((text) => ipaddr.parseCIDR(text));
 
 // IANA IPv4 Special-Purpose Address Registry, multicast, class E; 168.63.129.16 is Azure's host agent on a public number.
 const NOT_PUBLIC_V4 = cidrs(`
@@ -31,9 +35,9 @@ const SIX_TO_FOUR = cidrs("2002::/16"); // RFC 3056: the IPv4 address follows th
  * @see SECURITY-CASES.md, E05, for the list; IPv6 outside global unicast is refused as a whole.
  */
 export function isPublicAddress(ip: string): boolean {
-  const address = parseIp(ip);
+  const address = parseAddress(ip);
   if (address === undefined) return false;
-  if (address.kind === "ipv4") return !isInside(address, NOT_PUBLIC_V4);
+  if (address instanceof ipaddr.IPv4) return !isInside(address, NOT_PUBLIC_V4);
   if (isInside(address, NAT64_WELL_KNOWN)) return !isInside(embeddedV4(address, 12), NOT_PUBLIC_V4);
   return isInside(address, GLOBAL_UNICAST_V6) && !isInside(address, NOT_PUBLIC_V6);
 }
@@ -46,28 +50,43 @@ export function isPublicAddress(ip: string): boolean {
  * @param ip As for {@link isPublicAddress}; text that is no address is forbidden.
  */
 export function isForbiddenToOwner(ip: string): boolean {
-  const address = parseIp(ip);
+  const address = parseAddress(ip);
   if (address === undefined || isInside(address, FORBIDDEN_TO_OWNER)) return true;
-  if (address.kind === "ipv4") return false;
+  if (address instanceof ipaddr.IPv4) return false;
   if (isInside(address, ENDS_IN_V4)) return isInside(embeddedV4(address, 12), FORBIDDEN_TO_OWNER);
   return isInside(address, SIX_TO_FOUR) && isInside(embeddedV4(address, 2), FORBIDDEN_TO_OWNER);
 }
 
+/**
+ * Parses one network such as `"10.0.0.0/8"` or `"fd00::/8"`.
+ *
+ * @throws {Error} of the parser when the text is no CIDR; whoever reads the configuration names the key.
+ */
+export function parseCidr(text: string): Cidr {
+  return ipaddr.parseCIDR(text);
+}
+
 /** Tells whether an address lies in one of the networks; IPv4 inside IPv6 is not unwrapped, text that is no address never lies in any. */
 export function isInsideCidrs(ip: string, networks: readonly Cidr[]): boolean {
-  const address = parseIp(ip);
+  const address = parseAddress(ip);
   return address !== undefined && isInside(address, networks);
 }
 
-/** Tells whether the text is an address in its usual spelling: no IPv6 zone, whose interface part would decide where it leads. */
+/** Tells whether the text is an address in the one spelling that this file accepts. */
 export function isAddress(text: string): boolean {
-  return parseIp(text) !== undefined;
+  return parseAddress(text) !== undefined;
 }
 
-function isInside(address: IpAddress, networks: readonly Cidr[]): boolean {
-  return networks.some((network) => isInNetwork(address, network));
+/** Strict: one spelling of IPv4 only, and no IPv6 zone, whose interface part would decide where it leads. */
+function parseAddress(text: string): Address | undefined {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
+  return !text.includes("%") && ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined;
 }
 
-function embeddedV4({ bytes }: IpAddress, firstByte: number): IpAddress {
-  return { kind: "ipv4", bytes: bytes.slice(firstByte, firstByte + 4) };
+function isInside(address: Address, networks: readonly Cidr[]): boolean {
+  return networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+}
+
+function embeddedV4(address: ipaddr.IPv6, firstByte: number): ipaddr.IPv4 {
+  return new ipaddr.IPv4(address.toByteArray().slice(firstByte, firstByte + 4));
 }

@@ -1,6 +1,5 @@
 /** Decides where a public-only call may go: by the words of the target first, then by every address its name has. */
-import { isAddress, isInsideCidrs, isPublicAddress } from "./address_ranges.ts";
-import { type Cidr, parseCidr } from "./ip_address.ts";
+import { type Cidr, isAddress, isInsideCidrs, isPublicAddress, parseCidr } from "./address_ranges.ts";
 import type { ResolveHost } from "./resolve_host.ts";
 
 /** Where a connection is wanted: the host without brackets and trailing dot, in lower case. */

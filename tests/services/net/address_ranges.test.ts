@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { isAddress, isForbiddenToOwner, isInsideCidrs, isPublicAddress } from "../../../services/net/address_ranges.ts";
-import { parseCidr } from "../../../services/net/ip_address.ts";
+import {
+  isAddress,
+  isForbiddenToOwner,
+  isInsideCidrs,
+  isPublicAddress,
+  parseCidr,
+} from "../../../services/net/address_ranges.ts";
 
 /** First and last address of every range of E05, and the public neighbours where there are any. */
 const NOT_PUBLIC = `
