@@ -224,7 +224,7 @@ test("where no passkey can be, the page says why and takes a token, which the de
   await isIn(tablet.page);
   await tablet.page.goto(`${address}/settings/privacy`);
   await tablet.page.getByText("Signed in with a token.").waitFor();
-  await tablet.page.getByText("Making a token takes a session").waitFor();
+  await tablet.page.getByText("Tokens are made in a signed-in session").waitFor();
   await tablet.page.getByRole("button", { name: "Sign out" }).click();
   await tablet.page.getByText("never for an IP address").waitFor();
   await expectClean(owner, tablet);
@@ -264,7 +264,7 @@ test("the command line: signed in and allowed in the browser, by a code, and den
     await owner.page.getByRole("heading", { name: "Not signed in" }).waitFor();
     expect((await denied.ended).stderr).toContain("denied in the browser");
     await owner.page.goto(`${app.url}/cli#port=1`);
-    await owner.page.getByText("This address is not whole").waitFor();
+    await owner.page.getByText("This address is incomplete").waitFor();
     await owner.context.close();
   } finally {
     await Deno.remove(home, { recursive: true });

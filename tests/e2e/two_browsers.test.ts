@@ -84,7 +84,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await field(one.page).press("Control+Enter");
     await message(one.page, "m1").getByText("From the one", { exact: true }).waitFor();
     await field(other.page).press("Control+Enter");
-    await other.page.getByText("This message was changed on another device meanwhile.").waitFor();
+    await other.page.getByText("This message has meanwhile been changed on another device.").waitFor();
     await other.page.locator(".notice").getByText("From the one").waitFor();
     expect([await field(other.page).inputValue(), await stored("m1")]).toEqual(["From the other", "From the one"]);
     await field(other.page).press("Control+Enter");

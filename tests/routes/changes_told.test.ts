@@ -42,6 +42,7 @@ const CHANGES: [write: string, body: Record<string, unknown> | undefined, told: 
   [`POST ${C1}/messages`, { message: say("m9") }, [c1]],
   [`PATCH ${C1}/messages/m1`, { content: "New" }, [c1]],
   [`DELETE ${C1}/messages/m1`, undefined, [c1, trash]],
+  [`POST ${C1}/greeting`, { character_id: "fox" }, [conversation("c1", 4)]],
   [`POST ${C1}/fork`, { message_id: "m0" }, [anyConversation]],
   [`POST ${C1}/revisions/1/restore`, undefined, [c1]],
   ["POST /api/trash/conversation-gone/restore", undefined, [conversation("gone", 1), trash]],
@@ -65,6 +66,10 @@ function listen(): ChangeEvent[] {
 
 test.each(CHANGES)("%s %j is told", async (write, body, expected) => {
   if (write.endsWith("/key")) await app.put("/api/connections", connection);
+  if (write.endsWith("/greeting")) {
+    await app.put("/api/characters/fox", { name: "Fox", first_mes: "Hello." });
+    await app.patch(C1, { participants: [{ character_id: "fox" }] });
+  }
   const told = listen();
   const [method, path] = write.split(" ") as [string, string];
   expect((await app.request(method, path, body)).status).toBeLessThan(300);

@@ -232,7 +232,7 @@ test("a CHARX comes in with its picture, by itself as among others", async () =>
     });
   const alone = await importReport(app, "kind=risuai&name=Fox.charx", charx("Fox"));
   expect(alone.lines).toEqual([
-    { level: "left_out", source: "assets", reason: expect.stringContaining("one picture"), count: 1 },
+    { level: "left_out", source: "assets", reason: expect.stringContaining("dropped onto Characters"), count: 1 },
   ]);
   await importReport(app, "kind=risuai", zipped({ "Fox.charx": charx("Fox"), "Owl.charx": charx("Owl") }));
   const characters = (await got(app, "/api/characters?view=full")).slice(0, 2); // before Pim

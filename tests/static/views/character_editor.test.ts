@@ -288,7 +288,7 @@ test("notes are written in further languages, shown in the reader's own, and gon
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const { page } = ui;
   await page.getByRole("tab", { name: "Advanced" }).click();
-  await page.getByLabel("Notes of the creator").fill("Everywhere");
+  await page.getByLabel("Creator’s notes").fill("Everywhere");
   await page.getByLabel("Add a language").selectOption({ label: "German" });
   await page.getByRole("textbox", { name: "Notes in German" }).fill("Nur hier");
   await page.getByLabel("Add a language").selectOption({ label: "English" });
@@ -300,7 +300,7 @@ test("notes are written in further languages, shown in the reader's own, and gon
   );
   expect(await findAxeProblems(page)).toEqual([]);
   await page.getByRole("link", { name: "Done" }).click();
-  await page.getByText("Notes of the creator").click();
+  await page.getByText("Creator’s notes").click();
   await page.getByText("Only here").waitFor();
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByRole("tab", { name: "Advanced" }).click();

@@ -82,7 +82,7 @@ test("an edit of a message that another device changed meanwhile is explained be
   conversation.messages[1]!.content = "From the phone";
   conversation.revision++;
   await field.press("Control+Enter");
-  await ui.page.getByText("This message was changed on another device meanwhile.").waitFor();
+  await ui.page.getByText("This message has meanwhile been changed on another device.").waitFor();
   await ui.page.locator(".notice").getByText("From the phone").waitFor();
   expect([await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
   await field.press("Control+Enter");

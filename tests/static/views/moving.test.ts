@@ -105,7 +105,7 @@ test("an export of everything is saved by the browser and comes in whole elsewhe
   const { page, errors, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/data`);
   const main = page.getByRole("main");
-  await main.getByText("Connections and their keys").waitFor();
+  await main.getByText("Keys, passkeys and tokens").waitFor();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     main.getByRole("link", { name: "Export everything" }).click(),
