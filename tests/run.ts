@@ -20,7 +20,7 @@ const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefine
 const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
 const [first, ...others] = args;
 // Tests that run vitest themselves leave its report there, too.
-if (reportsAt !== undefined) Deno.env.set("PARLOR_TEST_REPORTS", await Deno.realPath(await makeFolder(reportsAt)));
+if (reportsAt !== undefined) Deno.env.set("TEST_REPORTS_FOLDER", await Deno.realPath(await makeFolder(reportsAt)));
 const isReal = first === "real";
 
 await installBrowser();

@@ -23,7 +23,7 @@ export async function runIsolated(testFile: string): Promise<boolean> {
     testFile,
   ];
   // Its tests are none of the run around them, so where reports are kept it writes its own; see tests/run.ts.
-  const reports = Deno.env.get("PARLOR_TEST_REPORTS");
+  const reports = Deno.env.get("TEST_REPORTS_FOLDER");
   if (reports !== undefined) {
     vitest.push("--reporter=default", "--reporter=json", `--outputFile.json=${reports}/${crypto.randomUUID()}.json`);
   }
