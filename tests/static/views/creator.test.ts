@@ -84,7 +84,7 @@ test("the editor fills while the model writes; what somebody types meanwhile sta
   await eventually(() => description.inputValue(), (text) => text === "Keeps a light");
   await page.getByText("The model is writing: Description").waitFor();
   await expectClean(page);
-  await page.getByLabel("Name").fill("Fern Hill");
+  await page.getByLabel("Name", { exact: true }).fill("Fern Hill");
   await call.emit(END);
   await eventually(() => description.inputValue(), (text) => text === "Keeps a lighthouse.");
   await call.finish();
