@@ -130,8 +130,8 @@ export const presets: typeof English = {
     samplers: {
       intro: "空欄ならモデルのサーバーに任せます。チャット独自の設定が優先されます。",
       context_size: "コンテキスト（トークン）",
-      top_a: "Top A",
-      typical_p: "Typical P",
+      top_a: "適応的な上位（Top A）",
+      typical_p: "典型確率（Typical P）",
       other: "その他",
     },
   },
