@@ -256,7 +256,11 @@ test.each(
     const isSideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     expect(isSideways, `${name} is wider than the page`).toBe(false);
     expect(await findAxeProblems(page), name).toEqual([]);
-    if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/${name}-${variant}.png` });
+    if (SCREENSHOTS === undefined) return;
+    await page.waitForFunction(() =>
+      [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)
+    );
+    await page.screenshot({ path: `${SCREENSHOTS}/${name}-${variant}.png` });
   };
   const walk: Walk = { page, app, llm, isPhone: device === PHONE, look };
   await page.goto(app.url);
