@@ -33,6 +33,16 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
+/** Does something once the next frame is drawn. @returns What calls it off. */
+export function afterPaint(work: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const frame = requestAnimationFrame(() => timer = setTimeout(work));
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+}
+
 /** Does something once the page has nothing better to do. Gives what takes it back. Safari has no idle callbacks. */
 export function whenIdle(work: () => void): () => void {
   if (typeof requestIdleCallback === "function") {

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { useTitle, whenIdle } from "../../components/hooks.ts";
+import { afterPaint, useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
@@ -30,8 +30,8 @@ export function ChatScreen(
   useEffect(() => {
     if (conversationId === undefined) {
       store.showNewChat(isTemporary);
-      // The first message will want it at once; until then the page has better to do.
-      return whenIdle(() => void MessageList.load());
+      // The first message will want it at once, and so will whoever opens a chat.
+      return afterPaint(() => void MessageList.load());
     }
     // Beside the reading of the chat, which takes longer.
     void MessageList.load();
