@@ -1,20 +1,21 @@
 /**
  * Runs the tests: `deno task test [room …]`, or with `real` first the tests that need real parts (a language model server,
- * the compiled executable). Sees to a browser first and ends with one line that counts. `--reports FOLDER` at the very end keeps
- * vitest's reports, which `deno task docs` takes.
+ * the compiled executable). Sees to a browser first and ends with what was red and one line that counts. `--reports FOLDER` at
+ * the very end keeps vitest's reports, which `deno task docs` takes.
  */
+import { redTests, type RunReport } from "./run_summary.ts";
+
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
 
 /** Rooms whose tests drive browsers and whole servers; they run beside the others, which leave the built page alone. */
 const WITH_BROWSER = ["tests/static", "tests/e2e"];
 
-/** What vitest counted. */
-interface Counts {
-  numPassedTests: number;
-  numFailedTests: number;
-  numPendingTests: number;
-}
+/** Of a run that ended before its report: it is red, and nothing passed. */
+const NO_REPORT =
+  '{ "numPassedTests": 0, "numFailedTests": 0, "numPendingTests": 0, "success": true, "testResults": [] }';
+
+type Counted = "numPassedTests" | "numFailedTests" | "numPendingTests";
 
 const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefined;
 const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
@@ -33,26 +34,32 @@ const runs = isReal
     runTests(WITH_BROWSER),
     runTests(["tests/real", ...WITH_BROWSER].flatMap((room) => ["--exclude", `${room}/**`])),
   ]);
-const sum = (key: keyof Counts) => runs.reduce((total, { counts }) => total + counts[key], 0);
+const reports = runs.map(({ report }) => report);
+const sum = (key: Counted) => reports.reduce((total, report) => total + report[key], 0);
 const [passed, failed, skipped] = [sum("numPassedTests"), sum("numFailedTests"), sum("numPendingTests")];
+for (const line of redTests(reports, `${Deno.cwd()}/`)) console.log(line);
+// What is thrown outside of every test stands in no report.
+if (runs.some(({ isGreen, report }) => !isGreen && report.success)) {
+  console.log('FAILED outside of every test: see "Unhandled Errors" above');
+}
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
 // Whoever asks for the tests with real parts has the parts: one that was skipped is one that did not run.
-const isWhole = runs.every(({ counts }) => counts.numPassedTests > 0) && (!isReal || skipped === 0);
+const isWhole = reports.every(({ numPassedTests }) => numPassedTests > 0) && (!isReal || skipped === 0);
 Deno.exit(runs.every(({ isGreen }) => isGreen) && isWhole ? 0 : 1);
 
 /** Runs vitest with further arguments; its output comes as it is made. */
-async function runTests(args: string[]): Promise<{ isGreen: boolean; counts: Counts }> {
-  const report = await Deno.makeTempFile({ suffix: ".json" });
+async function runTests(args: string[]): Promise<{ isGreen: boolean; report: RunReport }> {
+  const path = await Deno.makeTempFile({ suffix: ".json" });
   try {
     const isGreen = await succeeds(Deno.execPath(), [
       ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts"],
-      ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+      ...["--reporter=default", "--reporter=json", `--outputFile.json=${path}`],
       ...args,
     ]);
-    if (reportsAt !== undefined) await keepReport(report, reportsAt);
-    return { isGreen, counts: JSON.parse(await Deno.readTextFile(report)) };
+    if (reportsAt !== undefined) await keepReport(path, reportsAt);
+    return { isGreen, report: JSON.parse(await Deno.readTextFile(path) || NO_REPORT) };
   } finally {
-    await Deno.remove(report);
+    await Deno.remove(path);
   }
 }
 

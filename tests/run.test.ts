@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { redTests, type RunReport } from "./run_summary.ts";
+
+const ROOT = new URL("../", import.meta.url);
+
+/** A repository of three small files of tests, run as this one is. */
+const FILES: Record<string, string> = {
+  "tests/static/page.test.ts": `
+    import { expect, test } from "vitest";
+    test("the page is red", () => expect("one\\ntwo").toBe("three"));
+    test("the page is green", () => {});`,
+  "tests/services/late.test.ts": `
+    import { describe, expect, test } from "vitest";
+    let tries = 0;
+    describe("a group", () => {
+      test("it is green at the second try", () => expect(++tries).toBe(2));
+    });`,
+  "tests/services/hook.test.ts": `
+    import { beforeAll, test } from "vitest";
+    beforeAll(() => { throw new Error("the hook threw"); });
+    test("never run", () => {});`,
+};
+
+test("a run ends with what failed in either lane, and what passed only when tried again", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-run-" });
+  try {
+    await Deno.symlink(fileURLToPath(new URL("node_modules", ROOT)), `${folder}/node_modules`);
+    const { imports: { vitest } } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+    const config = { nodeModulesDir: "manual", imports: { vitest }, tasks: { ui: "true" } };
+    await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify(config));
+    const shared = await Deno.readTextFile(new URL("tests/vitest.config.ts", ROOT));
+    for (const [path, text] of Object.entries({ ...FILES, "tests/vitest.config.ts": shared })) {
+      await Deno.mkdir(`${folder}/${path.slice(0, path.lastIndexOf("/"))}`, { recursive: true });
+      await Deno.writeTextFile(`${folder}/${path}`, text);
+    }
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", fileURLToPath(new URL("tests/run.ts", ROOT))],
+      cwd: folder,
+      env: ownEnvironment(),
+      clearEnv: true,
+    }).output();
+    const lines = new TextDecoder().decode(stdout).trimEnd().split("\n");
+    const first = lines.findIndex((line) => line.startsWith("FAILED "));
+    expect(lines.slice(first).filter((line) => !line.startsWith("    ")), new TextDecoder().decode(stderr)).toEqual([
+      "FAILED tests/static/page.test.ts > the page is red",
+      "FAILED tests/services/hook.test.ts as a whole",
+      "PASSED ONLY WHEN TRIED AGAIN tests/services/late.test.ts > a group > it is green at the second try",
+      "2 passed, 1 failed, 1 skipped",
+    ]);
+    expect(lines.slice(first)).toEqual(expect.arrayContaining([
+      expect.stringMatching(/^ {4}.*expected 'one\\ntwo' to be 'three'/),
+      expect.stringMatching(/^ {4}.*the hook threw/),
+      expect.stringMatching(/^ {4}.*expected 1 to be 2/),
+    ]));
+    expect(code).toBe(1);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+test("of a long error the first lines are shown, and without colours", () => {
+  const error = ["\x1b[31mone\x1b[39m", "", ...Array.from({ length: 50 }, (_, i) => `${i} ${"x".repeat(1_000)}`)];
+  const assertionResults = [{ ancestorTitles: [], title: "t", status: "failed", failureMessages: [error.join("\n")] }];
+  const report: RunReport = {
+    ...{ numPassedTests: 0, numFailedTests: 1, numPendingTests: 0, success: false },
+    testResults: [{ name: "/a/tests/x.test.ts", status: "failed", message: "", assertionResults }],
+  };
+  const lines = redTests([report], "/a/");
+  expect(lines.slice(0, 3)).toEqual(["FAILED tests/x.test.ts > t", "    one", expect.stringMatching(/^ {4}0 x+$/)]);
+  expect(lines.length).toBe(9);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(250);
+  expect(redTests([{ ...report, testResults: [] }], "/a/")).toEqual([]);
+});
+
+/** Without what this run of vitest tells its own processes. */
+function ownEnvironment(): Record<string, string> {
+  const isOurs = (name: string) => /^(VITEST|TEST|NODE_ENV|DEV|PROD|MODE|SSR|BASE_URL)/.test(name);
+  return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !isOurs(name)));
+}
