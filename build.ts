@@ -16,11 +16,13 @@ type Mode = (args: string[]) => Promise<void>;
 
 /** What one run of `buildUi` needs to know. */
 export interface UiBuildOptions {
-  /** Folder with static/src and static/dist, ending with a slash. */
+  /** Folder with static/src, ending with a slash. */
   root: URL;
+  /** Folder that gets the files, ending with a slash; static/dist in `root` by default. */
+  dist?: URL;
   /** Readable code with its source map inside instead of the smallest one. */
   isDev: boolean;
-  /** Leaves out the compressed copies, which take most of the time; for tests that build often. */
+  /** Leaves out the compressed copies, which take most of the time; for tests. */
   isPlain?: boolean;
 }
 
@@ -65,7 +67,7 @@ const MODES: Record<string, Mode> = {
 };
 
 /**
- * Bundles static/src into static/dist: script and style under names that carry their content's hash, the page last.
+ * Bundles static/src into static/dist, or another folder: script and style under names that carry their content's hash, the page last.
  *
  * A server that serves the folder meanwhile never sees a page whose files are missing: new files come first, then the page
  * that names them, and only then the old ones go.
@@ -75,7 +77,7 @@ const MODES: Record<string, Mode> = {
  */
 export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const source = new URL("static/src/", options.root);
-  const dist = new URL("static/dist/", options.root);
+  const dist = options.dist ?? new URL("static/dist/", options.root);
   await Deno.mkdir(new URL("assets/", dist), { recursive: true });
 
   // Developers also get the page that shows every component; see static/src/dev.
@@ -128,9 +130,13 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   return built;
 }
 
-/** Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style. */
-export async function firstLoadOf(files: readonly BuiltFile[], root: URL): Promise<BuiltFile[]> {
-  const page = await Deno.readTextFile(new URL("static/dist/index.html", root));
+/**
+ * Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style.
+ *
+ * @param dist Folder of the build, ending with a slash.
+ */
+export async function firstLoadOf(files: readonly BuiltFile[], dist: URL): Promise<BuiltFile[]> {
+  const page = await Deno.readTextFile(new URL("index.html", dist));
   return files.filter(({ path }) => /\.(?:js|css)$/.test(path) && page.includes(`"/${path}"`));
 }
 

@@ -3,6 +3,7 @@
  * the compiled executable). Sees to a browser first and ends with what was red and one line that counts. `--reports FOLDER` at
  * the very end keeps vitest's reports, which `deno task docs` takes.
  */
+import { builtUi } from "./helpers/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
@@ -25,7 +26,7 @@ if (reportsAt !== undefined) Deno.env.set("TEST_REPORTS_FOLDER", await Deno.real
 const isReal = first === "real";
 
 await installBrowser();
-if (!await succeeds(Deno.execPath(), ["task", "--quiet", "ui"])) Deno.exit(1);
+await builtUi();
 const runs = isReal
   ? [await runTests(["tests/real", ...others])]
   : args.length > 0

@@ -1,9 +1,9 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../helpers/browser.ts";
+import { builtUi } from "../helpers/built_ui.ts";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { buildUi } from "../../build.ts";
 import { eventually, sendMessage } from "../helpers/ui_page.ts";
 
 /** A loopback address of our own, so that nobody else's server is found; port 8080 is where llama.cpp is looked for. */
@@ -11,7 +11,7 @@ const FOUND_HOST = "127.0.0.9";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

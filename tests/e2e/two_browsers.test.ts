@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../build.ts";
 import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../helpers/browser.ts";
+import { builtUi } from "../helpers/built_ui.ts";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import type { StoredConversation } from "../helpers/stored_chat.ts";
@@ -11,7 +11,7 @@ const C1 = "/api/conversations/c1";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

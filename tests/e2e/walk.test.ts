@@ -4,8 +4,8 @@
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../helpers/browser.ts";
+import { builtUi } from "../helpers/built_ui.ts";
 import { sillyTavernPng } from "../helpers/cards.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -37,7 +37,7 @@ const FOX_SVG =
 let browser: Browser;
 let fox: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
   const page = await browser.newPage({ viewport: { width: 512, height: 768 } });
   await page.setContent(`<body style="margin:0">${FOX_SVG}`);

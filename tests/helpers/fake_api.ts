@@ -60,13 +60,15 @@ export class FakeApi implements AsyncDisposable {
   preview = { tokens: 120, context_size: 8192, context_size_assumed: true, dropped: { count: 3 } };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
-  readonly #ui = uiAssetsRoutes(DIST);
+  readonly #ui: ReturnType<typeof uiAssetsRoutes>;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #routes: [method: string, pattern: RegExp, handler: Handler][];
 
-  constructor(port = 0) {
+  /** @param uiFolder Path of the built page that it serves. */
+  constructor(uiFolder = DIST) {
+    this.#ui = uiAssetsRoutes(uiFolder);
     this.#routes = this.#makeRoutes();
-    const options = { hostname: "127.0.0.1", port, onListen: () => {} };
+    const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
     this.#server = Deno.serve(options, (request) => this.#answer(request));
   }
 

@@ -1,14 +1,14 @@
 /** A real Chromium with a virtual authenticator, on host names of our own that all lead to this machine. */
 import type { Browser, BrowserContextOptions } from "playwright-core";
-import { buildUi } from "../../build.ts";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
+import { builtUi } from "./built_ui.ts";
 
 /** Names that the browser finds here. */
 export const HOSTS = ["desk.fox-owl.ts.net", "phone.fox-owl.ts.net", "chat.example"];
 
-/** Builds the page as it is now and starts a browser that takes our own certificates. @param hosts Names that lead here. */
+/** Sees to the page as it is now and starts a browser that takes our own certificates. @param hosts Names that lead here. */
 export async function openPasskeyBrowser(hosts: readonly string[] = HOSTS): Promise<Browser> {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+  await builtUi();
   const rules = hosts.map((host) => `MAP ${host} 127.0.0.1`).join(",");
   return await openBrowser([`--host-resolver-rules=${rules}`]);
 }

@@ -1,7 +1,7 @@
 /** The built page before the fake API in a real browser: what the tests of views stand on. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { buildUi } from "../../build.ts";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
+import { builtUi } from "./built_ui.ts";
 import { FakeApi } from "./fake_api.ts";
 
 /** A phone as Playwright describes one. */
@@ -27,13 +27,13 @@ export interface Opened extends WatchedPage, AsyncDisposable {
   api: FakeApi;
 }
 
-/** Builds the page as it is now and starts a browser. */
+/** Sees to the page as it is now and starts a browser. */
 export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
-  await buildUi({ root: new URL("../../", import.meta.url), isDev, isPlain: true });
+  const uiFolder = await builtUi({ isDev });
   const browser: Browser = await openBrowser();
   return {
     async open(path, { api: shared, prepare, ...options } = {}) {
-      const api = shared ?? new FakeApi();
+      const api = shared ?? new FakeApi(uiFolder);
       prepare?.(api);
       const watched = await openPage(browser, api.origin, options);
       await watched.page.goto(api.origin + path);

@@ -1,8 +1,8 @@
 /** A reply read aloud in a real browser by a real speech engine, while a model still writes it. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildUi } from "../../build.ts";
 import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/browser.ts";
+import { builtUi } from "../helpers/built_ui.ts";
 import { FakeLlm } from "../helpers/fake_llm.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 import { sendMessage } from "../helpers/ui_page.ts";
@@ -21,7 +21,7 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
 
   beforeAll(async () => {
     engine = await startTool("speech.sh", INSTALLED!);
-    await buildUi({ root: new URL("../../", import.meta.url), isDev: false });
+    await builtUi();
     browser = await openBrowser(AUDIO_FLAGS);
   }, SLOW_MS);
 

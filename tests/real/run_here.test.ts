@@ -1,7 +1,7 @@
 /** A downloaded model run, asked and stopped from the page, with the real llama.cpp server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildUi } from "../../build.ts";
 import { openBrowser, openPage } from "../helpers/browser.ts";
+import { builtUi } from "../helpers/built_ui.ts";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { sendMessage } from "../helpers/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -15,7 +15,7 @@ describe.skipIf(INSTALLED === undefined)("with a real model under models/", { ti
   let parlor: ChildServer;
 
   beforeAll(async () => {
-    await buildUi({ root: new URL("../../", import.meta.url), isDev: false, isPlain: true });
+    await builtUi();
     dataDir = await Deno.makeTempDir({ prefix: "parlor-run-" });
     await Deno.mkdir(`${dataDir}/models`, { mode: 0o700 });
     await Deno.copyFile(`${INSTALLED}/model/${MODEL}`, `${dataDir}/models/${MODEL}`);

@@ -1,8 +1,8 @@
 /** What the page sends before the real server: the texts that the model gets, as the model gets them. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { useModel } from "../../helpers/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/test_app.ts";
@@ -13,7 +13,7 @@ const PATIENCE_MS = 120_000;
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 }, PATIENCE_MS);
 afterAll(() => browser.close());

@@ -2,15 +2,15 @@
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { cardUnder, sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { eventually } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

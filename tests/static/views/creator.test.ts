@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { useModel } from "../../helpers/chat_client.ts";
 import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../helpers/fake_llm.ts";
 import { noise } from "../../helpers/pictures.ts";
@@ -12,7 +12,7 @@ import { eventually, PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { until, useModel } from "../../helpers/chat_client.ts";
 import { FakeA1111 } from "../../helpers/fake_a1111.ts";
 import { FakeComfy } from "../../helpers/fake_comfy.ts";
@@ -13,7 +13,7 @@ import { PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

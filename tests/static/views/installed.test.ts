@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { picture } from "../../helpers/pictures.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { eventually } from "../../helpers/ui_page.ts";
@@ -12,7 +12,7 @@ const DIST = new URL("../../../static/dist/", import.meta.url);
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

@@ -1,8 +1,8 @@
 /** The page of models before the real server, with doubles of the hub and of llama.cpp's server behind it. */
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { openFakeHub } from "../../helpers/fake_hub.ts";
 import { fakeLlamaServer } from "../../helpers/fake_llama_server.ts";
 import { ggufFile } from "../../helpers/gguf_file.ts";
@@ -15,7 +15,7 @@ const NAME = "Qwen3-0.6B-Q4_K_M.gguf";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

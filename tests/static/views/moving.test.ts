@@ -3,8 +3,8 @@ import { Buffer } from "node:buffer";
 import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
 import { FakeApi } from "../../helpers/fake_api.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
@@ -17,7 +17,7 @@ const IMPORT = "/settings/data/import";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

@@ -1,8 +1,8 @@
 /** Reading aloud before the real server, with doubles of the model and of the speech server behind it. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { FakeLlm } from "../../helpers/fake_llm.ts";
 import { fakeAudio, openFakeSpeech, silentMp3 } from "../../helpers/fake_speech.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
@@ -10,7 +10,7 @@ import { eventually, PHONE, sendMessage } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser(AUDIO_FLAGS);
 });
 afterAll(() => browser.close());

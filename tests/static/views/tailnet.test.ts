@@ -1,15 +1,15 @@
 /** The tailnet's panel before the real server, with the double of tailscaled behind it. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import type { Switches } from "../../helpers/fake_tailscaled_types.ts";
 import { openTailnetBench } from "../../helpers/tailnet_bench.ts";
 import { PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

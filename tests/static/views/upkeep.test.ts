@@ -1,8 +1,8 @@
 /** Settings, Data and About, on the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { PHONE } from "../../helpers/ui_page.ts";
 
@@ -10,7 +10,7 @@ const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { openFakeSpeech, silentMp3, wavFile } from "../../helpers/fake_speech.ts";
 import { PUBLIC } from "../../helpers/net_guard.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
@@ -11,7 +11,7 @@ import { eventually, PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false });
+  await builtUi();
   browser = await openBrowser(AUDIO_FLAGS);
 });
 afterAll(() => browser.close());
