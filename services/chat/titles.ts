@@ -57,16 +57,13 @@ export class Titles {
 
   /** Takes word of a reply that has been written to its end. */
   replied(reply: Replied): void {
-    const { isWanted, idle, log } = this.#parts;
+    const { isWanted, idle } = this.#parts;
     const { conversationId: id, answer, target } = reply;
     if (answer === "" || target.kind === "demo" || !isWanted()) return;
     if ((this.#failures.get(id) ?? 0) >= TRIES || sizeOf(reply.call) > MAX_CHARS) return;
     idle.add(`title ${id}`, {
       run: (leaving) => this.#make(reply, leaving),
-      failed: (error) => {
-        this.#failed(id);
-        log("debug", "No title could be made", { error: describe(error) });
-      },
+      failed: (error) => this.#failed(id, describe(error)),
     });
   }
 
@@ -76,7 +73,7 @@ export class Titles {
     const signal = AbortSignal.any([leaving, AbortSignal.timeout(WITHIN_MS)]);
     const completion = await this.#parts.upstream.complete(reply.target, titleCall(reply.call, reply.answer), signal);
     const title = titleIn(completion);
-    if (title === undefined) return this.#failed(reply.conversationId);
+    if (title === undefined) return this.#failed(reply.conversationId, "the answer holds none");
     await amend(
       this.#parts,
       reply.conversationId,
@@ -85,9 +82,10 @@ export class Titles {
   }
 
   /** The next reply in the conversation is another occasion, but not every one. */
-  #failed(id: string): void {
+  #failed(id: string, error: string): void {
     if (this.#failures.size >= FAILURES) this.#failures.clear();
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
+    this.#parts.log("debug", "No title could be made", { error });
   }
 
   /**

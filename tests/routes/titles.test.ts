@@ -8,7 +8,7 @@ import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 let app: TestApp;
 let llm: FakeLlm;
 beforeEach(async () => {
-  app = await openTestApp({ titleIdleMs: 10 });
+  app = await openTestApp({ titleIdleMs: 10, config: { logLevel: "debug" } });
   llm = await openFakeLlm();
   await useModel(app, llm);
 });
@@ -136,6 +136,9 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
   for (const n of [1, 2]) {
     await answer(n);
     await fail(await llm.nextCall());
+    // A reply that begins before would end the call, which is then made again.
+    const failures = () => app.logLines.filter((line) => line.includes("No title could be made")).length;
+    await until(() => failures() === n, "the server knows that it got no title");
   }
   await answer(3);
   await answer(4, "c2");

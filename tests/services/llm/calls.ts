@@ -31,8 +31,8 @@ export interface Gathered {
   error: unknown;
 }
 
-/** Reads an answer to its end, keeping what came before a failure; `onBatch` is called after each batch. */
-export async function gather(stream: ChatStream, onBatch?: () => void): Promise<Gathered> {
+/** Reads an answer to its end, keeping what came before a failure; `onBatch` gets the text so far after each batch. */
+export async function gather(stream: ChatStream, onBatch?: (text: string) => void): Promise<Gathered> {
   const gathered: Gathered = { text: "", reasoning: "", events: [], batches: 0, error: undefined };
   const text: string[] = [];
   try {
@@ -43,7 +43,7 @@ export async function gather(stream: ChatStream, onBatch?: () => void): Promise<
         if (event.type === "text") text.push(event.text);
         if (event.type === "reasoning") gathered.reasoning += event.text;
       }
-      onBatch?.();
+      onBatch?.(text.join(""));
     }
   } catch (error) {
     gathered.error = error;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
 import { openFakeLlm, seededWords } from "../../helpers/fake_llm.ts";
+import { happened, standingClock } from "../../helpers/standing_clock.ts";
 import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./calls.ts";
 
 let client: UpstreamClient;
@@ -19,14 +20,20 @@ test("a port where nothing listens is an upstream error at once", async () => {
 });
 
 test("an unknown host name is told apart from a server that is off", async () => {
+  // The system's own resolver is asked; where it cannot reach one it tries for longer than the connect limit.
+  Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const error = await failureOf(client.listModels(target("http://no-such-host.invalid/v1"), never()));
   expect(error.kind).toBe("unresolved");
 });
 
 test("no headers within the first-byte limit is a timeout that names it", async () => {
   await using llm = await openFakeLlm({ switches: { delay_headers: 60_000 } });
+  using clock = standingClock();
   const timeouts = { ...TIMEOUTS, firstByteMs: 60 };
-  const error = await failureOf(client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
+  const failing = failureOf(client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
+  await happened(() => llm.chats.length === 1);
+  clock.advance(60);
+  const error = await failing;
   expect(error).toMatchObject({ code: "upstream_timeout", kind: "timeout" });
   expect(error.message).toContain("no answer after 60 ms");
   await llm.chats[0]!.over;
@@ -35,18 +42,29 @@ test("no headers within the first-byte limit is a timeout that names it", async 
 
 test("headers do not end the wait for the first byte", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  using clock = standingClock();
   const timeouts = { ...TIMEOUTS, firstByteMs: 150 };
   const opening = client.openChatStream(target(llm.url, { timeouts }), ask(), never());
   await llm.nextCall();
-  expect(kindOf((await gather(await opening)).error)).toBe("timeout");
+  const answer = gather(await opening);
+  clock.advance(150);
+  expect(kindOf((await answer).error)).toBe("timeout");
 });
 
 test("U05 a stall ends at the idle limit with the text so far, and the server is let go", async () => {
   await using llm = await openFakeLlm();
+  using clock = standingClock();
   const timeouts = { ...TIMEOUTS, idleMs: 80 };
   const call = ask("hi", {}, "fake:words=6,seed=3,after=3,fail=stall");
-  const answer = await gather(await client.openChatStream(target(llm.url, { timeouts }), call, never()));
-  expect(answer.text).toBe(seededWords(6, 3).slice(0, 3).join(""));
+  const sent = seededWords(6, 3).slice(0, 3).join("");
+  let seen = "";
+  const stream = await client.openChatStream(target(llm.url, { timeouts }), call, never());
+  const answering = gather(stream, (text) => seen = text);
+  await happened(() => seen === sent);
+  // Whether a byte came is looked at a fiftieth of the limit apart.
+  clock.advance(80 + 2 * 80 / 50);
+  const answer = await answering;
+  expect(answer.text).toBe(sent);
   expect(kindOf(answer.error)).toBe("timeout");
   expect(String(answer.error)).toContain("no byte for 80 ms");
   await llm.chats[0]!.over;
