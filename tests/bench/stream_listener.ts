@@ -10,9 +10,8 @@ import { quantile } from "./stats.ts";
 
 /** A quick model's pace. */
 export const TOKENS_PER_SECOND = 20;
-const PERIOD_MS = 1000 / TOKENS_PER_SECOND;
 
-/** How late the tokens of all streams were, in ms. */
+/** How late the tokens of all streams were, in ms: how much longer each was on its way than the promptest of its stream. */
 export interface Lags {
   p99: number;
   worst: number;
@@ -25,11 +24,15 @@ async function listen(connections: HttpConnection[], count: number): Promise<Lag
   return { p99: quantile(all, 0.99), worst: quantile(all, 1), tokens: all.length };
 }
 
-/** Each token has its time after the first; the promptest of a stream is on time, whatever the others' way. */
+/**
+ * Each token says when the model server sent it, so that lateness of that server's own timers is none of the relay's. The
+ * clocks differ by a time that is the same for all tokens and falls out with the promptest one's.
+ */
 async function lagsOf(connection: HttpConnection, tag: string, count: number): Promise<number[]> {
-  const answer: Answer = { mode: "paced", perSecond: TOKENS_PER_SECOND, count, tag };
+  const answer: Answer = { mode: "stamped", perSecond: TOKENS_PER_SECOND, count, tag };
   const decoder = new TextDecoder();
-  const offsets: number[] = [];
+  const stamp = new RegExp(` ${tag}\\.\\d+@([\\d.]+)`, "g");
+  const ways: number[] = [];
   let rest = "";
   const body = chatBody(crypto.randomUUID(), crypto.randomUUID(), answer);
   const { status } = await connection.request("POST", "/api/chat", body, (bytes) => {
@@ -37,16 +40,14 @@ async function lagsOf(connection: HttpConnection, tag: string, count: number): P
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) {
-      for (const [, n] of line.matchAll(new RegExp(` ${tag}\\.(\\d+)(?=[" ])`, "g"))) {
-        offsets.push(now - Number(n) * PERIOD_MS);
-      }
+      for (const [, sentAtMs] of line.matchAll(stamp)) ways.push(now - Number(sentAtMs));
     }
   });
-  if (status !== 200 || offsets.length !== count) {
-    throw new Error(`${offsets.length} of ${count} tokens came, status ${status}`);
+  if (status !== 200 || ways.length !== count) {
+    throw new Error(`${ways.length} of ${count} tokens came, status ${status}`);
   }
-  const promptest = Math.min(...offsets);
-  return offsets.map((offset) => offset - promptest);
+  const promptest = Math.min(...ways);
+  return ways.map((way) => way - promptest);
 }
 
 if (import.meta.main) {

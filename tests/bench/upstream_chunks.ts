@@ -4,24 +4,25 @@
 export type Answer =
   /** The first token at once, then so many a second. */
   | { mode: "paced"; perSecond: number; count: number; tag: string }
+  /** The same, and each token says when it was sent. */
+  | { mode: "stamped"; perSecond: number; count: number; tag: string }
   /** As fast as the reader takes it. */
   | { mode: "flood"; count: number; tag: string };
 
 /** Gives the model's name for an answer: `paced-50-200-x7`. */
 export function modelOf(answer: Answer): string {
-  return answer.mode === "paced"
-    ? `paced-${answer.perSecond}-${answer.count}-${answer.tag}`
-    : `flood-${answer.count}-${answer.tag}`;
+  return answer.mode === "flood"
+    ? `flood-${answer.count}-${answer.tag}`
+    : `${answer.mode}-${answer.perSecond}-${answer.count}-${answer.tag}`;
 }
 
 /** Reads a model's name; `undefined` when it names no answer. */
 export function answerOf(model: string): Answer | undefined {
-  const match = /^(?:paced-(\d+)|flood)-(\d+)-([A-Za-z0-9]+)$/.exec(model);
+  const match = /^(?:(paced|stamped)-(\d+)|flood)-(\d+)-([A-Za-z0-9]+)$/.exec(model);
   if (match === null) return undefined;
-  const [count, tag] = [Number(match[2]), match[3]!];
-  return match[1] === undefined
-    ? { mode: "flood", count, tag }
-    : { mode: "paced", perSecond: Number(match[1]), count, tag };
+  const [count, tag] = [Number(match[3]), match[4]!];
+  const mode = match[1] as "paced" | "stamped" | undefined;
+  return mode === undefined ? { mode: "flood", count, tag } : { mode, perSecond: Number(match[2]), count, tag };
 }
 
 /** Gives the whole text of an answer. */
@@ -52,6 +53,11 @@ export function bytesOf({ count, tag }: { count: number; tag: string }): AnswerB
   const usage = { prompt_tokens: 20, completion_tokens: count, total_tokens: 20 + count };
   const last = `${event({}, "stop")}data: ${JSON.stringify({ ...HEAD, choices: [], usage })}\n\ndata: [DONE]\n\n`;
   return { bytes: encoder.encode(text), ends, last: encoder.encode(last) };
+}
+
+/** Gives one token that says when it was sent, in ms by the clock of whoever sends it. */
+export function stampedToken(tag: string, n: number, sentAtMs: number): Uint8Array {
+  return encoder.encode(event({ content: `${tokenOf(tag, n)}@${sentAtMs.toFixed(3)}` }, null));
 }
 
 const encoder = new TextEncoder();

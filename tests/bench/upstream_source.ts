@@ -2,7 +2,7 @@
  * The model server behind everything that is measured: OpenAI's protocol, bytes made beforehand, so that it is never the
  * slow part. `deno run -A upstream_source.ts` prints where it listens.
  */
-import { type Answer, type AnswerBytes, answerOf, bytesOf } from "./upstream_chunks.ts";
+import { type Answer, type AnswerBytes, answerOf, bytesOf, stampedToken } from "./upstream_chunks.ts";
 
 /** Bytes handed over at a time in a flood. */
 const FLOOD_WRITE_BYTES = 64 * 1024;
@@ -29,7 +29,7 @@ export function serveUpstream(): void {
     const answer = answerOf(model);
     if (answer === undefined) return Response.json({ error: { message: `no such model: ${model}` } }, { status: 404 });
     const bytes = bytesFor(answer);
-    return new Response(answer.mode === "flood" ? flood(bytes) : paced(bytes, answer.perSecond), { headers: HEADERS });
+    return new Response(answer.mode === "flood" ? flood(bytes) : paced(bytes, answer), { headers: HEADERS });
   });
 }
 
@@ -47,7 +47,10 @@ function flood({ bytes, last }: AnswerBytes): ReadableStream<Uint8Array> {
   });
 }
 
-function paced({ bytes, ends, last }: AnswerBytes, perSecond: number): ReadableStream<Uint8Array> {
+function paced(
+  { bytes, ends, last }: AnswerBytes,
+  { mode, perSecond, tag }: Exclude<Answer, { mode: "flood" }>,
+): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isLeft = false;
   const periodMs = 1000 / perSecond;
@@ -64,7 +67,11 @@ function paced({ bytes, ends, last }: AnswerBytes, perSecond: number): ReadableS
           controller.close();
           return;
         }
-        controller.enqueue(bytes.subarray(ends[sent - 1] ?? 0, ends[sent]));
+        controller.enqueue(
+          mode === "stamped"
+            ? stampedToken(tag, sent, performance.now())
+            : bytes.subarray(ends[sent - 1] ?? 0, ends[sent]),
+        );
         sent++;
         // By the clock, so that late timers do not slow the stream down.
         timer = setTimeout(send, beganAtMs + sent * periodMs - performance.now());

@@ -7,6 +7,7 @@ import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
 import { download, hubArgs, removeDownload } from "./download.ts";
+import type { Program } from "../child.ts";
 import { type Lags, TOKENS_PER_SECOND } from "../stream_listener.ts";
 
 const STREAMS = 32;
@@ -20,6 +21,8 @@ interface OtherJob {
   what: string;
   /** 50 ms where nothing is said. */
   atMostMs?: number;
+  /** Has one line more: the streams of a bare relay while Parlor does this, which is what two cores make late by themselves. */
+  isBesideRelay?: boolean;
   work(connection: HttpConnection, next: () => number): Promise<unknown>;
 }
 
@@ -51,6 +54,7 @@ const JOBS: OtherJob[] = [
   {
     what: "avatars of 1024×1536 resized",
     atMostMs: 10,
+    isBesideRelay: true,
     async work(connection, next) {
       const list = await connection.json<{ id: string; external: boolean }[]>("GET", "/api/characters");
       const portraits = list.filter(({ external }) => external);
@@ -82,34 +86,67 @@ export const chunkLagRow: Row = {
     await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
     const next = numbers(3);
     await parlor.control.bytes("PUT", LARGE, largeBody(next));
+    const relay = await startHere(
+      bench,
+      "counterparts/pass_through.ts",
+      `http://127.0.0.1:${upstream.port}/v1/chat/completions`,
+    );
     const listener = await startHere(bench, "stream_listener.ts", String(parlor.port));
-    const lags = async () => JSON.parse(await listener.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`)) as Lags;
+    const relayListener = await startHere(bench, "stream_listener.ts", String(relay.port));
+    const lags = async (through: Program) => {
+      const found: Lags = JSON.parse(await through.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`));
+      await parlor.allSettled();
+      return found.p99;
+    };
+    const what = `chunk lag p99 of ${STREAMS} streams at ${TOKENS_PER_SECOND}/s`;
+    const bare = { counterpart: "Deno.serve passing the body through", target: "–" };
 
-    const figures: Figure[] = [];
-    for (const { what, work, atMostMs = AT_MOST_MS } of JOBS) {
+    const quiet = await eachRound(bench, "chunk-lag, idle", async () => ({
+      own: await lags(listener),
+      limit: await lags(relayListener),
+    }));
+    const figures: Figure[] = [{
+      ...{ what: `${what}, nothing else to do`, ...bare },
+      own: milliseconds(median(quiet.map(({ own }) => own))),
+      limit: milliseconds(median(quiet.map(({ limit }) => limit))),
+    }];
+    for (const { what: job, work, atMostMs = AT_MOST_MS, isBesideRelay = false } of JOBS) {
       using connection = await HttpConnection.open(parlor.port);
-      const rounds = await eachRound(bench, `chunk-lag, ${what}`, async () => {
-        const idle = await lags();
-        await parlor.allSettled();
+      const whileWorking = async (through: Program) => {
         let isOver = false;
-        const busy = lags().finally(() => isOver = true);
+        const busy = lags(through).finally(() => isOver = true);
         while (!isOver) await work(connection, next);
-        const own = await busy;
-        await parlor.allSettled();
-        return { own, idle };
-      });
-      const own = median(rounds.map((round) => round.own.p99));
-      const idle = median(rounds.map((round) => round.idle.p99));
+        return await busy;
+      };
+      const rounds = await eachRound(bench, `chunk-lag, ${job}`, async () => ({
+        idle: await lags(listener),
+        own: await whileWorking(listener),
+        beside: isBesideRelay ? await whileWorking(relayListener) : 0,
+      }));
+      const own = median(rounds.map((round) => round.own));
       figures.push({
-        what: `chunk lag p99 of ${STREAMS} streams at ${TOKENS_PER_SECOND}/s, ${what}`,
+        what: `${what}, ${job}`,
         own: milliseconds(own),
-        limit: milliseconds(idle),
+        limit: milliseconds(median(rounds.map(({ idle }) => idle))),
         counterpart: "the same, idle",
         target: `≤ ${atMostMs} ms`,
         isReached: own <= atMostMs,
       });
+      if (!isBesideRelay) continue;
+      figures.push({
+        ...{ what: `the same streams beside that server, ${job}`, ...bare },
+        own: "–",
+        limit: milliseconds(median(rounds.map(({ beside }) => beside))),
+      });
     }
-    await Promise.all([parlor.stop(), upstream.stop(), hub.stop(), listener.stop()]);
+    await Promise.all([
+      parlor.stop(),
+      upstream.stop(),
+      relay.stop(),
+      hub.stop(),
+      listener.stop(),
+      relayListener.stop(),
+    ]);
     return figures;
   },
 };
