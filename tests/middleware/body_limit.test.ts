@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { bodyLimit } from "../../middleware/body_limit.ts";
 import { createRouteTable } from "../../middleware/route_table.ts";
 import { errorResponse } from "../../routes/errors.ts";
@@ -139,4 +139,33 @@ test.each([true, false])("L02 a body that stops coming is given up (streamed: %s
   const route = openRoute({ idleMs: 20, isBodyStreamed });
   const answer = await route.send(pieces(["123"], true));
   expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+});
+
+test("a long JSON body comes to the route as a short one does, parsed a piece at a time", async () => {
+  await using app = await openTestApp();
+  const messages = Array.from({ length: 3_000 }, (_, n) => ({ id: `m${n}`, role: "user", content: "字".repeat(100) }));
+  const parsed = vi.spyOn(JSON, "parse");
+  const put = (body: Uint8Array<ArrayBuffer> | string) =>
+    fetch(`http://localhost:${app.port}/api/conversations/long`, { method: "PUT", headers: JSON_TYPE, body });
+  try {
+    const body = JSON.stringify({ title: "Long", messages });
+    const saved = await put(body);
+    expect(saved.status).toBe(201);
+    expect(Math.max(...parsed.mock.calls.map(([piece]) => piece.length))).toBeLessThan(100_000);
+    expect((await saved.json()).messages.map(({ content }: { content: string }) => content)).toEqual(
+      messages.map(({ content }) => content),
+    );
+    const broken = await put(body.slice(0, -2));
+    expect([broken.status, (await broken.json()).error.code]).toEqual([400, "invalid_json"]);
+    const bytes = new TextEncoder().encode(body);
+    bytes[bytes.length - 10] = 0xff;
+    const noUtf8 = await put(bytes);
+    expect(noUtf8.status).toBe(400);
+    expect((await noUtf8.json()).error).toMatchObject({
+      code: "invalid_json",
+      message: expect.stringContaining("no UTF-8"),
+    });
+  } finally {
+    parsed.mockRestore();
+  }
 });
