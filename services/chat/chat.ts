@@ -17,6 +17,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { Journal } from "./journal.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import { isEmptyFailure, type Message } from "./message.ts";
+import { joined } from "./continuation.ts";
 import { describe, Reply, type ReplyPlace, type ReplySource, StoredReply } from "./reply.ts";
 import { findReplyRow, replyEnded } from "./reply_rows.ts";
 import { TemplateForms } from "./template_forms.ts";
@@ -322,7 +323,7 @@ export class ChatService {
         setImmediate(reply.journal.prepare); // while the model thinks, so that its first word waits for no file
         const stream = await opening;
         markBegun();
-        await reply.gather(stream.batches());
+        await reply.gather(joined(reply.text, made.joint, stream.batches()));
       } catch (error) {
         refusal = error;
         reply.fail(error);

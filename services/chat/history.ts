@@ -24,6 +24,8 @@ export interface HistoryView {
   expand?(text: string, id: string, atMs: number): string;
   /** Gives the name that stands before a message, where several take part. */
   nameOf?(message: SaidMessage): string | undefined;
+  /** True where what is continued is the begin of what the model writes. */
+  isPrefilled?: boolean;
   now(): number;
 }
 
@@ -45,8 +47,10 @@ export function* turnsOf(
       const message = messages[at]!;
       const isContinued = message.id === before;
       if (!isSent(message) && !isContinued) continue;
-      // What is continued goes out as it is, or the rest would not fit to it.
-      const sent = isContinued ? { role: message.role, content: message.content } : viewed(message, view);
+      // What the model goes on from goes out as it is, or the rest would not fit to it.
+      const sent = isContinued && view.isPrefilled
+        ? { role: message.role, content: message.content }
+        : viewed(message, view);
       yield {
         ...{ id: message.id, message: sent, atMs: Date.parse(message.created_at) },
         loreState: loreStateOf(message.lorebook_state),

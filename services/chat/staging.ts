@@ -30,6 +30,8 @@ export interface StagedReply {
 export interface OpenStage {
   source: PromptSource;
   scene: OpenScene;
+  /** What stands between the answer that is continued and what is added; nothing where the model goes on by itself. */
+  joint: string;
 }
 
 /** Messages that are looked through for who has spoken since the owner did. */
@@ -54,14 +56,16 @@ export async function setStage(
   });
   const { hasNames, persona } = scene.scene;
   const nameOf = hasNames ? (said: SaidMessage) => nameIn(said, cast, persona.name) : undefined;
-  const history = turnsOf(blocks, conversationId, end, { expand: scene.expand, nameOf, now });
+  const { continuation } = scene.preset.layout;
+  const isPrefilled = action === "continue" && continuation === undefined;
+  const history = turnsOf(blocks, conversationId, end, { expand: scene.expand, nameOf, isPrefilled, now });
   const source: PromptSource = {
     conversationId,
     history,
     compose: (seen) => scene.compose(seen),
-    continuesLast: action === "continue",
+    continuesLast: isPrefilled,
   };
-  return { source, scene };
+  return { source, scene, joint: action === "continue" ? continuation?.joint ?? "" : "" };
 }
 
 /** Gives how many messages there are up to the reply; the same before and after its turn is stored. */

@@ -22,6 +22,8 @@ export interface UpstreamCall {
   call: ChatCall;
   /** What is known of its messages, where the server assembled them. */
   prompt?: Prompt;
+  /** What stands between an answer that is continued and what comes. */
+  joint?: string;
 }
 
 /** What would be sent, and what not. */
@@ -88,13 +90,13 @@ async function assembled(
   const { target, model } = route;
   const state = parts.store.get(request.conversationId);
   const staged = { end, characterId, model, action: request.action, timeZone: request.timeZone };
-  const { source, scene } = await setStage(parts, state, staged);
+  const { source, scene, joint } = await setStage(parts, state, staged);
   const params = paramsOf(request, state.head, scene.preset);
   const prompt = await parts.prompts.assemble(source, limitsOf(route, params, scene.preset), signal);
   const { contextSize } = prompt;
   // So that the limit of the answer, where nobody named one, fits the model that was asked.
   const sized = contextSize.isAssumed ? target : { ...target, contextSize: contextSize.tokens };
-  return { target: sized, call: { model, messages: prompt.messages, params }, prompt };
+  return { target: sized, call: { model, messages: prompt.messages, params }, prompt, joint };
 }
 
 /** Refuses a request that would send nothing, before anything is stored. @throws {AppError} `invalid_request` */

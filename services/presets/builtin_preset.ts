@@ -62,7 +62,8 @@ export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
     assistant_impersonation: "",
     send_if_empty: "",
     squash_system_messages: false,
-    continue_prefill: false,
+    // What a model writes behind its own words joins on to them.
+    continue_prefill: true,
     continue_postfix: " ",
     names_behavior: 0,
   },

@@ -47,7 +47,7 @@ export interface PresetTexts {
   impersonationPrefill: string;
   /** Sent as the user's turn where it is empty. */
   sendIfEmpty: string;
-  /** Set between an answer and its continuation. */
+  /** Set between an answer and its continuation, where a sentence asks for that. */
   continuePostfix: string;
 }
 
@@ -92,10 +92,15 @@ export function presetFrom(
     ...(isCount(contextSize) && { contextSize }),
     blocks: blocksOf(document),
     texts: textsOf(rest),
-    squashesSystemMessages: rest.squash_system_messages === true,
-    continuesByPrefill: rest.continue_prefill === true,
+    squashesSystemMessages: flagIn(rest, "squash_system_messages"),
+    continuesByPrefill: flagIn(rest, "continue_prefill"),
     namesBehavior: typeof rest.names_behavior === "number" ? rest.names_behavior : 0,
   };
+}
+
+/** A preset that says nothing of it does as the built-in one. */
+function flagIn(rest: Record<string, unknown>, field: string): boolean {
+  return typeof rest[field] === "boolean" ? rest[field] : BUILTIN_PRESET.rest[field] === true;
 }
 
 function effective(sampler: Sampler): Record<string, number> {

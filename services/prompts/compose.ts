@@ -171,10 +171,11 @@ class Composer {
   }
 
   #addEnd(): void {
-    const { group, action, layout: { formats, prefill } } = this.#scene;
+    const { group, action, layout: { formats, prefill, continuation } } = this.#scene;
     if (action === "impersonate") {
       this.#push("impersonate", "system", this.#text(formats.impersonation, "impersonate", 0));
     } else if (group !== undefined) this.#push("speaker", "system", this.#text(formats.groupNudge, "speaker", 0));
+    if (action === "continue") this.#push("continue", "system", this.#text(continuation?.nudge, "continue", 0));
     const begin = this.#text(prefill, "prefill", 0);
     if (begin !== "" && action !== "continue") {
       this.#blocks.prefill = { part: "prefill", role: "assistant", text: begin };

@@ -39,6 +39,13 @@ export interface PromptLayout {
   formats: LayoutFormats;
   /** The begin of every answer. */
   prefill?: string;
+  /**
+   * How a continuation is asked for by a sentence: the sentence, sent last, and what stands between the answer and what
+   * is added. Without it the answer itself stands last, as the begin of what the model writes.
+   */
+  continuation?: { nudge: string; joint: string };
+  /** System messages that follow one another become one, also where they come from different parts. */
+  squashesSystem?: boolean;
   /** Where the name of whoever speaks stands before a message. */
   names: "group" | "always" | "never";
 }

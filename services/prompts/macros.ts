@@ -128,6 +128,7 @@ export class Macros {
       case "roll":
         return this.#roll(call, run);
       case "lastmessage":
+      case "lastchatmessage": // what presets call it in the sentence that asks for a continuation
         return chat.lastMessage ?? "";
       case "lastusermessage":
       case "input":

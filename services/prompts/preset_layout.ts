@@ -28,6 +28,10 @@ export function scenePreset(preset: Preset, generation: string): ScenePreset {
         emptyTurn: texts.sendIfEmpty,
       },
       prefill,
+      ...(!preset.continuesByPrefill && texts.continueNudge.trim() !== "" && {
+        continuation: { nudge: texts.continueNudge, joint: texts.continuePostfix },
+      }),
+      squashesSystem: preset.squashesSystemMessages,
       names: NAMES[preset.namesBehavior] ?? "group",
     },
   };

@@ -5,7 +5,7 @@ import type { ContextSize, ContextSizes } from "./context_sizes.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { DroppedLore } from "./lore_scan.ts";
 import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
-import { type Counted, messagesOf, type PromptEntry, withInserted } from "./sent_messages.ts";
+import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./sent_messages.ts";
 import type { CountedModel, TokenCounter } from "./token_counter.ts";
 import { Cuts, total } from "./trimming.ts";
 
@@ -37,6 +37,8 @@ export interface Seen {
 export interface Composed {
   blocks: PromptBlocks;
   droppedLore?: DroppedLore[];
+  /** See `PromptLayout`. */
+  squashesSystem?: boolean;
   /** To be kept with the answer; see lore_scan.ts. */
   loreState?: ActivationState;
 }
@@ -149,13 +151,14 @@ export class Prompts {
     if (isFitting && remembers) this.#cuts.forget(source.conversationId);
     const isSent = (block: Counted) => isExtra(block) ? hasExtras : isStandIn(block) ? !isFitting : true;
     const history = turns.slice(0, kept).reverse();
-    const parts = [
+    const separate = [
       ...messagesOf(leading.filter(isSent), true),
       ...withInserted(history, inserted.filter(isSent)),
       ...messagesOf(trailing.filter(isSent)),
       ...messagesOf(prefill),
       ...continued,
     ];
+    const parts = composed?.squashesSystem ? withSystemSquashed(separate) : separate;
     return {
       ...promptOf(parts),
       ...{ isExact, contextSize, answerTokens, budget },

@@ -43,7 +43,8 @@ export async function composeScene(stage: Stage, seen: Seen): Promise<Composed> 
   const isTurnMissing = scene.action === "reply" && scene.group === undefined &&
     seen.turns[0]?.message.role === "assistant";
   const blocks = composeBlocks({ scene, lore, disabled, isTurnMissing, macros, fresh });
-  return { blocks, droppedLore: found?.dropped, loreState: found?.state };
+  const { squashesSystem } = scene.layout;
+  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem };
 }
 
 /**

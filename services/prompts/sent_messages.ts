@@ -47,6 +47,32 @@ export function messagesOf(blocks: readonly Counted[], isBegin = false): PromptE
   return entries;
 }
 
+/**
+ * Makes one message of system messages that follow one another, whatever part they come from. Those of the conversation
+ * stay as they are, since each is known by its id.
+ */
+export function withSystemSquashed(entries: readonly PromptEntry[]): PromptEntry[] {
+  const all: PromptEntry[] = [];
+  for (const entry of entries) {
+    const last = all.at(-1);
+    if (last === undefined || !isSystemPiece(last) || !isSystemPiece(entry)) {
+      all.push(entry);
+      continue;
+    }
+    all[all.length - 1] = {
+      ...last,
+      message: { ...last.message, content: `${last.message.content}\n\n${entry.message.content}` },
+      tokens: last.tokens + entry.tokens - MESSAGE_TOKENS + JOIN_TOKENS,
+      pieces: [...last.pieces!, ...entry.pieces!],
+    };
+  }
+  return all;
+}
+
+function isSystemPiece({ message, pieces }: PromptEntry): boolean {
+  return message.role === "system" && pieces !== undefined;
+}
+
 /** Sets pieces into a history at their depths; one deeper than the history is long stands before it. */
 export function withInserted(
   history: readonly PromptEntry[],

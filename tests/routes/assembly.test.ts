@@ -231,6 +231,70 @@ test("regenerate, continue and impersonate ask in the same scene; impersonate st
   expect((await app.post("/api/chat", { ...asked, conversation_id: "none" })).status).toBe(404);
 });
 
+async function importPreset(more: Record<string, unknown>): Promise<string> {
+  const form = new FormData();
+  const json = { ...JSON.parse(await fixture("preset_chat_completion")), ...more };
+  form.set("file", new File([JSON.stringify(json)], "Seaside.json", { type: "application/json" }));
+  return (await made(app.post("/api/presets/import", form))).id;
+}
+
+test("where a preset asks for a continuation by its sentence, that goes last, and what comes is set off from what was there", async () => {
+  const nudge = "[Carry on behind: {{lastChatMessage}}]";
+  const preset = { continue_prefill: false, continue_nudge_prompt: nudge, continue_postfix: "\n\n" };
+  const preset_id = await importPreset({ ...preset, assistant_prefill: "Well," });
+  const id = await beginWithAda({ preset_id });
+  await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };
+  const { parts } = await made(app.post("/api/chat/preview", again));
+  expect(parts.at(-1)).toMatchObject({
+    part: "instructions",
+    pieces: [{ part: "instructions" }, { part: "continue" }],
+  });
+  const { text } = await gather(await app.post("/api/chat", again));
+  expect(lastSent().at(-2)).toEqual({ role: "assistant", content: "Ada: Hello" });
+  expect(lastSent().at(-1)!.content.endsWith("\n\n[Carry on behind: Ada: Hello]")).toBe(true);
+  expect(text).toBe("\n\nHello");
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Hello\n\nHello");
+});
+
+test.each([
+  ["asks for a prefill", { continue_prefill: true, continue_nudge_prompt: "[Carry on.]" }],
+  ["has an empty sentence", { continue_prefill: false, continue_nudge_prompt: " " }],
+])("where a preset %s, what is continued stands last and the rest joins on", async (_, fields) => {
+  const id = await beginWithAda({ preset_id: await importPreset({ ...fields, continue_postfix: "\n\n" }) });
+  await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
+  const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };
+  await gather(await app.post("/api/chat", again));
+  expect(lastSent().at(-1)).toEqual({ role: "assistant", content: "Hello" });
+  expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("HelloHello");
+});
+
+test("a preset that squashes system messages makes one of those that follow one another, whatever they are", async () => {
+  const plain = { prompts: undefined, prompt_order: undefined, names_behavior: -1 };
+  const id = await beginWithAda({ note: { text: "Rain falls.", depth: 0, role: "system" } });
+  const begin = async () => {
+    const { messages, parts, tokens } = await made(app.post("/api/chat/preview", turn(id, "Hi")));
+    expect(parts.map(({ tokens }: { tokens: number }) => tokens).reduce((a: number, b: number) => a + b)).toBe(tokens);
+    return messages as { role: string; content: string }[];
+  };
+  await made(
+    app.patch(`/api/conversations/${id}`, {
+      preset_id: await importPreset({ ...plain, squash_system_messages: false }),
+    }),
+  );
+  const apart = await begin();
+  expect(apart.map(({ role }) => role)).toEqual(["system", "system", "assistant", "user", "system", "system"]);
+  await made(
+    app.patch(`/api/conversations/${id}`, {
+      preset_id: await importPreset({ ...plain, squash_system_messages: true }),
+    }),
+  );
+  const squashed = await begin();
+  expect(squashed.map(({ role }) => role)).toEqual(["system", "assistant", "user", "system"]);
+  expect(squashed[0]!.content).toBe(`${apart[0]!.content}\n\n${apart[1]!.content}`);
+  expect(squashed[3]!.content).toBe(`${apart[4]!.content}\n\n${apart[5]!.content}`);
+});
+
 test("an entry that is sticky stays for its turns and rests after them, also over a restart", async () => {
   const book = {
     ...{ name: "B", extensions: {} },

@@ -1,4 +1,4 @@
-/** The sentences of a preset around the parts of a prompt: its own ones, else the built-in ones. */
+/** The sentences of a preset around the parts of a prompt, and how it sends them: its own ones, else the built-in ones. */
 import type { PresetFields } from "../api/preset_endpoints.ts";
 
 /** Those that are sent, by SillyTavern's names, in the order in which they come about. */
@@ -14,22 +14,42 @@ export const SENTENCES = [
   { name: "assistant_prefill", rows: 2 },
   { name: "assistant_impersonation", rows: 2 },
   { name: "send_if_empty", rows: 2 },
+  { name: "continue_nudge_prompt", rows: 2 },
 ] as const;
 
 /** Name of a sentence. */
 export type SentenceName = (typeof SENTENCES)[number]["name"];
+/** A choice of yes or no, by SillyTavern's name. */
+export type FlagName = "continue_prefill" | "squash_system_messages";
+/** What stands between an answer and its continuation. */
+export const JOINT = "continue_postfix";
+/** What SillyTavern offers for it; a preset may say something else. */
+export const JOINTS = { none: "", space: " ", line: "\n", paragraph: "\n\n" } as const;
 
 type Rest = PresetFields["rest"];
 
 /** Gives what a preset says for a sentence; an empty one is its own, too, and sends nothing. */
-export function sentenceOf(rest: Rest, builtin: Rest, name: SentenceName): { text: string; isOwn: boolean } {
+export function sentenceOf(
+  rest: Rest,
+  builtin: Rest,
+  name: SentenceName | typeof JOINT,
+): { text: string; isOwn: boolean } {
   const own = rest[name];
   const builtinText = typeof builtin[name] === "string" ? builtin[name] : "";
   return { text: typeof own === "string" ? own : builtinText, isOwn: typeof own === "string" && own !== builtinText };
 }
 
-/** Gives the fields with a sentence of the preset's own, or with the built-in one for undefined. */
-export function withSentence(rest: Rest, name: SentenceName, text: string | undefined): Rest {
+/** Gives what a preset chooses. */
+export function flagOf(rest: Rest, builtin: Rest, name: FlagName): boolean {
+  return typeof rest[name] === "boolean" ? rest[name] : builtin[name] === true;
+}
+
+/** Gives the fields with a value of the preset's own, or with the built-in one for undefined. */
+export function withSentence(
+  rest: Rest,
+  name: SentenceName | FlagName | typeof JOINT,
+  value: string | boolean | undefined,
+): Rest {
   const { [name]: _, ...others } = rest;
-  return text === undefined ? others : { ...others, [name]: text };
+  return value === undefined ? others : { ...others, [name]: value };
 }

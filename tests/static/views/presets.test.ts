@@ -181,6 +181,17 @@ test("sentences around the parts are changed, emptied and given back; what the p
   expect(sent.join("\n")).toContain("[They meet]");
   expect(sent.at(-1)).toBe("Well,");
 
+  // A continuation is asked for by a sentence only where the preset says so; the choices of how are SillyTavern's fields.
+  const nudge = page.getByLabel("To go on with a reply", { exact: true });
+  expect(await nudge.count()).toBe(0);
+  await page.getByRole("switch", { name: "Continue a reply without a sentence" }).uncheck();
+  await nudge.fill("[Carry on.]");
+  await page.getByLabel("Between a reply and what is added").selectOption({ label: "An empty line" });
+  await page.getByRole("switch", { name: "Join system messages" }).check();
+  const how = { continue_prefill: false, continue_nudge_prompt: "[Carry on.]", continue_postfix: "\n\n" };
+  const chosen = await eventually(rest, ({ squash_system_messages }) => squash_system_messages === true);
+  expect(chosen).toMatchObject(how);
+
   await page.getByRole("button", { name: "Use the built-in words: Before the first message", exact: true }).click();
   expect(await begin.inputValue()).toBe("[A new chat begins]");
   await eventually(rest, (all) => !("new_chat_prompt" in all));

@@ -125,14 +125,31 @@ export const presets: typeof English = {
         },
         assistant_prefill: { label: "Anfang jeder Antwort", hint: "Das Modell schreibt von dort aus weiter." },
         assistant_impersonation: {
-          label: "Anfang einer Nachricht, die für dich geschrieben wird",
+          label: "Anfang einer Nachricht, die für Sie geschrieben wird",
           hint: "Anstelle des Anfangs einer Antwort, wenn das Modell in Ihrem Namen schreibt.",
         },
         send_if_empty: {
           label: "Anstelle einer Nachricht, die fehlt",
-          hint: "Wo der Chat nicht mit einer Nachricht von dir endet.",
+          hint: "Wo der Chat nicht mit einer Nachricht von Ihnen endet.",
+        },
+        continue_nudge_prompt: {
+          label: "Damit eine Antwort weitergeht",
+          hint: "Zuletzt gesendet, wenn eine Antwort fortgesetzt wird. {{lastChatMessage}} steht für die Antwort.",
         },
       },
+      flags: {
+        squash_system_messages: {
+          label: "Systemnachrichten verbinden",
+          hint: "Solche, die aufeinander folgen, werden als eine gesendet.",
+        },
+        continue_prefill: {
+          label: "Antworten ohne einen Satz fortsetzen",
+          hint:
+            "Das Modell schreibt hinter dem letzten Wort der Antwort weiter. Wo sein Server das nicht kann, bittet ein Satz darum.",
+        },
+      },
+      joint: "Zwischen einer Antwort und ihrer Fortsetzung",
+      joints: { none: "Nichts", space: "Ein Leerzeichen", line: "Eine neue Zeile", paragraph: "Eine leere Zeile" },
     },
     samplers: {
       intro: "Ein leeres Feld überlässt es dem Server des Modells. Was ein Chat selbst festlegt, geht vor.",

@@ -131,7 +131,24 @@ export const presets = {
           label: "In place of a turn that is missing",
           hint: "Where the conversation does not end with a turn of yours.",
         },
+        continue_nudge_prompt: {
+          label: "To go on with a reply",
+          hint: "Sent last when a reply is continued. {{lastChatMessage}} stands for the reply.",
+        },
       },
+      flags: {
+        squash_system_messages: {
+          label: "Join system messages",
+          hint: "Those that follow one another are sent as one.",
+        },
+        continue_prefill: {
+          label: "Continue a reply without a sentence",
+          hint:
+            "The model goes on from the reply’s last word. Where its server cannot do that, a sentence asks for more.",
+        },
+      },
+      joint: "Between a reply and what is added",
+      joints: { none: "Nothing", space: "A space", line: "A new line", paragraph: "An empty line" },
     },
     samplers: {
       intro: "An empty field leaves it to the model’s server. A chat’s own settings take precedence.",

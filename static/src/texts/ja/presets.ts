@@ -125,7 +125,23 @@ export const presets: typeof English = {
           hint: "モデルがあなたの名前で書くとき、返信の書き出しの代わりに使います。",
         },
         send_if_empty: { label: "欠けている発言の代わり", hint: "会話があなたの発言で終わっていない場合。" },
+        continue_nudge_prompt: {
+          label: "返信の続きを書かせるとき",
+          hint: "返信の続きを求めるとき、最後に送ります。{{lastChatMessage}}はその返信に置き換わります。",
+        },
       },
+      flags: {
+        squash_system_messages: {
+          label: "システムメッセージをまとめる",
+          hint: "続けて並ぶものを 1 つにして送ります。",
+        },
+        continue_prefill: {
+          label: "指示文なしで返信を続ける",
+          hint: "モデルは返信の最後の語からそのまま続けます。サーバーが対応していない場合は、指示文で続きを求めます。",
+        },
+      },
+      joint: "返信と続きの間",
+      joints: { none: "なし", space: "空白", line: "改行", paragraph: "空行" },
     },
     samplers: {
       intro: "空欄ならモデルのサーバーに任せます。チャット独自の設定が優先されます。",

@@ -1,11 +1,22 @@
-/** What a preset says around the parts of a prompt. A sentence that is not its own is the built-in one. */
+/** What a preset says around the parts of a prompt, and how that is sent. What is not its own is the built-in preset's. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
 import { BUILTIN_PRESET_ID, type PresetFields } from "../../api/preset_endpoints.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/Field.tsx";
-import { type SentenceName, sentenceOf, SENTENCES, withSentence } from "../../state/preset_sentences.ts";
+import { Select } from "../../components/Select.tsx";
+import { Switch } from "../../components/Switch.tsx";
+import {
+  type FlagName,
+  flagOf,
+  JOINT,
+  JOINTS,
+  type SentenceName,
+  sentenceOf,
+  SENTENCES,
+  withSentence,
+} from "../../state/preset_sentences.ts";
 import { texts } from "../../texts/texts.ts";
 import type { PresetPartProps } from "./PresetPage.tsx";
 
@@ -29,12 +40,30 @@ export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
     return <ErrorNote title={t.oneFailed} error={builtin} onRetry={() => setRound(round + 1)} />;
   }
   const { rest } = editor.data.value!;
-  const set = (name: SentenceName, text: string | undefined) =>
-    editor.set({ rest: withSentence(editor.data.peek()!.rest, name, text) }, `sentence ${name}`);
+  const set = (name: SentenceName | FlagName | typeof JOINT, value: string | boolean | undefined) =>
+    editor.set({ rest: withSentence(editor.data.peek()!.rest, name, value) }, `sentence ${name}`);
+  const flag = (name: FlagName) => (
+    <Switch
+      {...t.sentences.flags[name]}
+      isOn={flagOf(rest, builtin, name)}
+      isDisabled={isReadOnly}
+      onChange={(isOn) => set(name, isOn)}
+    />
+  );
+  const isAsked = !flagOf(rest, builtin, "continue_prefill");
+  const shown = SENTENCES.filter(({ name }) => isAsked || name !== "continue_nudge_prompt");
+  const joint = sentenceOf(rest, builtin, JOINT).text;
+  const joints = Object.entries(JOINTS).map(([name, value]) => ({
+    value,
+    name: t.sentences.joints[name as keyof typeof JOINTS],
+  }));
+  const hasOwnJoint = !joints.some(({ value }) => value === joint);
   return (
     <fieldset class="samplers form" disabled={isReadOnly} aria-label={t.parts.sentences}>
       <p class="hint">{t.sentences.intro}</p>
-      {SENTENCES.map(({ name, rows }) => {
+      {flag("squash_system_messages")}
+      {flag("continue_prefill")}
+      {shown.map(({ name, rows }) => {
         const { text, isOwn } = sentenceOf(rest, builtin, name);
         const { label, hint } = t.sentences.fields[name];
         return (
@@ -53,6 +82,14 @@ export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
           </div>
         );
       })}
+      {isAsked && (
+        <Select
+          label={t.sentences.joint}
+          value={joint}
+          options={hasOwnJoint ? [...joints, { value: joint, name: JSON.stringify(joint) }] : joints}
+          onChange={(value) => set(JOINT, value)}
+        />
+      )}
     </fieldset>
   );
 }
