@@ -280,10 +280,8 @@ export async function buildExecutable({ root, path, target }: ExecutableBuildOpt
     await Deno.writeTextFile(`${stage}/deno.json`, JSON.stringify({ nodeModulesDir: "none", unstable }));
     await copyFolder(fileURLToPath(new URL("static/dist", root)), `${stage}/static/dist`);
     const compiler = Deno.env.get("DENO_COMPILE_CLI") || Deno.execPath();
-    const packages = new Set([
-      ...await stageBundle(root, "main.ts", `${stage}/app`),
-      ...await packagesOfUi(root, stage),
-    ]);
+    const packages = await stageServer(root, stage);
+    for (const found of await packagesOfUi(root)) packages.add(found);
     const product = {
       version,
       runtimeVersion: await versionOf(compiler),
@@ -333,15 +331,23 @@ async function versionOf(deno: string): Promise<string> {
   return /^deno (\S+)/.exec(new TextDecoder().decode(stdout))?.[1] ?? "unknown";
 }
 
-/** The page is bundled once more, only to see which packages are in it. */
-async function packagesOfUi(root: URL, stage: string): Promise<Set<string>> {
-  const folder = `${stage}/ui-inputs`;
-  const entry = fileURLToPath(new URL("static/src/main.tsx", root));
-  const flags = ["--quiet", "--platform", "browser", "--code-splitting", "--sourcemap=external", "--outdir", folder];
-  await runDeno(Deno.execPath(), ["bundle", ...flags, entry], fileURLToPath(root), `bundle "${entry}"`);
-  const maps = (await filesBelow(folder)).filter((path) => path.endsWith(".map"));
-  const found = await Promise.all(maps.map(async (path) => packageFoldersIn(await Deno.readTextFile(path))));
-  return new Set(found.flatMap((folders) => [...folders]));
+/** Bundles the server with its Workers into app/ of a folder. @returns Folders of the packages of which something went in. */
+export function stageServer(root: URL, stage: string): Promise<Set<string>> {
+  return stageBundle(root, "main.ts", `${stage}/app`);
+}
+
+/** The page and its service worker are bundled once more, only to see of which packages there is something in them. */
+export async function packagesOfUi(root: URL): Promise<Set<string>> {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-ui-inputs-" });
+  try {
+    const entries = ["main.tsx", "service_worker.ts"].map((name) => fileURLToPath(new URL(`static/src/${name}`, root)));
+    const flags = ["--quiet", "--platform", "browser", "--code-splitting", "--outdir", folder];
+    await runDeno(Deno.execPath(), ["bundle", ...flags, ...entries], fileURLToPath(root), `bundle "${entries[0]}"`);
+    const scripts = await Promise.all((await filesBelow(folder)).map((path) => Deno.readTextFile(path)));
+    return new Set(scripts.flatMap((script) => [...packageFoldersIn(script)]));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 }
 
 /** Writes SHA256SUMS as `sha256sum --check` reads it. */
@@ -373,12 +379,12 @@ async function readDenoConfig(root: URL): Promise<{ version: string; unstable: s
 async function stageBundle(root: URL, entry: string, folder: string): Promise<Set<string>> {
   const pieces = await Deno.makeTempDir({ prefix: "parlor-pieces-" });
   try {
-    const flags = ["--quiet", "--platform", "deno", "--code-splitting", "--sourcemap=external", "--outdir", pieces];
+    const flags = ["--quiet", "--platform", "deno", "--code-splitting", "--outdir", pieces];
     await runDeno(Deno.execPath(), ["bundle", ...flags, entry], fileURLToPath(root), `bundle "${entry}"`);
     const packages = new Set<string>();
     const workers = new Set<string>();
     for (const piece of (await filesBelow(pieces)).filter((path) => path.endsWith(".js"))) {
-      const staged = await stagePiece(piece, folder, entry);
+      const staged = await stagePiece(root, piece, folder, entry);
       for (const found of staged.packages) packages.add(found);
       for (const name of staged.workers) workers.add(name);
     }
@@ -394,12 +400,14 @@ async function stageBundle(root: URL, entry: string, folder: string): Promise<Se
 
 /** Puts one file of a bundle into the folder, with what it looks for beside it; a Worker is left to the caller. */
 async function stagePiece(
+  root: URL,
   path: string,
   folder: string,
   entry: string,
 ): Promise<{ packages: Set<string>; workers: Set<string> }> {
-  const packages = packageFoldersIn(await Deno.readTextFile(`${path}.map`));
-  const { text, files } = await stagePackageFiles(await Deno.readTextFile(path), folder);
+  const script = await Deno.readTextFile(path);
+  const packages = packageFoldersIn(script);
+  const { text, files } = await stagePackageFiles(root, script, folder);
   for (const [, path] of files) packages.add(packageFolderOf(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
@@ -421,10 +429,14 @@ async function stagePiece(
  *
  * @returns The code, and the names of the files in their packages with where they lie.
  */
-async function stagePackageFiles(code: string, folder: string): Promise<{ text: string; files: Map<string, URL> }> {
+async function stagePackageFiles(
+  root: URL,
+  code: string,
+  folder: string,
+): Promise<{ text: string; files: Map<string, URL> }> {
   const files = new Map<string, URL>();
   const text = code.replace(/import\.meta\.resolve\("([^"]+\/([\w.]+))"\)/g, (_found, specifier, name) => {
-    files.set(name, new URL(import.meta.resolve(specifier)));
+    files.set(name, new URL(`node_modules/${specifier}`, root));
     return `new URL("./${name}.bin", import.meta.url).href`;
   });
   for (const [name, from] of files) await Deno.copyFile(from, `${folder}/${name}.bin`);

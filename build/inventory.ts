@@ -1,4 +1,4 @@
-/** What of others is in an executable: by name, version, hash and licence, told by the bundler's own list of its inputs. */
+/** What of others is in an executable: by name, version, hash and licence, told by what the bundler wrote of its inputs. */
 
 /** One package of which something went in. */
 export interface BundledPackage {
@@ -12,13 +12,19 @@ export interface BundledPackage {
   integrity: string | undefined;
 }
 
-const IN_STORE = /node_modules\/\.deno\/([^/]+)\/node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+const IN_STORE = /node_modules\/\.deno\/([^/"]+)\/node_modules\/((?:@[^/"]+\/)?[^/"]+)\//;
+/** The bundler heads the code of each file so, that of a CommonJS file as the name of a function. */
+const INPUT = /^(?:\/\/ |\s*")(\S*node_modules\/\.deno\/[^"\n]+)/gm;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
 
-/** Gives the folders of the packages in the sources that a source map lists. */
-export function packageFoldersIn(sourceMap: string): Set<string> {
-  const { sources }: { sources: string[] } = JSON.parse(sourceMap);
-  return new Set(sources.map(packageFolderOf).filter((folder) => folder !== undefined));
+/**
+ * Gives the folders of the packages of which code stands in a script that the bundler wrote without minifying it.
+ *
+ * Its source map would not tell all: a package that brings a map of its own stands there with the files it was made of.
+ */
+export function packageFoldersIn(script: string): Set<string> {
+  const paths = [...script.matchAll(INPUT)].map(([, path]) => path!);
+  return new Set(paths.map(packageFolderOf).filter((folder) => folder !== undefined));
 }
 
 /** Gives `.deno/<id>/node_modules/<name>` of a file in node_modules. */

@@ -216,7 +216,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(bill).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: denoConfig.version } } });
     const parts: { name: string; version: string; hashes?: unknown[] }[] = bill.components;
     expect(parts.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["deno", "hono", "zod", "preact", "@jsquash/webp"]),
+      expect.arrayContaining(["deno", "hono", "zod", "preact", "@preact/signals", "@jsquash/webp"]),
     );
     for (const tool of ["vitest", "playwright-core", "axe-core"]) {
       expect(parts.find(({ name }) => name === tool)).toBeUndefined();

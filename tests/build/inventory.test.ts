@@ -1,0 +1,118 @@
+/** What of others goes into the executable is told whole: seen from the imports, and from what the lock knows. */
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { packagesOfUi, stageServer } from "../../build.ts";
+import { packageFoldersIn, readPackages } from "../../build/inventory.ts";
+import { billOfMaterials } from "../../build/notices.ts";
+import { tempFolder } from "../helpers/storage_folder.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const LOCK: { npm: Record<string, { integrity: string; dependencies?: string[] }> } = JSON.parse(
+  await Deno.readTextFile(new URL("deno.lock", ROOT)),
+);
+/** Every Worker is bundled by itself. */
+const BUNDLES_MS = 180_000;
+
+interface Module {
+  specifier: string;
+  npmPackage?: string;
+  dependencies?: { code?: { specifier: string } }[];
+}
+
+/** Files that start something of their own: the server, its Workers as services name them, the page and its service worker. */
+async function entries(): Promise<string[]> {
+  const found = ["main.ts", "static/src/main.tsx", "static/src/service_worker.ts"];
+  for (const path of await sourcesBelow("services")) {
+    const text = await Deno.readTextFile(new URL(path, ROOT));
+    for (const [, worker] of text.matchAll(/new Worker\(\s*new URL\("([^"]+)", import\.meta\.url\)/g)) {
+      found.push(fileURLToPath(new URL(worker!, new URL(path, ROOT))).slice(fileURLToPath(ROOT).length));
+    }
+  }
+  return [...new Set(found)];
+}
+
+async function sourcesBelow(folder: string): Promise<string[]> {
+  const inside = await Array.fromAsync(Deno.readDir(new URL(folder, ROOT)));
+  const paths = await Promise.all(
+    inside.map(({ name, isDirectory }) => isDirectory ? sourcesBelow(`${folder}/${name}`) : [`${folder}/${name}`]),
+  );
+  return paths.flat().filter((path) => path.endsWith(".ts"));
+}
+
+/** Gives `name@version` of the packages whose code our own files import, by Deno's own reading of the module graph. */
+async function importedPackages(entry: string): Promise<string[]> {
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry], cwd: ROOT }).output();
+  const { modules, redirects }: { modules: Module[]; redirects: Record<string, string> } = JSON.parse(
+    new TextDecoder().decode(stdout),
+  );
+  const bySpecifier = new Map(modules.map((module) => [module.specifier, module]));
+  const reached = new Set<Module>();
+  const follow = (specifier: string) => {
+    const module = bySpecifier.get(redirects[specifier] ?? specifier);
+    if (module === undefined || reached.has(module)) return;
+    reached.add(module);
+    for (const { code } of module.dependencies ?? []) if (code !== undefined) follow(code.specifier);
+  };
+  follow(new URL(entry, ROOT).href);
+  expect(reached.size, entry).toBeGreaterThan(0);
+  return [...reached].flatMap(({ npmPackage }) => npmPackage === undefined ? [] : [withoutPeers(npmPackage)]);
+}
+
+/** Keys of the lock go on with `_peer@version` where a package was resolved beside others. */
+function withoutPeers(id: string): string {
+  return id.split("_")[0]!;
+}
+
+test("a package that brings a source map of its own, and one in CommonJS, are seen in a bundle", () => {
+  const store = "node_modules/.deno";
+  const bundle = [
+    `// ${store}/@preact+signals@2.11.4/node_modules/@preact/signals/dist/signals.module.js`,
+    "var x = 1;",
+    "var require_core = __commonJS({",
+    `  "${store}/highlight.js@11.12.0/node_modules/highlight.js/lib/core.js"(exports, module) {`,
+    "// static/src/main.tsx",
+    `const named = "${store}/elsewhere@1.0.0/node_modules/elsewhere/index.js";`,
+  ].join("\n");
+  expect([...packageFoldersIn(bundle)]).toEqual([
+    ".deno/@preact+signals@2.11.4/node_modules/@preact/signals",
+    ".deno/highlight.js@11.12.0/node_modules/highlight.js",
+  ]);
+});
+
+test("whatever our files import is in the bill of materials, and nothing that the lock does not lead to", async () => {
+  await using stage = await tempFolder();
+  const folders = new Set([...await stageServer(ROOT, stage.path), ...await packagesOfUi(ROOT)]);
+  const packages = await readPackages(ROOT, folders);
+  const ids = packages.map(({ name, version }) => `${name}@${version}`);
+
+  const imported = new Set((await Promise.all((await entries()).map(importedPackages))).flat());
+  expect([...imported].filter((id) => !ids.includes(id))).toEqual([]);
+
+  // The rest is what those need themselves.
+  const keys = Object.keys(LOCK.npm);
+  const reachable = new Set<string>();
+  const queue = [...imported];
+  for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
+    if (reachable.has(id)) continue;
+    reachable.add(id);
+    const key = keys.find((candidate) => withoutPeers(candidate) === id);
+    for (const needed of LOCK.npm[key!]?.dependencies ?? []) {
+      // Named without its version where the lock knows one alone.
+      queue.push(...keys.map(withoutPeers).filter((other) => other === needed || other.startsWith(`${needed}@`)));
+    }
+  }
+  // Read as files, not imported: see image_codecs.ts.
+  expect(ids.filter((id) => !reachable.has(id) && !id.startsWith("imagescript@"))).toEqual([]);
+  for (const { name, version, integrity, licenceText, licence } of packages) {
+    const known = keys.filter((key) => withoutPeers(key) === `${name}@${version}`).map((key) =>
+      LOCK.npm[key]!.integrity
+    );
+    expect(known, name).toContain(integrity);
+    expect(licence + licenceText, name).not.toBe("");
+  }
+
+  const bill = JSON.parse(
+    billOfMaterials({ version: "1.2.3", runtimeVersion: "2.6.10", licenceText: "Ours", packages }),
+  );
+  expect(bill.components.slice(1).map(({ name, version }: typeof packages[0]) => `${name}@${version}`)).toEqual(ids);
+}, BUNDLES_MS);
