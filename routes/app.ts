@@ -2,9 +2,10 @@
 import { Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import type { Connection, Env } from "../middleware/env.ts";
+import { traceOf } from "../services/errors.ts";
 import type { Services } from "../services/services.ts";
 import { type Answering, chained } from "./chain.ts";
-import { causeOf, isDefect } from "./errors.ts";
+import { isDefect } from "./errors.ts";
 import { healthzFacts, healthzRoute, healthzRoutes } from "./healthz.ts";
 import { createParts, type Part } from "./parts.ts";
 import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
@@ -213,7 +214,7 @@ export function createApp(services: Services, options: { version: string; uiFold
     setTimeout(() => {
       Promise.all([services.warmUp(), parts.load(FIRST_PATHS)]).catch((error) => {
         // The server may be stopping; each request tries again what cannot be loaded now.
-        if (isDefect(error)) log("error", "Cannot load what a page asks for", causeOf(error));
+        if (isDefect(error)) log("error", "Cannot load what a page asks for", { error: traceOf(error) });
       });
     });
     return answer;

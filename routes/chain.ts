@@ -10,9 +10,9 @@ import { requestLog } from "../middleware/request_log.ts";
 import { createRouteTable, type RouteFacts } from "../middleware/route_table.ts";
 import { securityHeaders } from "../middleware/security_headers.ts";
 import { trustedProxies } from "../middleware/trusted_proxies.ts";
-import { AppError } from "../services/errors.ts";
+import { AppError, traceOf } from "../services/errors.ts";
 import type { Services } from "../services/services.ts";
-import { causeOf, errorBody, errorResponse, isDefect } from "./errors.ts";
+import { errorBody, errorResponse, isDefect } from "./errors.ts";
 
 /** Answers a request; never rejects. */
 export type Answering = (request: Request, connection: Connection) => Promise<Response>;
@@ -53,7 +53,7 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
   });
   app.onError((error, c) => {
     if (isDefect(error)) {
-      log("error", "A request failed on a defect", { request_id: c.var.requestId, ...causeOf(error) });
+      log("error", "A request failed on a defect", { request_id: c.var.requestId, error: traceOf(error) });
     }
     return errorResponse(error, c);
   });
@@ -62,7 +62,7 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
       return await app.fetch(request, connection);
     } catch (error) {
       // Only what is no Error gets past Hono's own handler.
-      log("error", "A request failed on a defect", causeOf(error));
+      log("error", "A request failed on a defect", { error: traceOf(error) });
       return Response.json(errorBody(error, "none"), { status: 500 });
     }
   };

@@ -83,13 +83,3 @@ export function errorResponse(thrown: unknown, c: AppContext): Response {
 export function isDefect(thrown: unknown): boolean {
   return toAppError(thrown).code === "internal";
 }
-
-/** Gives what the log has to say of a thrown value: its stack and those of its causes. */
-export function causeOf(thrown: unknown): { error: string } {
-  const parts: string[] = [];
-  for (let value = thrown, depth = 0; value !== undefined && depth < 5; depth++) {
-    parts.push(value instanceof Error ? value.stack ?? String(value) : String(value));
-    value = value instanceof Error ? value.cause : undefined;
-  }
-  return { error: parts.join("\ncaused by ") };
-}

@@ -1,4 +1,5 @@
 /** What nobody caught must not end the process: it would cut everybody else's replies. */
+import { traceOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 
 /**
@@ -9,7 +10,7 @@ import type { Log } from "./log.ts";
 export function containDefects(log: Log, scope: Pick<EventTarget, "addEventListener"> = globalThis): void {
   const contain = (event: Event, thrown: unknown) => {
     event.preventDefault();
-    log("error", "Defect", { error: thrown instanceof Error ? thrown.stack : String(thrown) });
+    log("error", "Defect", { error: traceOf(thrown) });
   };
   scope.addEventListener("unhandledrejection", (event) => contain(event, (event as PromiseRejectionEvent).reason));
   scope.addEventListener("error", (event) => contain(event, (event as ErrorEvent).error));

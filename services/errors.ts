@@ -66,3 +66,13 @@ export class AppError extends Error {
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
+
+/** Gives what a log has to say of any thrown value: its stack, and those of its causes. */
+export function traceOf(thrown: unknown): string {
+  const parts: string[] = [];
+  for (let value = thrown, depth = 0; value !== undefined && depth < 5; depth++) {
+    parts.push(value instanceof Error ? value.stack ?? String(value) : String(value));
+    value = value instanceof Error ? value.cause : undefined;
+  }
+  return parts.join("\ncaused by ");
+}

@@ -1,5 +1,5 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
-import type { ReplyBatch, ReplyEnd, ReplyPlace, ReplySource } from "../../services/chat/reply.ts";
+import type { ReplyBatch, ReplyEnd, ReplyPlace, ReplySource } from "../../services/chat/reply_source.ts";
 import type { ChatEvent, OpenAiCompletion } from "../../services/llm/chat_event.ts";
 import { utf8Bytes } from "../../services/crypto/utf8_bytes.ts";
 import { AppError, type ErrorCode } from "../../services/errors.ts";

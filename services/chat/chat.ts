@@ -1,10 +1,10 @@
 /** Answers chat requests: with a conversation, by a reply the server owns; without, by passing the model's stream on. */
 import { moveIn, moveOut, type PictureParts } from "../attachments/picture_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
-import { AppError } from "../errors.ts";
+import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
-import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
+import type { ChatEvent, OpenAiCompletion } from "../llm/chat_event.ts";
+import type { ChatStream } from "../llm/upstream.ts";
 import type { Log } from "../log.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { Prompts } from "../prompts/prompts.ts";
@@ -13,13 +13,16 @@ import type { TokenRatios } from "../prompts/token_ratios.ts";
 import type { Database } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
 import type { Conversations } from "./conversations.ts";
+import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { Journal } from "./journal.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import { isEmptyFailure, type Message } from "./message.ts";
 import { joined } from "./continuation.ts";
-import { describe, Reply, type ReplyPlace, type ReplySource, StoredReply } from "./reply.ts";
+import { Reply } from "./reply.ts";
+import type { ReplyPlace, ReplySource } from "./reply_source.ts";
 import { findReplyRow, replyEnded } from "./reply_rows.ts";
+import { StoredReply } from "./stored_reply.ts";
 import { TemplateForms } from "./template_forms.ts";
 import { writeTurn } from "./turn_writer.ts";
 import type { Turns } from "../turns.ts";
@@ -34,51 +37,6 @@ import {
   type UpstreamCall,
 } from "./upstream_call.ts";
 import type { VariantStore } from "./variants.ts";
-
-/** Where a chat request goes and what it is answered with. */
-export interface ChatRoute {
-  target: UpstreamTarget;
-  model: string;
-  connection: { id: string; name: string };
-}
-
-/** The models that can be asked; implemented by the connections. */
-export interface ChatUpstream {
-  /**
-   * Chooses connection and model. A connection that is gone gives way to the active one.
-   *
-   * @throws {AppError} `not_available` when there is no connection.
-   */
-  route(
-    wanted: { model?: string; connectionId?: string; conversationModel?: string },
-    signal: AbortSignal,
-  ): Promise<ChatRoute>;
-  open(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<ChatStream>;
-  complete(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
-}
-
-/** A chat request after parsing. */
-export interface ChatRequest {
-  messages: ChatMessage[];
-  model?: string;
-  /** Sampler fields and whatever else passes through. */
-  params: Record<string, unknown>;
-}
-
-/** A chat request that belongs to a conversation. */
-export interface StatefulChatRequest extends ChatRequest {
-  conversationId: string;
-  userMessageId?: string;
-  assistantMessageId?: string;
-  /** `impersonate` writes in the owner's name; nothing of that is stored. */
-  action: "send" | "regenerate" | "continue" | "impersonate";
-  /** Who assembles what is sent; the client, unless it says otherwise. */
-  context?: "client" | "server";
-  /** Who is to speak, where several characters take part. */
-  characterId?: string;
-  /** IANA name, of whoever asks. */
-  timeZone?: string;
-}
 
 /** A reply to follow. */
 export interface StartedReply {
@@ -334,7 +292,7 @@ export class ChatService {
       else markBegun();
     };
     const running = work().catch((error) =>
-      this.#parts.log("error", "A reply could not be settled", { error: describe(error) })
+      this.#parts.log("error", "A reply could not be settled", { error: traceOf(error) })
     );
     this.#running.add(running);
     running.finally(() => this.#running.delete(running));
@@ -374,7 +332,7 @@ export class ChatService {
           break;
         } catch (error) {
           if (error instanceof AppError && error.code === "not_found") break;
-          log("error", "Cannot save a finished reply", { error: describe(error) });
+          log("error", "Cannot save a finished reply", { error: traceOf(error) });
           reply.tellUnsaved(error);
           if (this.#isClosing) return; // its text lies in the journal
           await this.#pause();

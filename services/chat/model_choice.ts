@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import type { Connections } from "../llm/connections.ts";
 import type { UpstreamClient, UpstreamTarget } from "../llm/upstream.ts";
-import type { ChatRoute, ChatUpstream } from "./chat.ts";
+import type { ChatRoute, ChatUpstream } from "./chat_request.ts";
 
 /** For how long the first model of a server's list is used without asking again. */
 const LIST_KEPT_MS = 60_000;

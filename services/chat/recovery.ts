@@ -1,5 +1,6 @@
 /** Settles what a killed process left: each reply it was writing holds all text that was journalled and is `interrupted`. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
+import { traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Conversations } from "./conversations.ts";
@@ -7,8 +8,8 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { JournalBatch } from "./journal.ts";
 import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "./message.ts";
-import { describe, INTERRUPTED } from "./reply.ts";
 import { replyEnded, unendedReplies } from "./reply_rows.ts";
+import { INTERRUPTED } from "./stored_reply.ts";
 
 /** What recovery needs. */
 export interface RecoveryParts {
@@ -31,7 +32,7 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
     journalled = await readJournal(journalFolder, journalSealer, runs);
   } catch (error) {
     // Settled now they would be without what was seen of them; the next start may be able to read it.
-    log("error", "Cannot recover the interrupted replies", { error: describe(error) });
+    log("error", "Cannot recover the interrupted replies", { error: traceOf(error) });
     return;
   }
   let areAllSettled = true;
@@ -47,7 +48,7 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
       }
     } catch (error) {
       areAllSettled = false;
-      log("error", "Cannot recover an interrupted reply", { error: describe(error) });
+      log("error", "Cannot recover an interrupted reply", { error: traceOf(error) });
     }
   }
   if (areAllSettled) await removeJournals(journalFolder);

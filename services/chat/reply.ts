@@ -2,53 +2,22 @@
  * One reply while it is being written: gathers what the model sends, journals it, and lets any number of clients follow
  * from any place. How a reply comes about and where it ends up is chat.ts.
  */
-import { AppError, messageOf } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import type { ChatEvent, Usage } from "../llm/chat_event.ts";
+import { ToolCalls } from "../llm/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal.ts";
 import type { LiveReply } from "./live_replies.ts";
-import type { Message, MessageStatus } from "./message.ts";
-import { mergeToolCalls } from "./tool_calls.ts";
-
-/** A place in a reply: how much of it somebody has. Lengths are UTF-16 units of the whole message. */
-export interface ReplyPlace {
-  /** Number of the last event seen, 0 for none. */
-  seq: number;
-  textLength: number;
-  reasoningLength: number;
-}
-
-/** One step of a reply, with the place that is reached behind it. */
-export interface ReplyEvent extends ReplyPlace {
-  type: "text" | "reasoning";
-  delta: string;
-}
-
-/** Steps that came together; the same object for every client, so that it can be encoded once. */
-export type ReplyBatch = readonly ReplyEvent[];
-
-/** How a reply ended. */
-export interface ReplyEnd {
-  status: Exclude<MessageStatus, "streaming">;
-  /** As OpenAI names it; `null` when the model did not say. */
-  finishReason: string | null;
-  usage?: Usage;
-  timings?: Record<string, unknown>;
-  toolCalls?: unknown[];
-  error?: { code: string; message: string };
-}
-
-/** What a client that follows gets next. */
-export type ReplyStep = { batch: ReplyBatch } | { end: ReplyEnd };
-
-/** What every source of a reply offers to a follower, running or long done. */
-export interface ReplySource {
-  readonly conversationId: string;
-  readonly messageId: string;
-  readonly generation: string;
-  readonly model: string;
-  readonly startedAtMs: number;
-  next(place: ReplyPlace): ReplyStep | Promise<ReplyStep>;
-}
+import type { Message } from "./message.ts";
+import {
+  type ReplyBatch,
+  type ReplyEnd,
+  type ReplyEvent,
+  type ReplyPlace,
+  type ReplySource,
+  type ReplyStep,
+  restFrom,
+} from "./reply_source.ts";
+import { INTERRUPTED } from "./stored_reply.ts";
 
 /** Text kept in steps for followers that lag a little; one further behind gets the rest in one step. */
 const RECENT_CHARS = 512 * 1024;
@@ -99,7 +68,7 @@ export class Reply implements LiveReply, ReplySource {
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
-  #toolCalls: unknown[] = [];
+  readonly #toolCalls = new ToolCalls();
 
   constructor(parts: ReplyParts) {
     this.conversationId = parts.conversationId;
@@ -269,7 +238,7 @@ export class Reply implements LiveReply, ReplySource {
           });
           break;
         case "tool_calls":
-          this.#toolCalls = mergeToolCalls(this.#toolCalls, event.delta);
+          this.#toolCalls.add(event.delta);
           break;
         case "finish":
           this.#finishReason = event.reason;
@@ -310,7 +279,7 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #completed(): ReplyEnd {
-    if (this.#seq === 0 && this.#toolCalls.length === 0) {
+    if (this.#seq === 0 && this.#toolCalls.isEmpty) {
       return {
         status: "failed",
         finishReason: null,
@@ -330,7 +299,7 @@ export class Reply implements LiveReply, ReplySource {
     return {
       usage: this.#usage,
       timings: this.#timings,
-      toolCalls: this.#toolCalls.length > 0 ? this.#toolCalls : undefined,
+      toolCalls: this.#toolCalls.isEmpty ? undefined : this.#toolCalls.all(),
     };
   }
 
@@ -340,77 +309,8 @@ export class Reply implements LiveReply, ReplySource {
   }
 }
 
-/** The error that an interrupted reply carries. */
-export const INTERRUPTED = { code: "interrupted", message: "The server ended while this reply was being written" };
-
-/** A reply that is over: its message as it was stored. */
-export class StoredReply implements ReplySource {
-  readonly conversationId: string;
-  readonly messageId: string;
-  readonly generation: string;
-  readonly model: string;
-  readonly startedAtMs: number;
-  #text: string;
-  #reasoning: string;
-  #end: ReplyEnd;
-
-  constructor(conversationId: string, generation: string, startedAtMs: number, message: Message) {
-    this.conversationId = conversationId;
-    this.messageId = message.id;
-    this.generation = generation;
-    this.model = message.model ?? "";
-    this.startedAtMs = startedAtMs;
-    this.#text = typeof message.content === "string" ? message.content : "";
-    this.#reasoning = message.reasoning ?? "";
-    this.#end = endOf(message);
-  }
-
-  next(place: ReplyPlace): ReplyStep {
-    if (place.textLength >= this.#text.length && place.reasoningLength >= this.#reasoning.length) {
-      return { end: this.#end };
-    }
-    return { batch: restFrom(place, this.#text, this.#reasoning, place.seq + 1) };
-  }
-}
-
-function endOf(message: Message): ReplyEnd {
-  const { status, usage, error, timings, tool_calls: toolCalls, finish_reason: finishReason } = message;
-  return {
-    status: status === "streaming" ? "interrupted" : status,
-    finishReason: typeof finishReason === "string" ? finishReason : null,
-    usage,
-    error: error ?? (status === "interrupted" || status === "streaming" ? INTERRUPTED : undefined),
-    timings: typeof timings === "object" && timings !== null ? timings as Record<string, unknown> : undefined,
-    toolCalls: Array.isArray(toolCalls) ? toolCalls : undefined,
-  };
-}
-
 function startsAt(event: ReplyEvent, place: ReplyPlace): boolean {
   const textBefore = event.textLength - (event.type === "text" ? event.delta.length : 0);
   const reasoningBefore = event.reasoningLength - (event.type === "reasoning" ? event.delta.length : 0);
   return textBefore === place.textLength && reasoningBefore === place.reasoningLength;
-}
-
-/** Gives everything behind a place in at most two steps, reasoning first, cut by length. */
-function restFrom(place: ReplyPlace, text: string, reasoning: string, seq: number): ReplyBatch {
-  const batch: ReplyEvent[] = [];
-  if (place.reasoningLength < reasoning.length) {
-    const delta = reasoning.slice(place.reasoningLength);
-    batch.push({ type: "reasoning", delta, seq, textLength: place.textLength, reasoningLength: reasoning.length });
-  }
-  if (place.textLength < text.length) {
-    batch.push({
-      type: "text",
-      delta: text.slice(place.textLength),
-      seq,
-      textLength: text.length,
-      reasoningLength: reasoning.length,
-    });
-  }
-  return batch;
-}
-
-/** Gives the message of an error for the log. */
-export function describe(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.stack ?? thrown.message : messageOf(thrown);
 }

@@ -1,7 +1,7 @@
 /** One question to the active connection that belongs to no conversation. */
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
-import type { ChatUpstream } from "./chat.ts";
+import type { ChatUpstream } from "./chat_request.ts";
 import { withoutThoughts } from "./thoughts.ts";
 
 /** Asks a model. */

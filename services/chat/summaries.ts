@@ -3,16 +3,16 @@
  * each cut of the history and dropped as soon as something it tells of changes.
  */
 import { isDeepStrictEqual } from "node:util";
+import { traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type CardSource, readCast } from "../prompts/cast.ts";
 import { summaryOf } from "../prompts/scenes.ts";
 import { estimateTokens } from "../prompts/token_estimate.ts";
 import { amend, type AmendParts } from "./amend.ts";
 import type { BlockStore } from "./blocks.ts";
-import type { ChatUpstream } from "./chat.ts";
+import type { ChatUpstream } from "./chat_request.ts";
 import type { IdleQueue } from "./idle_queue.ts";
 import { type Message, textOfContent } from "./message.ts";
-import { describe } from "./reply.ts";
 import { summaryCall, summaryIn } from "./summary_text.ts";
 import type { Replied } from "./titles.ts";
 
@@ -66,7 +66,7 @@ export class Summaries {
       run: (leaving) => this.#make(reply, oldest, prompt.budget, leaving),
       failed: (error) => {
         this.#failed(id);
-        log("debug", "No summary could be made", { error: describe(error) });
+        log("debug", "No summary could be made", { error: traceOf(error) });
       },
     });
   }

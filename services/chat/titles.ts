@@ -1,14 +1,14 @@
 /** Names conversations by their model while nobody is being answered; until then, and without it, the first words serve. */
+import { traceOf } from "../errors.ts";
 import type { ChatCall } from "../llm/chat_event.ts";
 import type { Log } from "../log.ts";
 import type { Prompt } from "../prompts/prompts.ts";
 import { amend, type AmendParts } from "./amend.ts";
 import type { BlockStore } from "./blocks.ts";
-import type { ChatUpstream } from "./chat.ts";
+import type { ChatUpstream } from "./chat_request.ts";
 import { titleFrom } from "./conversation.ts";
 import type { IdleQueue } from "./idle_queue.ts";
 import { textOfContent } from "./message.ts";
-import { describe } from "./reply.ts";
 import { titleCall, titleIn } from "./title_text.ts";
 
 /** A reply that is done. */
@@ -63,7 +63,7 @@ export class Titles {
     if ((this.#failures.get(id) ?? 0) >= TRIES || sizeOf(reply.call) > MAX_CHARS) return;
     idle.add(`title ${id}`, {
       run: (leaving) => this.#make(reply, leaving),
-      failed: (error) => this.#failed(id, describe(error)),
+      failed: (error) => this.#failed(id, traceOf(error)),
     });
   }
 

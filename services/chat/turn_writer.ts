@@ -3,7 +3,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
-import type { StatefulChatRequest } from "./chat.ts";
+import type { StatefulChatRequest } from "./chat_request.ts";
 import { type ConversationState, titleFrom } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";

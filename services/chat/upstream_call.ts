@@ -4,7 +4,7 @@ import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { UpstreamTarget } from "../llm/upstream.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
 import type { ScenePreset } from "../prompts/scenes.ts";
-import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat.ts";
+import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { HistoryEnd } from "./history.ts";

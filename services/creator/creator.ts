@@ -4,7 +4,7 @@ import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/image_pool.ts";
 import type { Card } from "../characters/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import type { ChatUpstream } from "../chat/chat.ts";
+import type { ChatUpstream } from "../chat/chat_request.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";

@@ -1,5 +1,5 @@
 /** One character being written by a model, step by step. */
-import type { ChatUpstream } from "../chat/chat.ts";
+import type { ChatUpstream } from "../chat/chat_request.ts";
 import { withoutThoughts } from "../chat/thoughts.ts";
 import { AppError } from "../errors.ts";
 import type { ChatEvent } from "../llm/chat_event.ts";

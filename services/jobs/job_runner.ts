@@ -1,6 +1,6 @@
 /** Runs every long job: one queue a kind, one table, cancel, and what becomes of them over a restart. */
 
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, messageOf, traceOf } from "../errors.ts";
 import { assertLegalStep, isEnd, type JobState } from "./job_states.ts";
 import type { JobContext, JobKind, JobRunner, JobSnapshot } from "./job.ts";
 import { createJobStore, type JobDatabase, type JobError, type JobRecord, type JobSealer } from "./job_store.ts";
@@ -122,7 +122,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     }
     if (isClosing && definition.resumable) return; // found as it stands by the next start
     if (isClosing) return await fail(job, interrupted("Parlor was stopped while it ran"));
-    if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${detailOf(error)}`);
+    if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${traceOf(error)}`);
     await fail(job, jobError(error));
   }
 
@@ -318,8 +318,4 @@ function jobError(error: unknown): JobError {
 
 function interrupted(message: string): JobError {
   return { code: "interrupted", message };
-}
-
-function detailOf(error: unknown): string {
-  return error instanceof Error ? error.stack ?? error.message : String(error);
 }

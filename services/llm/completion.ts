@@ -1,18 +1,12 @@
 /** Builds the single OpenAI-shaped answer out of ChatEvents, for servers and kinds that do not send one. */
 import type { ChatEvent, OpenAiCompletion, Usage } from "./chat_event.ts";
-
-interface ToolCallPiece {
-  index?: number;
-  id?: string;
-  type?: string;
-  function?: { name?: string; arguments?: string };
-}
+import { ToolCalls } from "./tool_calls.ts";
 
 /** Gathers the events of one answer. */
 export class CompletionBuilder {
   #text = "";
   #reasoning = "";
-  readonly #toolCalls: ToolCallPiece[] = [];
+  readonly #toolCalls = new ToolCalls();
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
@@ -26,7 +20,7 @@ export class CompletionBuilder {
         this.#reasoning += event.text;
         break;
       case "tool_calls":
-        for (const piece of event.delta) this.#addToolCall(piece as ToolCallPiece);
+        this.#toolCalls.add(event.delta);
         break;
       case "finish":
         this.#finishReason = event.reason;
@@ -39,7 +33,7 @@ export class CompletionBuilder {
 
   /** @param createdAtMs Milliseconds since 1970. */
   build(id: string, model: string, createdAtMs: number): OpenAiCompletion {
-    const toolCalls = this.#toolCalls.filter((call) => call !== undefined);
+    const toolCalls = this.#toolCalls.all().map(({ index: _, ...call }) => call);
     return {
       id,
       object: "chat.completion",
@@ -58,16 +52,5 @@ export class CompletionBuilder {
       ...(this.#usage && { usage: this.#usage }),
       ...(this.#timings && { timings: this.#timings }),
     };
-  }
-
-  #addToolCall(piece: ToolCallPiece | null): void {
-    if (typeof piece !== "object" || piece === null) return;
-    const index = piece.index ?? this.#toolCalls.length;
-    // A hostile index must not make a huge array.
-    if (!Number.isInteger(index) || index < 0 || index > 1000) return;
-    const call = this.#toolCalls[index] ??= { type: "function", function: { name: "", arguments: "" } };
-    if (piece.id) call.id = piece.id;
-    if (piece.function?.name) call.function!.name = piece.function.name;
-    call.function!.arguments += piece.function?.arguments ?? "";
   }
 }

@@ -1,6 +1,6 @@
 /** Who answers: the owner's connections, the calls to model servers, and which of them a chat goes to. */
 import { createChatUpstream } from "../chat/model_choice.ts";
-import type { ChatUpstream } from "../chat/chat.ts";
+import type { ChatUpstream } from "../chat/chat_request.ts";
 import { type Connections, openConnections } from "../llm/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "../llm/upstream.ts";
 import type { Models } from "../models/models.ts";

@@ -1,9 +1,9 @@
 import { HTTPException } from "hono/http-exception";
 import { expect, test } from "vitest";
 import { chained } from "../../routes/chain.ts";
-import { causeOf, errorBody, statusOf, toAppError } from "../../routes/errors.ts";
+import { errorBody, statusOf, toAppError } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/router.ts";
-import { AppError, type ErrorCode } from "../../services/errors.ts";
+import { AppError, type ErrorCode, traceOf } from "../../services/errors.ts";
 import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 
@@ -38,8 +38,8 @@ test("C11 a defect shows nothing of itself in the answer, and everything in the 
   const body = errorBody(defect, "r1");
   expect(body.error).toMatchObject({ code: "internal", request_id: "r1" });
   expect(JSON.stringify(body)).not.toContain("secret");
-  expect(causeOf(toAppError(defect)).error).toContain("/home/me/secret");
-  expect(causeOf(toAppError(defect)).error).toContain("deeper");
+  expect(traceOf(toAppError(defect))).toContain("/home/me/secret");
+  expect(traceOf(toAppError(defect))).toContain("deeper");
 });
 
 test.each([

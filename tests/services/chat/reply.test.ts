@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { Reply, type ReplyPlace, StoredReply } from "../../../services/chat/reply.ts";
+import { Reply } from "../../../services/chat/reply.ts";
+import type { ReplyPlace } from "../../../services/chat/reply_source.ts";
+import { StoredReply } from "../../../services/chat/stored_reply.ts";
 import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal.ts";
 import { completeMessage, type Message } from "../../../services/chat/message.ts";
 import { AppError } from "../../../services/errors.ts";
