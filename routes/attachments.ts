@@ -1,8 +1,8 @@
 /** `/api/attachments`: the pictures of messages. */
 import type { Attachments } from "../services/attachments/attachments.ts";
-import { AppError } from "../services/errors.ts";
 import { expected } from "./conversations.ts";
 import { etag } from "./etag.ts";
+import { checkPictureType } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/attachments.ts";
@@ -11,10 +11,7 @@ import * as schema from "./schemas/attachments.ts";
 export function attachmentRoutes(attachments: Attachments) {
   return newRouter()
     .openapi(schema.putRoute, async (c) => {
-      const type = c.req.header("content-type") ?? "";
-      if (!/^image\//i.test(type)) {
-        throw new AppError("unsupported_media_type", "An attachment is sent with Content-Type: image/…");
-      }
+      checkPictureType(c);
       const { name } = c.req.valid("param");
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
       const { attachment, isNew } = await attachments.put(name, body, expected(c.req.valid("header")));

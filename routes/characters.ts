@@ -9,6 +9,7 @@ import { AppError } from "../services/errors.ts";
 import { attachment } from "./content_disposition.ts";
 import { etag, expectedHash } from "./etag.ts";
 import { readUpload } from "./multipart.ts";
+import { readPicture } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/characters.ts";
@@ -52,10 +53,7 @@ export function characterRoutes({ characters, avatars, portraits, builtinCharact
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
-      if (!/^image\//i.test(c.req.header("content-type") ?? "")) {
-        throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
-      }
-      const image = new Uint8Array(await c.req.arrayBuffer());
+      const image = await readPicture(c);
       const expected = expectedHash(c.req.valid("header")["if-match"]);
       return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, expected), 200);
     })

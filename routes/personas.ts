@@ -1,8 +1,8 @@
 /** `/api/personas`: who the owner is in a chat. */
 import type { AppContext } from "../middleware/env.ts";
-import { AppError } from "../services/errors.ts";
 import type { Personas, ReadPersona } from "../services/personas/personas.ts";
 import { etag, expectedHash } from "./etag.ts";
+import { readPicture } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/personas.ts";
@@ -27,10 +27,7 @@ export function personaRoutes(personas: Personas) {
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
-      if (!/^image\//i.test(c.req.header("content-type") ?? "")) {
-        throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
-      }
-      const image = new Uint8Array(await c.req.arrayBuffer());
+      const image = await readPicture(c);
       const expected = expectedHash(c.req.valid("header")["if-match"]);
       return answer(c, await personas.setAvatar(c.req.valid("param").id, image, expected), 200);
     });

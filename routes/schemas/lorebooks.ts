@@ -2,7 +2,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, namedFile, Time, Unreadable } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, Time, Unreadable } from "./common.ts";
+import { documentFile, documentRoutes } from "./document_routes.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
   description:
@@ -149,45 +150,17 @@ export const listRoute = createRoute({
   responses: { 200: json(z.array(LorebookItem), "The lorebooks"), ...ERRORS },
 });
 
-/** One. */
-export const getRoute = createRoute({
-  method: "get",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Fetch one lorebook",
-  request: { params: IdParams },
-  responses: { 200: json(LorebookAnswer, "The lorebook; its ETag is its version"), ...ERRORS },
-});
-
-/** Create or replace. */
-export const putRoute = createRoute({
-  method: "put",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Create or replace a lorebook",
-  request: { params: IdParams, headers: IfMatch, body: jsonBody(LorebookBody) },
-  responses: { 200: json(LorebookAnswer, "Saved"), 201: json(LorebookAnswer, "Created"), ...ERRORS },
-});
-
-/** Remove. */
-export const deleteRoute = createRoute({
-  method: "delete",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Move a lorebook to the trash",
-  request: { params: IdParams, headers: IfMatch },
-  responses: { 204: { description: "Removed" }, ...ERRORS },
-});
-
-/** Take a file in. */
-export const importRoute = createRoute({
-  method: "post",
-  path: `${path}/import`,
-  tags,
-  summary: "Import a lorebook: SillyTavern's world info, lorebook_v3, a bare book, or the one in a card's JSON",
-  request: { body: namedFile },
-  responses: { 201: json(LorebookAnswer, "Imported"), ...ERRORS },
-});
+/** One, saved, removed and taken in. */
+export const { getRoute, putRoute, deleteRoute, importRoute } = documentRoutes(
+  {
+    path,
+    tags,
+    noun: "lorebook",
+    change: "replace",
+    importSummary: "Import a lorebook: SillyTavern's world info, lorebook_v3, a bare book, or the one in a card's JSON",
+  },
+  { answer: LorebookAnswer, body: LorebookBody },
+);
 
 /** Give a file out. */
 export const exportRoute = createRoute({
@@ -196,7 +169,7 @@ export const exportRoute = createRoute({
   tags,
   summary: "Export a lorebook as a file",
   request: { params: IdParams, query: z.object({ format: Format.default("sillytavern") }) },
-  responses: { 200: json(z.record(z.string(), z.unknown()), "The file"), ...ERRORS },
+  responses: { 200: documentFile, ...ERRORS },
 });
 
 /** Would it fire here? */

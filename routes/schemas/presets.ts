@@ -2,7 +2,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset_document.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
-import { ERRORS, IdParams, IfMatch, json, jsonBody, namedFile, Time, Unreadable } from "./common.ts";
+import { ERRORS, IdParams, json, Time, Unreadable } from "./common.ts";
+import { documentFile, documentRoutes } from "./document_routes.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
   description: "Models it is for: names, in which * stands for any characters",
@@ -120,45 +121,17 @@ export const listRoute = createRoute({
   responses: { 200: json(z.array(PresetItem), "The presets"), ...ERRORS },
 });
 
-/** One. */
-export const getRoute = createRoute({
-  method: "get",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Fetch one preset",
-  request: { params: IdParams },
-  responses: { 200: json(PresetAnswer, "The preset; its ETag is its version"), ...ERRORS },
-});
-
-/** Create or change. */
-export const putRoute = createRoute({
-  method: "put",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Create or change a preset",
-  request: { params: IdParams, headers: IfMatch, body: jsonBody(PresetBody) },
-  responses: { 200: json(PresetAnswer, "Saved"), 201: json(PresetAnswer, "Created"), ...ERRORS },
-});
-
-/** Remove. */
-export const deleteRoute = createRoute({
-  method: "delete",
-  path: `${path}/{id}`,
-  tags,
-  summary: "Move a preset to the trash",
-  request: { params: IdParams, headers: IfMatch },
-  responses: { 204: { description: "Removed" }, ...ERRORS },
-});
-
-/** Take a file in. */
-export const importRoute = createRoute({
-  method: "post",
-  path: `${path}/import`,
-  tags,
-  summary: "Import a preset of SillyTavern's, for chat completion or for text completion",
-  request: { body: namedFile },
-  responses: { 201: json(PresetAnswer, "Imported"), ...ERRORS },
-});
+/** One, saved, removed and taken in. */
+export const { getRoute, putRoute, deleteRoute, importRoute } = documentRoutes(
+  {
+    path,
+    tags,
+    noun: "preset",
+    change: "change",
+    importSummary: "Import a preset of SillyTavern's, for chat completion or for text completion",
+  },
+  { answer: PresetAnswer, body: PresetBody },
+);
 
 /** Give a file out. */
 export const exportRoute = createRoute({
@@ -167,5 +140,5 @@ export const exportRoute = createRoute({
   tags,
   summary: "Export a preset as SillyTavern's file",
   request: { params: IdParams },
-  responses: { 200: json(z.record(z.string(), z.unknown()), "The file"), ...ERRORS },
+  responses: { 200: documentFile, ...ERRORS },
 });
