@@ -273,7 +273,7 @@ export interface ExecutableBuildOptions {
  * @returns Its size in bytes.
  * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable would not hold.
  */
-export async function buildExecutable({ root, path, target }: ExecutableBuildOptions): Promise<number> {
+async function buildExecutable({ root, path, target }: ExecutableBuildOptions): Promise<number> {
   const { unstable, version } = await readDenoConfig(root);
   const stage = await Deno.makeTempDir({ prefix: "parlor-executable-" });
   try {

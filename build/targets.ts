@@ -11,7 +11,7 @@ export interface Target {
 }
 
 /** All of them. */
-export const TARGETS: readonly Target[] = [
+const TARGETS: readonly Target[] = [
   { name: "linux-x64", triple: "x86_64-unknown-linux-gnu", file: "parlor-linux-x64" },
   { name: "linux-arm64", triple: "aarch64-unknown-linux-gnu", file: "parlor-linux-arm64" },
   { name: "macos-x64", triple: "x86_64-apple-darwin", file: "parlor-macos-x64" },

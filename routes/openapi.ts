@@ -33,7 +33,7 @@ export function allRoutes(routers: readonly Router[]): Router {
 }
 
 /** Makes the document of the routes mounted so far. */
-export function openapiDocument(router: Router, version: string) {
+function openapiDocument(router: Router, version: string) {
   return router.getOpenAPI31Document({
     openapi: "3.1.0",
     info: { title: "Parlor", version, description: "A personal chat front end for language models." },

@@ -32,7 +32,7 @@ export async function fileAnswer(
 }
 
 /** Reads `bytes=a-b`, `bytes=a-` and `bytes=-n`; both ends are part of it. */
-export function rangeOf(header: string | undefined, sizeBytes: number): { start: number; end: number } | undefined {
+function rangeOf(header: string | undefined, sizeBytes: number): { start: number; end: number } | undefined {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "");
   if (match === null || (match[1] === "" && match[2] === "")) return undefined;
   const [first, last] = [match[1]!, match[2]!];

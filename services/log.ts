@@ -1,7 +1,7 @@
 /** The one way a service says something on standard error. */
 
 /** Severities, least first. */
-export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 /** How severe a line is. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 

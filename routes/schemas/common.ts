@@ -22,7 +22,7 @@ export const WithVariants = z.enum(["0", "1"]).default("0").openapi({
 export const Unreadable = z.object({ code: z.literal("unreadable") });
 
 /** The one error body. */
-export const ErrorAnswer = z.object({
+const ErrorAnswer = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),

@@ -21,7 +21,7 @@ const MessageFields = z.looseObject({
 });
 
 /** A message as a client sends it. */
-export const MessageBody = MessageFields.extend({ id: Id.optional() });
+const MessageBody = MessageFields.extend({ id: Id.optional() });
 
 /** A message as a client sends it inside a whole conversation. */
 export const MessageInDocument = MessageBody.extend({

@@ -25,8 +25,8 @@ export interface AvatarParts {
 }
 
 /** Widths a picture can be asked for in, in pixels. Issue: `?w=`, 16 to 2,048. */
-export const MIN_WIDTH_PX = 16;
-export const MAX_WIDTH_PX = 2048;
+const MIN_WIDTH_PX = 16;
+const MAX_WIDTH_PX = 2048;
 
 /** Some 5,000 portraits at the size of a gallery. */
 const MAX_BYTES = 512 * 1024 * 1024;

@@ -9,7 +9,7 @@ export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0
 export const MAX_CHUNKS = 10_000;
 
 /** Most pixels a picture may have: 160 MB once decoded, as much as the image Workers take. */
-export const MAX_PIXELS = 40_000_000;
+const MAX_PIXELS = 40_000_000;
 
 /** Bytes of a chunk beside its data: length, type, CRC. */
 const FRAME_BYTES = 12;

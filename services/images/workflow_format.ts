@@ -39,7 +39,7 @@ export function parseWorkflow(json: unknown): Workflow {
 }
 
 /** Says whether parsed JSON is a workflow as ComfyUI's page saves it. */
-export function isPageFormat(json: unknown): boolean {
+function isPageFormat(json: unknown): boolean {
   return isJsonObject(json) && Array.isArray(json.nodes) && (json.links !== undefined || json.version !== undefined);
 }
 

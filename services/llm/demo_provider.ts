@@ -4,7 +4,7 @@ import { CompletionBuilder } from "./completion.ts";
 import type { ChatStream, Provider } from "./provider.ts";
 
 /** The one model the demo lists. */
-export const DEMO_MODEL = "demo";
+const DEMO_MODEL = "demo";
 
 const PAUSE_MS = 40; // about 25 words a second, a fast reader's pace
 const ECHO_CHARS = 60;
@@ -36,7 +36,7 @@ export function createDemoProvider(options: { pauseMs?: number } = {}): Provider
 }
 
 /** Gives what the demo answers to a call; the same call gets the same text. */
-export function demoAnswer(call: ChatCall): string {
+function demoAnswer(call: ChatCall): string {
   const last = call.messages.findLast((message) => message.role === "user");
   const said = textOf(last?.content).replace(/\s+/g, " ").trim();
   const echo = said === "" ? "You sent nothing that I could read." : `You wrote: “${shorten(said)}”.`;

@@ -78,7 +78,7 @@ function isChatAnswer(value: unknown): boolean {
 }
 
 /** The error for JSON that is no answer of a chat endpoint. */
-export function notAnAnswer(call: UpstreamCall): UpstreamError {
+function notAnAnswer(call: UpstreamCall): UpstreamError {
   return new UpstreamError("bad_answer", `The model at "${call.target.baseUrl}" gave JSON that is no chat answer`);
 }
 
@@ -114,7 +114,7 @@ function addParts(parts: unknown[], out: ChatEvent[]): void {
  *
  * One field only: vLLM fills two with the same text, OpenRouter repeats the plain string in the details.
  */
-export function reasoningOf(delta: Delta): string {
+function reasoningOf(delta: Delta): string {
   if (isText(delta.reasoning_content)) return delta.reasoning_content;
   if (isText(delta.reasoning)) return delta.reasoning;
   if (!Array.isArray(delta.reasoning_details)) return "";

@@ -12,7 +12,7 @@ export function defaultMaxTokens(target: UpstreamTarget): number {
 }
 
 /** Copies the sampler fields that are set; those that belong to the call itself are not the caller's to give. */
-export function setParams(params: Record<string, unknown>, ...reserved: string[]): Record<string, unknown> {
+function setParams(params: Record<string, unknown>, ...reserved: string[]): Record<string, unknown> {
   const set: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(params)) {
     if (value !== undefined && value !== null && !reserved.includes(name)) set[name] = value;

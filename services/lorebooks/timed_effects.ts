@@ -14,7 +14,7 @@ export type TimedEffect = "sticky" | "cooldown" | "delay";
 const MAX_REMEMBERED = 10_000;
 
 /** Names an entry in a state. */
-export function stateKey({ owner, id }: ScanEntry): string {
+function stateKey({ owner, id }: ScanEntry): string {
   return `${owner.id}/${id}`;
 }
 

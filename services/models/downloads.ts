@@ -111,7 +111,7 @@ export class Downloads {
 }
 
 /** Gives the path under which a download's model will be listed. */
-export function subjectPath({ repo, file }: DownloadSubject): string {
+function subjectPath({ repo, file }: DownloadSubject): string {
   return file === undefined ? repo : `${repo}/${file}`;
 }
 

@@ -133,7 +133,7 @@ export class PartFile {
 }
 
 /** Gathers what comes in a block, and appends that when it is full or told to. */
-export class BlockTaker {
+class BlockTaker {
   readonly #block: Uint8Array;
   readonly #append: (bytes: Uint8Array) => void;
   /** Of what is in the block and was not appended yet; a read into the room behind it may be under way. */

@@ -2,7 +2,7 @@
 import type { Provider, UpstreamTarget } from "../llm/provider.ts";
 
 /** Where nobody says it; DESIGN.md section 8. */
-export const ASSUMED_CONTEXT_SIZE = 8192;
+const ASSUMED_CONTEXT_SIZE = 8192;
 
 /** A context size in tokens. */
 export interface ContextSize {

@@ -28,7 +28,7 @@ export interface VoiceImportsOptions {
 }
 
 /** Kind of the jobs. */
-export const VOICE_IMPORT = "voice_import";
+const VOICE_IMPORT = "voice_import";
 
 const MAX_URL = 2048;
 const MAX_BYTES = 50 * 1024 * 1024;

@@ -8,7 +8,7 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /** Name of the lock file. */
-export const LOCK_FILE_NAME = "lock";
+const LOCK_FILE_NAME = "lock";
 
 /** Files that only Parlor writes or reads under these names: a folder holding one of them is ours to put right. */
 const OWN_FILE_NAMES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json", "config.toml"];

@@ -2,6 +2,7 @@
  * A client over one bare connection: it costs next to nothing, so that what is measured is the server. HTTP/1.1, one
  * request at a time, the connection kept.
  */
+import { joined } from "../helpers/joined.ts";
 
 /** Status and headers of an answer; names in lower case. */
 export interface AnswerHead {
@@ -41,7 +42,7 @@ export class HttpConnection implements Disposable {
     const head = encoder.encode(`${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\n${about}\r\n`);
     // Head and a small body in one write, as any browser does it.
     const isSmall = bytes !== undefined && bytes.length <= 16 * 1024;
-    await this.#write(isSmall ? joined(head, bytes) : head);
+    await this.#write(isSmall ? joined([head, bytes]) : head);
     if (bytes !== undefined && !isSmall) await this.#write(bytes);
     return await this.#answer(onBody ?? (() => {}));
   }
@@ -54,7 +55,7 @@ export class HttpConnection implements Disposable {
   async bytes(method: string, path: string, body?: string | Uint8Array): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     const { status } = await this.request(method, path, body, (part) => parts.push(part.slice()));
-    const whole = parts.length === 1 ? parts[0]! : joined(...parts);
+    const whole = parts.length === 1 ? parts[0]! : joined(parts);
     if (status < 200 || status > 299) {
       throw new Error(`${method} ${path} was answered with ${status}: ${decoder.decode(whole).slice(0, 500)}`);
     }
@@ -135,14 +136,4 @@ export class HttpConnection implements Disposable {
     if (count === null) throw new Error("The server closed the connection in the middle of an answer");
     this.#end += count;
   }
-}
-
-function joined(...parts: Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

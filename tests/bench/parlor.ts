@@ -110,7 +110,7 @@ export function plainBody(answer: Answer): string {
 }
 
 /** Gives the text that a client has received, out of the events of a whole answer. */
-export function textReceived(body: Uint8Array): string {
+function textReceived(body: Uint8Array): string {
   let text = "";
   for (const line of new TextDecoder().decode(body).split("\n")) {
     if (!line.startsWith("data: {")) continue;

@@ -9,7 +9,7 @@ const FLOOD_WRITE_BYTES = 64 * 1024;
 const HEADERS = { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" };
 
 /** Serves until the process ends. */
-export function serveUpstream(): void {
+function serveUpstream(): void {
   const made = new Map<string, AnswerBytes>();
   const bytesFor = (answer: Answer) => {
     const key = `${answer.tag}-${answer.count}`;

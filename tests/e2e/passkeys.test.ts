@@ -6,7 +6,7 @@ import { type Device, HOSTS, openDevice, openPasskeyBrowser } from "../helpers/p
 import { credentialRecord } from "../helpers/enrolled.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 import { makeCertificate } from "../helpers/tls_certificate.ts";
-import { PHONE } from "../helpers/ui_page.ts";
+import { LOOKS, PHONE } from "../helpers/ui_page.ts";
 
 let browser: Browser;
 let tls: { cert: string; key: string };
@@ -271,14 +271,7 @@ test("the command line: signed in and allowed in the browser, by a code, and den
   }
 });
 
-test.each(
-  [
-    ["light", "wide", {}],
-    ["dark", "wide", {}],
-    ["light", "narrow", PHONE],
-    ["dark", "narrow", PHONE],
-  ] as const,
-)("axe finds nothing on the screens of access, %s and %s", async (colorScheme, width, options) => {
+test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async (colorScheme, width, options) => {
   await using app = await openServer();
   const looks = { ...options, colorScheme, reducedMotion: "reduce" } as const;
   const owner = await openDevice(browser, at(app, "chat.example"), looks);

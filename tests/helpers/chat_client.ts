@@ -1,5 +1,6 @@
 /** Reads chat streams the way a client does, for tests. */
 import { createParser } from "eventsource-parser";
+import type { FakeLlm, ManualAnswer } from "./fake_llm.ts";
 import type { TestApp } from "./test_app.ts";
 
 /** One event of a stream. */
@@ -90,6 +91,22 @@ export function ask(
   const messages = [{ role: "user", content: `question ${n}` }];
   const ids = { conversation_id: "c1", user_message_id: `u${n}`, assistant_message_id: `a${n}` };
   return app.post("/api/chat", { ...ids, messages, ...fields }, init);
+}
+
+/** Asks as `ask` does and has the model write this much of its reply, which is read to its end meanwhile. */
+export async function beginReply(
+  app: TestApp,
+  llm: FakeLlm,
+  text: string,
+): Promise<{ call: ManualAnswer; reply: Promise<Gathered> }> {
+  await useModel(app, llm);
+  llm.switches.manual = "on";
+  const asked = ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit(text);
+  const reply = gather(await asked);
+  await until(async () => (await savedMessage(app, "a1"))?.content === text, "the reply has begun");
+  return { call, reply };
 }
 
 /** Fetches one message as it is stored. */

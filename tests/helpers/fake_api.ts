@@ -374,7 +374,7 @@ export function demoConnection(): Connection {
 }
 
 /** The settings while nobody has changed any. */
-export function defaultSettings(): OwnerSettings {
+function defaultSettings(): OwnerSettings {
   return {
     display_name: "",
     default_persona_id: null,

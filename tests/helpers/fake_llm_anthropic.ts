@@ -16,7 +16,7 @@ export interface FakeAnthropicOptions {
 }
 
 /** A running double. */
-export class FakeAnthropic {
+class FakeAnthropic {
   options: Required<Omit<FakeAnthropicOptions, "tool" | "apiKey">> & Pick<FakeAnthropicOptions, "tool" | "apiKey">;
   #http!: FakeHttp;
 

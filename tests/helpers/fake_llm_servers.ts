@@ -38,7 +38,7 @@ function prompt(request: RecordedRequest): string {
 }
 
 /** The doubles' tokeniser: every word, and every mark, is a token. */
-export function fakeTokens(text: string): number[] {
+function fakeTokens(text: string): number[] {
   return (text.match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? []).map((word) => word.length);
 }
 

@@ -13,7 +13,7 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 /** What its encoder writes for JavaScript's undefined. */
 export const UNDEFINED = new ExtData(0, new Uint8Array(1));
 /** A moment of 2023, in milliseconds. */
-export const RISU_TIME = 1_700_000_000_000;
+const RISU_TIME = 1_700_000_000_000;
 /** Pictures are called by their SHA-256. */
 const [FOX, JOY, ANN] = ["f0", "10", "a0"].map((two) => `${two.repeat(32)}.png`);
 const COLD = "\uEF01COLDSTORAGE\uEF01";
@@ -92,7 +92,7 @@ export function risuDatabase(): Record<string, unknown> {
 }
 
 /** Pictures by the names that the database has for them. */
-export function risuAssets(): Record<string, Uint8Array<ArrayBuffer>> {
+function risuAssets(): Record<string, Uint8Array<ArrayBuffer>> {
   return { [FOX!]: picture(1), [JOY!]: picture(2), [ANN!]: picture(3) };
 }
 

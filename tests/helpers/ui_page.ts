@@ -7,6 +7,14 @@ import { FakeApi } from "./fake_api.ts";
 /** A phone as Playwright describes one. */
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
+/** Every look that a screen has: colours, width and the window that goes with it. */
+export const LOOKS = [
+  ["light", "wide", {}],
+  ["dark", "wide", {}],
+  ["light", "narrow", PHONE],
+  ["dark", "narrow", PHONE],
+] as const;
+
 /** One browser for a file of tests, with a server of its own for each test. */
 export interface UiBench {
   /** Starts a fake API and opens a page on it; both end with the test. */

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
+import { ask, beginReply, gather, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -63,13 +63,7 @@ test("a fork takes all texts of a reply with it", async () => {
 
 test("a reply being written is copied as far as it has come and goes on where it is", async () => {
   await using llm = await openFakeLlm();
-  await useModel(app, llm);
-  llm.switches.manual = "on";
-  const asked = ask(app, 1);
-  const call = await llm.nextCall();
-  await call.emit("Hel");
-  const reply = gather(await asked);
-  await until(async () => (await read()).messages[1]!.content === "Hel", "the reply has begun");
+  const { call, reply } = await beginReply(app, llm, "Hel");
   const copy = await (await fork("a1")).json();
   expect(copy.messages[1]).toMatchObject({ content: "Hel", status: "stopped" });
   await call.emit("lo");

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, gather, savedMessage, until, useModel } from "../helpers/chat_client.ts";
+import { beginReply, savedMessage } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import { idsOf, range, readConversation, say } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -134,13 +134,7 @@ test("a removal with what follows takes all behind a message in one revision", a
 
 test("a page shows what a running reply has written, and a removal that would take the reply is refused", async () => {
   await using llm = await openFakeLlm();
-  await useModel(app, llm);
-  llm.switches.manual = "on";
-  const asked = ask(app, 1);
-  const call = await llm.nextCall();
-  await call.emit("Hel");
-  const reply = gather(await asked);
-  await until(async () => (await page("limit=1")).items[0].content === "Hel", "the reply has begun");
+  const { call, reply } = await beginReply(app, llm, "Hel");
   expect(await page("")).toMatchObject({ items: [{ id: "u1" }, { id: "a1", content: "Hel", status: "streaming" }] });
   expect((await app.delete("/api/conversations/c1/messages/u1?following=true")).status).toBe(409);
   await call.finish();

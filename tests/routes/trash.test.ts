@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
+import { ask, beginReply, gather, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -46,13 +46,7 @@ test("a removed conversation comes back whole: messages, texts, draft, revisions
 
 test("a conversation removed while a reply is written comes back with the text so far, stopped", async () => {
   await using llm = await openFakeLlm();
-  await useModel(app, llm);
-  llm.switches.manual = "on";
-  const asked = ask(app, 1);
-  const call = await llm.nextCall();
-  await call.emit("Hel");
-  const following = gather(await asked);
-  await until(async () => (await read()).messages[1]!.content === "Hel", "the reply has begun");
+  const { reply: following } = await beginReply(app, llm, "Hel");
   expect((await app.delete("/api/conversations/c1")).status).toBe(204);
   await following;
   expect((await restore((await list())[0]!.id)).status).toBe(204);

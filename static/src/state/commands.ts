@@ -2,7 +2,7 @@
 import type { OpenChat } from "./open_chat.ts";
 
 /** The names of the commands; what each one is called and means is in the texts. */
-export const COMMAND_NAMES = [
+const COMMAND_NAMES = [
   "new",
   "temporary",
   "title",

@@ -12,7 +12,7 @@ export type Theme = OwnerSettings["theme"];
 export const TEXT_SIZE = { min: 85, max: 140, step: 5 } as const;
 
 /** Hue of the accent colour where nothing else is chosen, in degrees of OKLCH. */
-export const DEFAULT_HUE = 225;
+const DEFAULT_HUE = 225;
 
 const KEY = "parlor.device";
 

@@ -11,7 +11,7 @@ export type RecorderState =
   | { kind: "impossible" };
 
 /** Longer recordings are of no use as a sample, and somebody who walks away must not fill the disk. */
-export const MAX_RECORDING_MS = 2 * 60 * 1000;
+const MAX_RECORDING_MS = 2 * 60 * 1000;
 
 /** Records once at a time. */
 export class Recorder {

@@ -4,7 +4,7 @@
  */
 
 /** Serves until the process ends. */
-export function serveEmptyPage(scriptBytes: number, styleBytes: number): void {
+function serveEmptyPage(scriptBytes: number, styleBytes: number): void {
   const html = `<!doctype html><html lang="en"><title>Empty</title><link rel="stylesheet" href="/style.css">
 <script type="module" src="/script.js"></script><body><div id="app"></div></body></html>`;
   const code =

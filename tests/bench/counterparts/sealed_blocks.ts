@@ -44,14 +44,3 @@ export function blocksOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer
   for (let at = 0; at < bytes.length; at += BLOCK_BYTES) blocks.push(bytes.subarray(at, at + BLOCK_BYTES));
   return blocks;
 }
-
-/** Puts parts into one. */
-export function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems } from "../../helpers/browser.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
+import { eventually, LOOKS, openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -12,33 +12,29 @@ afterAll(() => bench.close());
 const focusedName = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent);
 
-test.each(
-  [
-    ["light", "wide", {}],
-    ["dark", "wide", {}],
-    ["light", "narrow", PHONE],
-    ["dark", "narrow", PHONE],
-  ] as const,
-)("every component in every state is fine with axe and fits, %s and %s", async (colorScheme, _, options) => {
-  await using ui = await bench.open("/components", { ...options, colorScheme, reducedMotion: "reduce" });
-  const { page } = ui;
-  await page.getByRole("heading", { name: "Components" }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
-  for (const name of ["Dialog", "Sheet", "Panel"]) {
-    await page.getByRole("button", { name, exact: true }).click();
-    const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
-    await close.waitFor();
-    expect(await findAxeProblems(page), name).toEqual([]);
-    await close.click();
-  }
-  await page.getByRole("button", { name: "Sample menu" }).click();
-  await page.getByRole("menuitem", { name: "Rename" }).waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
-  await page.keyboard.press("Escape");
-  await page.getByRole("menuitem", { name: "Rename" }).waitFor({ state: "detached" });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-  expect(ui.errors).toEqual([]);
-});
+test.each(LOOKS)(
+  "every component in every state is fine with axe and fits, %s and %s",
+  async (colorScheme, _, options) => {
+    await using ui = await bench.open("/components", { ...options, colorScheme, reducedMotion: "reduce" });
+    const { page } = ui;
+    await page.getByRole("heading", { name: "Components" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    for (const name of ["Dialog", "Sheet", "Panel"]) {
+      await page.getByRole("button", { name, exact: true }).click();
+      const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
+      await close.waitFor();
+      expect(await findAxeProblems(page), name).toEqual([]);
+      await close.click();
+    }
+    await page.getByRole("button", { name: "Sample menu" }).click();
+    await page.getByRole("menuitem", { name: "Rename" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("menuitem", { name: "Rename" }).waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    expect(ui.errors).toEqual([]);
+  },
+);
 
 test.each([["wide", {}], ["narrow", PHONE]] as const)(
   "dialog and sheet take the focus, keep it, close on Escape and beside them, and give it back, %s",

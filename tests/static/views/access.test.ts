@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AxeFinding, findAxeProblems } from "../../helpers/browser.ts";
 import type { FakeApi } from "../../helpers/fake_api.ts";
-import { openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
+import { LOOKS, openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -85,14 +85,7 @@ const SCREENS: [path: string, readyText: string][] = [
   ["/no/such/page", "Nothing here"],
 ];
 
-test.each(
-  [
-    ["light", "wide", {}],
-    ["dark", "wide", {}],
-    ["light", "narrow", PHONE],
-    ["dark", "narrow", PHONE],
-  ] as const,
-)("axe finds nothing on any screen, %s and %s", async (colorScheme, _, options) => {
+test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorScheme, _, options) => {
   await using ui = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce", prepare: fill });
   const found: Record<string, AxeFinding[]> = {};
   for (const [path, readyText] of SCREENS) {

@@ -7,7 +7,7 @@ import { openFakeHub } from "../../helpers/fake_hub.ts";
 import { fakeLlamaServer } from "../../helpers/fake_llama_server.ts";
 import { ggufFile } from "../../helpers/gguf_file.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
-import { PHONE, sendMessage } from "../../helpers/ui_page.ts";
+import { LOOKS, PHONE, sendMessage } from "../../helpers/ui_page.ts";
 
 const KEYS = { "general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 28 };
 const MODEL = ggufFile({ sizeBytes: 3_000_000, keys: KEYS, tensors: [[1024, 1000, 600]] });
@@ -169,37 +169,39 @@ test("without llama-server the page says how to get it, and the command for this
   await page.getByText(/llama-server --model .*small\.gguf .*--port 8080/).waitFor();
 });
 
-test.each(
-  [["light", "wide", {}], ["dark", "wide", {}], ["light", "narrow", PHONE], ["dark", "narrow", PHONE]] as const,
-)("axe finds nothing wrong with models in all states, %s and %s", async (colorScheme, width, options) => {
-  await using bench = await openBench();
-  const held = Promise.withResolvers<void>();
-  bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
-  await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
-  await bench.app.post("/api/models/download", { repo: "owner/Gated-GGUF", format: "gguf", file: "gated-Q8_0.gguf" });
-  await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
-  await bench.app.post("/api/models/local/run", { path: "small.gguf" });
-  const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
-  await page.getByText(/terms have to be accepted first/).waitFor();
-  await page.getByText("1 MB of 3 MB").waitFor();
-  await page.getByText("Running").first().waitFor();
-  await page.getByText("Its last output").click();
-  await page.getByRole("button", { name: "Search", exact: true }).click();
-  await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
-  await page.getByText("Its owner grants access").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
-  const shots = Deno.env.get("SCREENSHOTS");
-  if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}.png` });
-  if (shots) {
-    await page.getByText("Find a model").scrollIntoViewIfNeeded();
-    await page.locator(".settings").evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-end.png` });
-  }
-  await page.getByRole("button", { name: /^Delete: small/ }).waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
-  await page.getByLabel("Layers on the graphics card").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
-  if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-run.png` });
-  held.resolve();
-}, 60_000);
+test.each(LOOKS)(
+  "axe finds nothing wrong with models in all states, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    const held = Promise.withResolvers<void>();
+    bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+    await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
+    await bench.app.post("/api/models/download", { repo: "owner/Gated-GGUF", format: "gguf", file: "gated-Q8_0.gguf" });
+    await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
+    await bench.app.post("/api/models/local/run", { path: "small.gguf" });
+    const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
+    await page.getByText(/terms have to be accepted first/).waitFor();
+    await page.getByText("1 MB of 3 MB").waitFor();
+    await page.getByText("Running").first().waitFor();
+    await page.getByText("Its last output").click();
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
+    await page.getByText("Its owner grants access").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    const shots = Deno.env.get("SCREENSHOTS");
+    if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}.png` });
+    if (shots) {
+      await page.getByText("Find a model").scrollIntoViewIfNeeded();
+      await page.locator(".settings").evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-end.png` });
+    }
+    await page.getByRole("button", { name: /^Delete: small/ }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+    await page.getByLabel("Layers on the graphics card").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-run.png` });
+    held.resolve();
+  },
+  60_000,
+);

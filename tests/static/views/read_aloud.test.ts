@@ -6,7 +6,7 @@ import { builtUi } from "../../helpers/built_ui.ts";
 import { FakeLlm } from "../../helpers/fake_llm.ts";
 import { fakeAudio, openFakeSpeech, silentMp3 } from "../../helpers/fake_speech.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../helpers/ui_page.ts";
+import { eventually, LOOKS, sendMessage } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -274,19 +274,21 @@ test(
   60_000,
 );
 
-test.each(
-  [["light", "wide", {}], ["dark", "wide", {}], ["light", "narrow", PHONE], ["dark", "narrow", PHONE]] as const,
-)("axe finds nothing wrong while a reply is read aloud, %s and %s", async (colorScheme, width, options) => {
-  await using bench = await openBench();
-  bench.speech.switches.audio = () => silentMp3(600);
-  const { page } = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce" });
-  await sendMessage(page, "When does it come?");
-  const call = await bench.llm.nextCall();
-  await call.emit("The ferry comes at nine. Then it");
-  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
-  await bar(page).getByText("Reading aloud").waitFor();
-  expect(await findAxeProblems(page)).toEqual([]);
-  const shots = Deno.env.get("SCREENSHOTS");
-  if (shots) await page.screenshot({ path: `${shots}/read-aloud-${width}-${colorScheme}.png` });
-  await call.finish();
-}, 60_000);
+test.each(LOOKS)(
+  "axe finds nothing wrong while a reply is read aloud, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    bench.speech.switches.audio = () => silentMp3(600);
+    const { page } = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce" });
+    await sendMessage(page, "When does it come?");
+    const call = await bench.llm.nextCall();
+    await call.emit("The ferry comes at nine. Then it");
+    await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+    await bar(page).getByText("Reading aloud").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    const shots = Deno.env.get("SCREENSHOTS");
+    if (shots) await page.screenshot({ path: `${shots}/read-aloud-${width}-${colorScheme}.png` });
+    await call.finish();
+  },
+  60_000,
+);

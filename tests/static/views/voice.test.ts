@@ -7,7 +7,7 @@ import { builtUi } from "../../helpers/built_ui.ts";
 import { openFakeSpeech, silentMp3, wavFile } from "../../helpers/fake_speech.ts";
 import { PUBLIC } from "../../helpers/net_guard.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
-import { eventually, PHONE } from "../../helpers/ui_page.ts";
+import { eventually, LOOKS, PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -272,34 +272,36 @@ test("without a microphone the dialog says what to do", async () => {
   await page.getByRole("dialog").getByText("only over HTTPS or on localhost").waitFor();
 });
 
-test.each(
-  [["light", "wide", {}], ["dark", "wide", {}], ["light", "narrow", PHONE], ["dark", "narrow", PHONE]] as const,
-)("axe finds nothing wrong with the page and its dialogs, %s and %s", async (colorScheme, width, options) => {
-  await using bench = await openBench();
-  await bench.app.put("/api/tts/config", { base_url: bench.speech.url, api_key: "k1" });
-  await bench.upload("Grandma");
-  const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
-  const shots = Deno.env.get("SCREENSHOTS");
-  const look = async (name: string) => {
-    expect(await findAxeProblems(page)).toEqual([]);
-    if (shots) await page.screenshot({ path: `${shots}/voice-${name}-${width}-${colorScheme}.png` });
-  };
-  await page.getByRole("button", { name: "Save and test" }).click();
-  await page.getByText("The server speaks").waitFor();
-  await look("server");
-  await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
-  await page.getByLabel("Name of the voice").scrollIntoViewIfNeeded();
-  await look("sound");
-  await library(page).getByRole("button", { name: "More for Grandma" }).scrollIntoViewIfNeeded();
-  await look("library");
-  await page.getByRole("button", { name: "From an address" }).click();
-  await page.getByRole("dialog").waitFor();
-  await look("fetch");
-  await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Record", exact: true }).click();
-  await page.getByRole("button", { name: "Begin recording" }).click();
-  await page.getByRole("dialog").getByText("0:01").waitFor();
-  await page.getByRole("button", { name: "End recording" }).click();
-  await page.getByRole("dialog").locator("audio").waitFor();
-  await look("record");
-}, 60_000);
+test.each(LOOKS)(
+  "axe finds nothing wrong with the page and its dialogs, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    await bench.app.put("/api/tts/config", { base_url: bench.speech.url, api_key: "k1" });
+    await bench.upload("Grandma");
+    const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
+    const shots = Deno.env.get("SCREENSHOTS");
+    const look = async (name: string) => {
+      expect(await findAxeProblems(page)).toEqual([]);
+      if (shots) await page.screenshot({ path: `${shots}/voice-${name}-${width}-${colorScheme}.png` });
+    };
+    await page.getByRole("button", { name: "Save and test" }).click();
+    await page.getByText("The server speaks").waitFor();
+    await look("server");
+    await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
+    await page.getByLabel("Name of the voice").scrollIntoViewIfNeeded();
+    await look("sound");
+    await library(page).getByRole("button", { name: "More for Grandma" }).scrollIntoViewIfNeeded();
+    await look("library");
+    await page.getByRole("button", { name: "From an address" }).click();
+    await page.getByRole("dialog").waitFor();
+    await look("fetch");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Record", exact: true }).click();
+    await page.getByRole("button", { name: "Begin recording" }).click();
+    await page.getByRole("dialog").getByText("0:01").waitFor();
+    await page.getByRole("button", { name: "End recording" }).click();
+    await page.getByRole("dialog").locator("audio").waitFor();
+    await look("record");
+  },
+  60_000,
+);

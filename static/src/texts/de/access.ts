@@ -52,7 +52,6 @@ export const access: typeof English = {
     cliElsewhere: "Sie läuft auf einem anderen Rechner: Code zeigen",
     cliCode: "Code für die Kommandozeile",
     cliCodeText: "Fügen Sie ihn binnen zwei Minuten im Terminal ein.",
-    cliDenied: "Abgelehnt. Sie können diesen Tab schließen.",
     cliBroken: "Diese Adresse ist unvollständig. Kopieren Sie sie noch einmal aus dem Terminal.",
     cliSignIn: "Melden Sie sich zuerst an, damit die Kommandozeile ihr Token von Ihnen bekommt.",
   },

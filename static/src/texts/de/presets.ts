@@ -77,7 +77,6 @@ export const presets: typeof English = {
       role: "Gesagt von",
       content: "Text",
       contentHint: "{{char}} und {{user}} stehen für die Namen.",
-      markerHint: "Hier steht ein Teil des Chats; eigenen Text hat er nicht.",
       position: "Stelle",
       positions: { order: "Wo die Reihenfolge ihn hat", depth: "Zwischen den Nachrichten" },
       depth: "Nachrichten dahinter",

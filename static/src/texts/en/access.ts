@@ -51,7 +51,6 @@ export const access = {
     cliElsewhere: "It runs on another machine: show a code",
     cliCode: "Code for the command line",
     cliCodeText: "Paste it into the terminal within two minutes.",
-    cliDenied: "Denied. You can close this tab.",
     cliBroken: "This address is incomplete. Copy it from the terminal again.",
     cliSignIn: "Sign in first, so that the command line gets its token from you.",
   },

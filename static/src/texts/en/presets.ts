@@ -76,7 +76,6 @@ export const presets = {
       role: "Said by",
       content: "Text",
       contentHint: "{{char}} and {{user}} stand for the names.",
-      markerHint: "A part of the chat goes here; it has no text of its own.",
       position: "Place",
       positions: { order: "In the order", depth: "Among the messages" },
       depth: "Messages behind it",

@@ -52,7 +52,6 @@ export const access: typeof English = {
     cliElsewhere: "別のマシンで動いているので、コードを表示する",
     cliCode: "コマンドライン用のコード",
     cliCodeText: "2 分以内に端末画面へ貼り付けてください。",
-    cliDenied: "拒否しました。このタブは閉じてかまいません。",
     cliBroken: "アドレスが不完全です。端末画面からもう一度コピーしてください。",
     cliSignIn: "コマンドラインにトークンを渡すため、先にサインインしてください。",
   },

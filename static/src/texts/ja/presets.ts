@@ -77,7 +77,6 @@ export const presets: typeof English = {
       role: "話し手",
       content: "本文",
       contentHint: "{{char}} と {{user}} は名前に置き換わります。",
-      markerHint: "チャットの一部がここに入ります。独自の本文はありません。",
       position: "位置",
       positions: { order: "順序のとおり", depth: "メッセージの間" },
       depth: "後ろのメッセージ数",
