@@ -27,10 +27,13 @@ test("a run ends with what failed in either lane, and what passed only when trie
   try {
     await Deno.symlink(fileURLToPath(new URL("node_modules", ROOT)), `${folder}/node_modules`);
     const { imports: { vitest } } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
-    const config = { nodeModulesDir: "manual", imports: { vitest }, tasks: { ui: "true" } };
+    const config = { nodeModulesDir: "manual", imports: { vitest } };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify(config));
-    const shared = await Deno.readTextFile(new URL("tests/vitest.config.ts", ROOT));
-    for (const [path, text] of Object.entries({ ...FILES, "tests/vitest.config.ts": shared })) {
+    const files = { ...FILES };
+    for (const path of ["tests/vitest.config.ts", "tests/helpers/patience.ts"]) {
+      files[path] = await Deno.readTextFile(new URL(path, ROOT));
+    }
+    for (const [path, text] of Object.entries(files)) {
       await Deno.mkdir(`${folder}/${path.slice(0, path.lastIndexOf("/"))}`, { recursive: true });
       await Deno.writeTextFile(`${folder}/${path}`, text);
     }

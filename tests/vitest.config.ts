@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { PATIENCE_MS, TEST_MS } from "./helpers/patience.ts";
 
 /**
  * Test files of one run go one after another in their own processes: several start servers and real browsers, and the
@@ -10,8 +11,9 @@ export default defineConfig({
     include: ["tests/**/*.test.ts"],
     pool: "forks",
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
     retry: 1,
   },
 });

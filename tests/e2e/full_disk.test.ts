@@ -5,9 +5,6 @@ import { openFakeHub } from "../helpers/fake_hub.ts";
 import { ggufFile } from "../helpers/gguf_file.ts";
 import { fill } from "../helpers/storage_small_disk.ts";
 
-/** For a busy machine; what is waited for comes at once on an idle one. */
-const PATIENT = { timeout: 15_000 };
-
 /** A file system of some megabytes; only root on Linux can mount one. */
 async function mountSmall(path: string, megabytes: number): Promise<boolean> {
   if (Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
@@ -69,10 +66,10 @@ test(
       await server.json("PUT", "/api/conversations/c1", { messages: [{ id: "m1", role: "user", content: "kept" }] });
 
       const goOn = await start();
-      await expect.poll(newest, PATIENT).toMatchObject({ received_bytes: 5_000_000 });
+      await expect.poll(newest).toMatchObject({ received_bytes: 5_000_000 });
       await fill(`${dataDir}/everything_else`);
       goOn();
-      await expect.poll(newest, PATIENT).toMatchObject({
+      await expect.poll(newest).toMatchObject({
         state: "failed",
         error: { code: "storage_full" },
       });
@@ -88,13 +85,13 @@ test(
       await again.body?.cancel();
 
       await Deno.remove(`${dataDir}/everything_else`);
-      await expect.poll(newest, PATIENT).toMatchObject({ state: "failed" });
+      await expect.poll(newest).toMatchObject({ state: "failed" });
       const before = freeBytes();
       const leave = await start();
-      await expect.poll(async () => (await newest()).received_bytes, PATIENT).toBeGreaterThan(5_000_000);
+      await expect.poll(async () => (await newest()).received_bytes).toBeGreaterThan(5_000_000);
       await server.json("POST", `/api/models/downloads/${(await newest()).id}/cancel`);
       leave();
-      await expect.poll(freeBytes, PATIENT).toBeGreaterThan(before + 4_000_000);
+      await expect.poll(freeBytes).toBeGreaterThan(before + 4_000_000);
       expect(await server.json("GET", "/api/models/local")).toEqual([]);
       await server.json("PUT", "/api/conversations/c1", { messages: [{ id: "m1", role: "user", content: "works" }] });
     } finally {

@@ -1,6 +1,7 @@
 /** A real Chromium for tests of the page. */
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import axe from "axe-core";
+import { PATIENCE_MS } from "./patience.ts";
 
 /** Where Debian puts it; `CHROMIUM` names another one. */
 const CHROMIUM_PATH = "/usr/bin/chromium";
@@ -56,8 +57,7 @@ export async function openPage(
     serviceWorkers: "block",
     ...options,
   });
-  // Shorter than a test may take, so that what was waited for in vain is named.
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const foreign: string[] = [];
   const errors: string[] = [];

@@ -1,6 +1,7 @@
 /** Reads chat streams the way a client does, for tests. */
 import { createParser } from "eventsource-parser";
 import type { FakeLlm, ManualAnswer } from "./fake_llm.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import type { TestApp } from "./test_app.ts";
 
 /** One event of a stream. */
@@ -115,13 +116,9 @@ export async function savedMessage(app: TestApp, mid: string, id = "c1"): Promis
   return conversation.messages.find((message: { id: string }) => message.id === mid);
 }
 
-/** Waits until a condition holds; gives up after ten seconds. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  withinMs = 10_000,
-): Promise<void> {
-  for (const limit = Date.now() + withinMs; !(await condition());) {
+/** Waits until a condition holds. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (const limit = Date.now() + PATIENCE_MS; !(await condition());) {
     if (Date.now() > limit) throw new Error(`Waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

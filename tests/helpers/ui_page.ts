@@ -3,6 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openBrowser, openPage, type WatchedPage } from "./browser.ts";
 import { builtUi } from "./built_ui.ts";
 import { FakeApi } from "./fake_api.ts";
+import { PATIENCE_MS } from "./patience.ts";
 
 /** A phone as Playwright describes one. */
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -66,7 +67,7 @@ export async function sendMessage(page: Page, text: string): Promise<void> {
 
 /** Waits until what is read from the page or the server is as expected. */
 export async function eventually<T>(read: () => T | Promise<T>, isRight: (value: T) => boolean): Promise<T> {
-  const until = Date.now() + 10_000;
+  const until = Date.now() + PATIENCE_MS;
   while (true) {
     const value = await read();
     if (isRight(value)) return value;

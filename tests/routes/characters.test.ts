@@ -449,7 +449,7 @@ test("a removed character goes for good after seven days, at a start too", async
   expect(await sealed()).toHaveLength(1);
   nowMs += 8 * 24 * 60 * 60 * 1000;
   await old.restart();
-  await expect.poll(sealed, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(sealed).toEqual([]);
 });
 
 describe("portraits", () => {

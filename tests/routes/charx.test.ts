@@ -132,7 +132,7 @@ test("an export of everything carries them, and brings them in again", async () 
   expect(answer.status).toBe(202);
   const job = await answer.json();
   const stateOf = async () => (await (await other.get(`/api/jobs/${job.id}`)).json()).state;
-  await expect.poll(stateOf, { timeout: 30_000 }).toBe("done");
+  await expect.poll(stateOf).toBe("done");
   const again = await (await other.get(`/api/characters/${id}/export?format=charx`)).bytes();
   expect(unzipSync(again)).toMatchObject(wanted);
 });

@@ -6,7 +6,6 @@ import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 const MODEL = ggufFile({ sizeBytes: 300_000, keys: { "general.architecture": "llama" }, tensors: [[1000, 1000]] });
 const PATH = "owner/name/x-Q4_K_M.gguf";
-const PATIENT = { timeout: 15_000 };
 
 async function openBench() {
   const hub = openFakeHub({
@@ -31,7 +30,7 @@ const json = async (answer: Promise<Response>, status = 200) => {
 };
 const ask = { repo: "owner/name", format: "gguf", file: "x-Q4_K_M.gguf" };
 const untilDone = (app: TestApp) =>
-  expect.poll(async () => (await json(app.get("/api/models/downloads")))[0].state, PATIENT).toBe("done");
+  expect.poll(async () => (await json(app.get("/api/models/downloads")))[0].state).toBe("done");
 
 test("browse, list files, download, find it on disk, delete it", async () => {
   await using bench = await openBench();
@@ -180,7 +179,7 @@ test("a model runs as the connection local, which becomes active when that was a
       ...{ state: "starting", path: "small.gguf", context_size: 2048, gpu_layers: 0, idle_minutes: 5 },
     });
     const state = async () => (await json(app.get("/api/models/local/runner"))).state;
-    await expect.poll(state, PATIENT).toBe("running");
+    await expect.poll(state).toBe("running");
     const [local] = (await json(app.get("/api/connections"))).filter(({ id }: { id: string }) => id === "local");
     expect(local).toMatchObject({ name: "small.gguf (this machine)", active: true, has_key: true, context_size: 2048 });
     expect((await json(app.get("/api/models"))).data).toEqual([{ id: "small.gguf" }]);

@@ -210,7 +210,7 @@ test("after seven days nothing can be restored, and the next start removes it fo
   expect((await restore(items[0]!.id)).status).toBe(404);
   await app.restart();
   const left = () => [rows("trash"), rows("conversation"), rows("block"), rows("message")];
-  await expect.poll(left, { timeout: 20_000 }).toEqual([0, 0, 0, 0]);
+  await expect.poll(left).toEqual([0, 0, 0, 0]);
 });
 
 test("K01 nothing of what was removed is found in the data folder", async () => {

@@ -67,7 +67,7 @@ test("how much of a page's recording has come shows in the job, as the downloade
   await using site = openSite(page);
   await using app = await openApp(tool.path);
   const importing = importFrom(app, site.url("/slow"), { start_s: 0, end_s: 5 });
-  await expect.poll(async () => (await (await app.get("/api/jobs")).json())[0]?.progress, { timeout: 15_000 })
+  await expect.poll(async () => (await (await app.get("/api/jobs")).json())[0]?.progress)
     .toMatchObject({ done: 2000, total: 4000, unit: "bytes" });
   await tool.goOn();
   const { status, body, response } = await importing;
@@ -204,5 +204,5 @@ test("what a killed process left of an import is gone at the next start", async 
   await Deno.writeTextFile(`${app.dataDir}/imports/import-abc/sample.wav.part`, "x");
   await app.restart();
   const left = () => Array.fromAsync(Deno.readDir(`${app.dataDir}/imports`));
-  await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(left).toEqual([]);
 });

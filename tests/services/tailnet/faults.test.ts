@@ -5,8 +5,6 @@ import { isGone } from "../../helpers/processes.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
 import { openTailnetBench, type TailnetBench, type WireStatus } from "../../helpers/tailnet_bench.ts";
 
-const PATIENT = { timeout: 25_000 };
-
 async function expectMainServiceWorks({ app }: TailnetBench): Promise<void> {
   expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBeLessThan(300);
 }
@@ -81,7 +79,7 @@ test("what the control server tells people is told", async () => {
   await using bench = await openTailnetBench({ isControlDown: true });
   await bench.enable();
   await bench.until("starting");
-  await expect.poll(() => bench.double.count("POST login-interactive"), PATIENT).toBeGreaterThan(0);
+  await expect.poll(() => bench.double.count("POST login-interactive")).toBeGreaterThan(0);
   await bench.double.complain("authkey tskey-auth-secret already used");
   expect((await bench.until("error")).error).toBe("authkey (key) already used");
 });
@@ -111,7 +109,7 @@ test("a watch that ends is opened again, and nothing is missed", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await bench.double.fallBehind();
-  await expect.poll(() => bench.double.count("GET watch-ipn-bus"), PATIENT).toBeGreaterThan(1);
+  await expect.poll(() => bench.double.count("GET watch-ipn-bus")).toBeGreaterThan(1);
   await bench.double.expire();
   await bench.until("needs_auth");
   expect(await bench.double.starts()).toHaveLength(1);
@@ -195,7 +193,7 @@ test("the end of the server is the end of the node, also by SIGKILL, and the nex
   const start = () => startChildServer({ dataDir, args });
   const until = async (state: string, server: Awaited<ReturnType<typeof start>>) => {
     const ask = async () => (await server.json<WireStatus>("GET", "/api/tailnet/status")).state;
-    await expect.poll(ask, PATIENT).toBe(state);
+    await expect.poll(ask).toBe(state);
   };
   let server = await start();
   await server.json("POST", "/api/tailnet/enable", {});
@@ -208,7 +206,7 @@ test("the end of the server is the end of the node, also by SIGKILL, and the nex
   await server.kill("SIGTERM");
   const starts = await double.starts();
   expect(starts).toHaveLength(2);
-  for (const pid of starts) await expect.poll(() => isGone(pid), PATIENT).toBe(true);
+  for (const pid of starts) await expect.poll(() => isGone(pid)).toBe(true);
   expect(await double.count("POST login-interactive")).toBe(1);
   expect(await double.faults()).toEqual([]);
 }, 120_000);

@@ -24,7 +24,7 @@ test("a backup a day is made by the running server, opens by the storage key, an
   await using app = await openTestApp({ config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs });
   await app.put("/api/personas/p1", { name: "Ann" });
   for (const day of [1, 2, 3]) {
-    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state), { timeout: 20_000 })
+    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state))
       .toEqual(Array.from({ length: day }, () => "done"));
     // An hour later there is none due, a day later there is.
     nowMs += DAY_MS / 24;
@@ -33,7 +33,7 @@ test("a backup a day is made by the running server, opens by the storage key, an
     nowMs += DAY_MS;
     await app.restart();
   }
-  await expect.poll(async () => (await jobsOf(app))[0]?.state, { timeout: 20_000 }).toBe("done");
+  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
   expect(await backups(folder)).toEqual([
     ...["parlor-2026-05-03T120000Z.backup", "parlor-2026-05-04T130000Z.backup", "parlor-notes.backup"],
   ]);
@@ -48,7 +48,7 @@ test("a backup that cannot be written is a failed job with its reason, and the s
   await using home = await tempFolder();
   await Deno.writeTextFile(home.file("file"), "");
   await using app = await openTestApp({ config: { backupDir: home.file("file/below") } });
-  await expect.poll(() => jobsOf(app), { timeout: 20_000 }).toMatchObject([{ state: "failed" }]);
+  await expect.poll(() => jobsOf(app)).toMatchObject([{ state: "failed" }]);
   expect((await app.get("/api/personas")).status).toBe(200);
 });
 
@@ -74,7 +74,7 @@ test(
     let nowMs = Date.parse("2026-05-01T10:00:00Z");
     await using app = await openTestApp({ config: { backupDir: folder, backupKeep: 1 }, now: () => nowMs });
     await app.put("/api/personas/p1", { name: "Ann" });
-    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state), { timeout: 20_000 }).toEqual(["done"]);
+    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
     const names: string[] = [];
     for (const _ of [1, 2]) {
       nowMs += 60_000;
@@ -108,13 +108,13 @@ test("two who ask at once get the same backup; cancelled, nothing of it remains"
   await using home = await tempFolder();
   const folder = home.file("backups");
   await using app = await openTestApp({ config: { backupDir: folder } });
-  await expect.poll(async () => (await jobsOf(app))[0]?.state, { timeout: 20_000 }).toBe("done");
+  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
   const before = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
   await Deno.writeFile(`${app.dataDir}/large`, new Uint8Array());
   await Deno.truncate(`${app.dataDir}/large`, 1_500_000_000);
   const [first, second] = [await started(app), await started(app)];
   expect(second.id).toBe(first.id);
-  await expect.poll(() => app.services.jobs.get(first.id).progress, { timeout: 20_000 })
+  await expect.poll(() => app.services.jobs.get(first.id).progress)
     .toMatchObject({ done: expect.any(Number), total: expect.any(Number), unit: "bytes" });
   const { total } = app.services.jobs.get(first.id).progress!;
   expect(total).toBeGreaterThan(3_000_000_000);
