@@ -149,16 +149,18 @@ test("U03 a key that the server sends back is masked", async () => {
 });
 
 test("U05 a server that stalls, or sends a page with status 200, is a failure with words", async () => {
-  await app[Symbol.asyncDispose]();
-  app = await openTestApp({ imageLimits: { pollMs: 20, answerMs: 300 } });
   let body: BodyInit | null = "<html>a page</html>";
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
     () => new Response(body, { headers: { "content-type": "text/html" } }),
   );
-  await put({ id: "c", kind: "comfyui", base_url: `http://127.0.0.1:${server.addr.port}` });
+  const backend = { id: "c", kind: "comfyui", base_url: `http://127.0.0.1:${server.addr.port}` };
+  await put(backend);
   const page = await app.post("/api/image/generate", { prompt: "x" });
   expect([page.status, (await page.json()).error.message]).toEqual([502, expect.stringContaining("sends no JSON")]);
+  await app[Symbol.asyncDispose]();
+  app = await openTestApp({ imageLimits: { pollMs: 20, answerMs: 300 } });
+  await put(backend);
   body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
   const stalled = await app.post("/api/image/generate", { prompt: "x" });
   expect([stalled.status, (await stalled.json()).error.code]).toEqual([504, "upstream_timeout"]);

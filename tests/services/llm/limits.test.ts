@@ -208,13 +208,12 @@ async function openFullListener(): Promise<{ port: number; close(): void }> {
     listener.close();
   };
   for (;;) {
-    const connecting = Deno.connect({ hostname: "127.0.0.1", port });
-    const isTaken = await Promise.race([
-      connecting.then(() => true),
-      new Promise<false>((resolve) => setTimeout(resolve, 300, false)),
-    ]);
-    connecting.then((conn) => held.push(conn), () => {});
-    if (!isTaken) return { port, close };
+    const before = held.length;
+    const connecting = Deno.connect({ hostname: "127.0.0.1", port }).then((conn) => void held.push(conn), () => {});
+    await Promise.race([connecting, new Promise((resolve) => setTimeout(resolve, 300))]);
+    // A process that stood still itself has yet to hear what came meanwhile.
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve));
+    if (held.length === before) return { port, close };
     if (held.length > 5000) throw new Error("The queue of the listener cannot be filled here");
   }
 }

@@ -354,7 +354,8 @@ test("a pattern without end costs its time limit, blocks nobody, and is not trie
   clearInterval(ticking);
   expect(contents(found)).toEqual(["other", "plain"]);
   expect(found.dropped).toMatchObject([{ reason: "too_slow", key: "/(a+)+$/" }]);
-  expect(ticks).toBeGreaterThan(5);
+  // A thread that waits for the pattern itself has no turn at all for others.
+  expect(ticks).toBeGreaterThan(1);
   const again = await scan(entries, { says: "dragon aaa", matcher: quick });
   expect(again.dropped).toMatchObject([{ reason: "too_slow" }]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../helpers/net_guard.ts";
 import { openHttpServer, openSilentListener, send, sendText } from "../../helpers/net_servers.ts";
+import { happened, standingClock } from "../../helpers/standing_clock.ts";
 import { rawRequest, readToEnd, writeAll } from "../../helpers/raw_http.ts";
 
 /** Where the proxy listens and what shows its password. */
@@ -172,6 +173,7 @@ test.each([
 
 test("a client that ends, half-closes or stays silent costs its own connection only", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "alive"), { hostname: PUBLIC });
+  using clock = standingClock();
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { headMs: 100 } });
   const { port, header } = passOf(guard);
   (await Deno.connect({ hostname: "127.0.0.1", port })).close();
@@ -182,16 +184,18 @@ test("a client that ends, half-closes or stays silent costs its own connection o
   using silent = await Deno.connect({ hostname: "127.0.0.1", port });
   using stopping = await Deno.connect({ hostname: "127.0.0.1", port });
   await writeAll(stopping, `GET http://a.example/ HTTP/1.1\r\n${header}`);
-  expect([await readToEnd(silent), await readToEnd(stopping)]).toEqual(["", ""]);
+  expect(await clock.until(Promise.all([readToEnd(silent), readToEnd(stopping)]), 100)).toEqual(["", ""]);
   expect(await (await guard.fetch(`http://a.example:${server.port}/`)).text()).toBe("alive");
 });
 
 test("a tunnel without traffic ends", async () => {
   await using server = openSilentListener(PUBLIC);
+  using clock = standingClock();
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { idleMs: 100 } });
   const { port, header } = passOf(guard);
-  const answer = await rawRequest(port, `CONNECT a.example:${server.port} HTTP/1.1\r\n${header}\r\nhello`);
-  expect(answer).toMatchObject({ status: 200, body: "" });
+  const answer = rawRequest(port, `CONNECT a.example:${server.port} HTTP/1.1\r\n${header}\r\nhello`);
+  await happened(() => server.received === "hello");
+  expect(await clock.until(answer, 100)).toMatchObject({ status: 200, body: "" });
   expect(server.received).toBe("hello");
 });
 
@@ -256,10 +260,16 @@ test("a body that was cut by a limit does not look whole", async () => {
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
     await readToEnd(conn);
   }, { hostname: PUBLIC });
+  using clock = standingClock();
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { idleMs: 100 } });
   const { port, header } = passOf(guard);
-  const answer = await rawRequest(port, `GET http://a.example:${server.port}/ HTTP/1.1\r\n${header}\r\n`);
-  expect(answer.body).toBe("4\r\npart\r\n");
+  using client = await Deno.connect({ hostname: "127.0.0.1", port });
+  await writeAll(client, `GET http://a.example:${server.port}/ HTTP/1.1\r\n${header}\r\n`);
+  const buffer = new Uint8Array(1024);
+  let text = "";
+  while (!text.endsWith("part\r\n")) text += new TextDecoder().decode(buffer.subarray(0, (await client.read(buffer))!));
+  text += await clock.until(readToEnd(client), 100);
+  expect(text.slice(text.indexOf("\r\n\r\n") + 4)).toBe("4\r\npart\r\n");
 });
 
 test("an answer that is no HTTP is not passed on", async () => {

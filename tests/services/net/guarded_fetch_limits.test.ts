@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import zlib from "node:zlib";
 import { failureOf, openTestGuard, PUBLIC } from "../../helpers/net_guard.ts";
 import { openHttpServer, send, sendText, type StreamServer } from "../../helpers/net_servers.ts";
+import { standingClock } from "../../helpers/standing_clock.ts";
 
 const MIB = 1024 * 1024;
 // By address rather than by name: what is limited comes after the lookup.
@@ -134,18 +135,19 @@ test("E11 a body that trickles ends at the time limit, one that falls silent at 
     await send(conn, `${start}x`);
     await conn.read(new Uint8Array(1));
   }, { hostname: PUBLIC });
+  using clock = standingClock();
   await using trickling = await openTestGuard({});
   const trickle = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 300 });
-  expect(await failureOf(trickle.text())).toEqual({
+  expect(await clock.until(failureOf(trickle.text()), 10)).toEqual({
     code: "upstream_timeout",
     message: `Cannot fetch from "${PUBLIC}:${server.port}": not finished after 300 ms`,
   });
   const unread = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 100 });
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  clock.advance(100);
   expect(await failureOf(unread.text())).toMatchObject({ code: "upstream_timeout" });
   await using idling = await openTestGuard({}, { limits: { idleMs: 100 } });
   const silent = await idling.fetch(urlOf(server, "/silent"));
-  const { code } = await failureOf(silent.text());
+  const { code } = await clock.until(failureOf(silent.text()), 100);
   expect(["upstream_timeout", "upstream_error"]).toContain(code); // whichever of proxy and reader sees it first
 });
 

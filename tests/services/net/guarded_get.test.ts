@@ -4,6 +4,7 @@ import { createTargetPolicy } from "../../../services/net/target_policy.ts";
 import { openAuthority } from "../../helpers/net_certificates.ts";
 import { failureOf, type Names, PRIVATE, PUBLIC } from "../../helpers/net_guard.ts";
 import { openHttpServer, openSilentListener, send } from "../../helpers/net_servers.ts";
+import { standingClock } from "../../helpers/standing_clock.ts";
 
 const REFUSED = /the address is not allowed or does not answer$/;
 
@@ -106,7 +107,10 @@ test.each([
 
 test("E11 silence ends a call, before the head and within the body", async () => {
   await using mute = openSilentListener(PUBLIC);
-  expect(await failureOf(get(`http://${PUBLIC}:${mute.port}/`, { limits: { idleMs: 100 } })))
+  using clock = standingClock();
+  const unanswered = failureOf(get(`http://${PUBLIC}:${mute.port}/`, { limits: { idleMs: 100 } }));
+  await mute.firstBytes;
+  expect(await clock.until(unanswered, 100))
     .toMatchObject({ code: "upstream_error", message: expect.stringMatching(REFUSED) });
   const never = Promise.withResolvers<void>();
   await using server = openHttpServer(async (conn) => {
@@ -114,7 +118,7 @@ test("E11 silence ends a call, before the head and within the body", async () =>
     await never.promise;
   }, { hostname: PUBLIC });
   const answer = await get(`http://${PUBLIC}:${server.port}/`, { limits: { idleMs: 100 } });
-  expect(await failureOf(textOf(answer))).toMatchObject({ code: "upstream_timeout" });
+  expect(await clock.until(failureOf(textOf(answer)), 100)).toMatchObject({ code: "upstream_timeout" });
   never.resolve();
 });
 
