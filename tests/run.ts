@@ -9,8 +9,8 @@ import { redTests, type RunReport } from "./run_summary.ts";
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
 
-/** Rooms whose tests drive browsers and whole servers; they run beside the others, which leave the built page alone. */
-const WITH_BROWSER = ["tests/static", "tests/e2e"];
+/** The tests of the page take as long as all others together, and run beside them; nobody writes the built page meanwhile. */
+const OF_PAGE = "tests/static";
 
 /** Of a run that ended before its report: it is red, and nothing passed. */
 const NO_REPORT =
@@ -32,8 +32,8 @@ const runs = isReal
   : args.length > 0
   ? [await runTests(["--exclude", "tests/real/**", ...args])]
   : await Promise.all([
-    runTests(WITH_BROWSER),
-    runTests(["tests/real", ...WITH_BROWSER].flatMap((room) => ["--exclude", `${room}/**`])),
+    runTests([OF_PAGE]),
+    runTests(["tests/real", OF_PAGE].flatMap((room) => ["--exclude", `${room}/**`])),
   ]);
 const reports = runs.map(({ report }) => report);
 const sum = (key: Counted) => reports.reduce((total, report) => total + report[key], 0);

@@ -39,36 +39,30 @@ export async function builtUi({ isDev = false } = {}): Promise<string> {
   return dist.pathname;
 }
 
-/** Builds unless the folder holds, untouched, what would come out. @returns Whether it built. */
+/** Builds unless the folder holds just what would come out. @returns Whether it built. */
 export async function buildIfChanged({ root, dist, stamp }: UiFolders, isDev: boolean): Promise<boolean> {
   const sources = await hashOfSources(root);
+  const hashOfPage = async () => await hashOfFiles(await filesBelow(dist), dist);
   const written = await Deno.readTextFile(stamp).catch(() => undefined);
-  if (written === `${sources} ${await hashOfListing(dist)}`) return false;
+  if (written === `${sources} ${await hashOfPage()}`) return false;
   // Compressing takes most of the time, and no test asks a developers' page for it.
   await buildUi({ root, dist, isDev, isPlain: isDev });
   const temporary = new URL(`${stamp.href}.tmp`);
-  await Deno.writeTextFile(temporary, `${sources} ${await hashOfListing(dist)}`);
+  await Deno.writeTextFile(temporary, `${sources} ${await hashOfPage()}`);
   await Deno.rename(temporary, stamp);
   return true;
 }
 
 async function hashOfSources(root: URL): Promise<string> {
   const paths = await filesBelow(new URL("static/src/", root));
-  const files = [...paths.map((path) => `static/src/${path}`), ...OTHER_SOURCES];
-  const hash = createHash("sha256").update(Deno.version.deno);
-  for (const path of files) {
-    const content = await Deno.readFile(new URL(path, root));
-    hash.update(`\0${path}\0${content.length}\0`).update(content);
-  }
-  return hash.digest("hex");
+  return await hashOfFiles([...paths.map((path) => `static/src/${path}`), ...OTHER_SOURCES], root, Deno.version.deno);
 }
 
-/** What a folder holds by names, sizes and times: whoever writes a file there, or takes one away, changes it. */
-async function hashOfListing(folder: URL): Promise<string> {
-  const hash = createHash("sha256");
-  for (const path of await filesBelow(folder)) {
-    const { size, mtime } = await Deno.stat(new URL(path, folder));
-    hash.update(`${path}\0${size}\0${mtime?.getTime()}\n`);
+async function hashOfFiles(paths: readonly string[], folder: URL, more = ""): Promise<string> {
+  const hash = createHash("sha256").update(more);
+  for (const path of paths) {
+    const content = await Deno.readFile(new URL(path, folder));
+    hash.update(`\0${path}\0${content.length}\0`).update(content);
   }
   return hash.digest("hex");
 }
