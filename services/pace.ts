@@ -3,19 +3,33 @@
 /** A turn of the event loop that takes longer shows as a late token somewhere. */
 const TURN_MS = 8;
 
-/** The pace of one piece of work. */
-export class Pace {
-  #beganAt = performance.now();
+/** When the present turn of the event loop began, as far as some work has looked; it is the same for all that run in it. */
+let turnBeganAt: number | undefined;
 
-  /** Lets others have a turn if the work has had its own; to be called between steps of a millisecond or so. */
+function turnBegin(): number {
+  if (turnBeganAt === undefined) {
+    turnBeganAt = performance.now();
+    setImmediate(() => turnBeganAt = undefined);
+  }
+  return turnBeganAt;
+}
+
+/** The pace of one piece of work; pieces that follow one another without a pause have one turn together. */
+export class Pace {
+  constructor() {
+    turnBegin();
+  }
+
+  /** Lets others have a turn if the present one is used up; to be called between steps of a millisecond or so. */
   async rest(): Promise<void> {
-    if (performance.now() - this.#beganAt >= TURN_MS) await this.stop();
+    if (performance.now() - turnBegin() >= TURN_MS) await this.stop();
   }
 
   /** Lets others have a turn in any case. */
   async stop(): Promise<void> {
     // By a timer: between two immediates the runtime looks at no socket (seen on Deno 2.9.6).
     await new Promise<void>((resolve) => setTimeout(resolve));
-    this.#beganAt = performance.now();
+    turnBeganAt = undefined;
+    turnBegin();
   }
 }

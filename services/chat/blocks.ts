@@ -72,6 +72,7 @@ export class BlockStore extends BlockReader {
   ): Promise<{ statements: Statement[]; text: string; isUnchanged: boolean }> {
     const pace = new Pace();
     const texts = await textsOfMany(messages);
+    await pace.rest();
     const slots = planReplacement(standing, messages, texts);
     await pace.rest();
     const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
@@ -92,7 +93,9 @@ export class BlockStore extends BlockReader {
       }
     });
     const written = await this.#insertPieces(conversationId, added);
+    await pace.rest();
     statements.push(...moveMids(conversationId, leaving, written.owners), ...written.statements);
+    await pace.rest();
     return { statements, text: texts.join(","), isUnchanged: leaving.length === 0 && added.length === 0 };
   }
 

@@ -5,6 +5,7 @@ import { refer } from "../attachments/attachment_rows.ts";
 import type { PictureParts } from "../attachments/picture_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
@@ -107,6 +108,8 @@ export class Conversations {
       const now = this.#parts.now();
       const past = before ?? store.findRemoved(id);
       const standing = past === undefined ? [] : await this.#parts.blocks.openAll(id);
+      const pace = new Pace();
+      await pace.rest();
       const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
       this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
       const isoNow = new Date(now).toISOString();
@@ -123,6 +126,7 @@ export class Conversations {
       const draft = this.#draftOf(id, input, before === undefined);
       const texts = await changeTexts(this.#parts.variants, id, withTexts);
       const { statements, text } = await this.replacing(past, state, { messages, standing, texts });
+      await pace.rest();
       await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });

@@ -24,7 +24,9 @@ export async function takeMessages(pictures: PictureParts, given: MessageInput[]
   const mids = given.map((message) => message.id ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
-  for (const message of given) {
+  const pace = new Pace();
+  for (const [index, message] of given.entries()) {
+    if (index % AT_ONCE === 0) await pace.rest();
     const mayHavePictures = Array.isArray(message.content) || variantsIn(message) !== undefined;
     inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
   }

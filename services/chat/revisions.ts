@@ -1,6 +1,7 @@
 /** Past states of a conversation: how a change of everything keeps what it replaces, and how a past state comes back. */
 import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../errors.ts";
+import { Pace } from "../pace.ts";
 import type { Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
@@ -35,6 +36,7 @@ export async function replaceMessages(
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
     return { statements: [...kept, ...statements], text };
   }
+  await new Pace().rest();
   const staying = new Set(messages.map(({ id }) => id));
   const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(leaving));

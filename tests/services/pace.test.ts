@@ -29,3 +29,17 @@ test("long work lets a timer that is due have its turn, short work goes straight
     clearInterval(timer);
   }
 });
+
+test("pieces of work that follow one another share one turn", async () => {
+  let hadTurn = false;
+  const timer = setTimeout(() => hadTurn = true);
+  try {
+    for (let step = 0; step < 4; step++) {
+      busy(3);
+      await new Pace().rest();
+    }
+    expect(hadTurn).toBe(true);
+  } finally {
+    clearTimeout(timer);
+  }
+});
