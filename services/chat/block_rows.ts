@@ -2,9 +2,9 @@
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Pace } from "../pace.ts";
-import { BlockCache } from "./block_cache.ts";
 import { parseBlock } from "./block_text.ts";
 import type { Message } from "./message.ts";
+import { OpenedTexts } from "./opened_texts.ts";
 import { blockPlace } from "./sealed_places.ts";
 
 /** A block as it lies in the database. */
@@ -35,7 +35,7 @@ const decoder = new TextDecoder();
 /** Reads the blocks of conversations. */
 export class BlockReader {
   /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
-  protected readonly cache = new BlockCache();
+  protected readonly cache = new OpenedTexts<number>();
   #db: Database;
   #sealer: PurposeSealer;
 
@@ -124,22 +124,13 @@ export class BlockReader {
     );
   }
 
-  /** Which of these ids belong to another conversation. */
-  takenElsewhere(conversationId: string, mids: string[]): string | undefined {
-    return this.#db.get<{ mid: string }>(
-      "SELECT mid FROM message WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id <> ? LIMIT 1",
+  /** Gives the conversations that have messages of these ids, each by the message's id; ids that are free are left out. */
+  ownersOf(mids: string[]): Map<string, string> {
+    const rows = this.#db.all<{ mid: string; owner: string }>(
+      "SELECT mid, conversation_id AS owner FROM message WHERE mid IN (SELECT value FROM json_each(?))",
       JSON.stringify(mids),
-      conversationId,
-    )?.mid;
-  }
-
-  /** Which of these ids a conversation already has. */
-  taken(conversationId: string, mids: string[]): string | undefined {
-    return this.#db.get<{ mid: string }>(
-      "SELECT mid FROM message WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id = ? LIMIT 1",
-      JSON.stringify(mids),
-      conversationId,
-    )?.mid;
+    );
+    return new Map(rows.map(({ mid, owner }) => [mid, owner]));
   }
 
   /** Opens a block off the serving thread: messages as JSON texts joined by commas. */

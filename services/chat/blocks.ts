@@ -273,7 +273,7 @@ export class BlockStore extends BlockReader {
     text: string,
   ): Statement[] {
     const sealed = this.#sealer.sealNow(blockPlace(conversationId, { id, version }), text);
-    this.cache.keep({ id, sealed }, text);
+    this.cache.keep({ id, version, sealed }, text);
     return [
       insertBlock(conversationId, { id, version, position, message_count: messageCount, sealed }),
       ...refer("conversation", conversationId, text),
@@ -298,7 +298,7 @@ export class BlockStore extends BlockReader {
         const sealed = added.length === 1 && piece.text.length <= SPLIT_BYTES
           ? this.#sealer.sealNow(place, piece.text)
           : await this.#sealer.seal(place, piece.text);
-        this.cache.keep({ id, sealed }, piece.text);
+        this.cache.keep({ id, version, sealed }, piece.text);
         return [
           insertBlock(conversationId, { id, version, position, message_count: piece.mids.length, sealed }),
           ...refer("conversation", conversationId, piece.text),

@@ -12,6 +12,7 @@ import type { Scenes } from "../prompts/scenes.ts";
 import type { TokenRatios } from "../prompts/token_ratios.ts";
 import type { Database } from "../storage/database.ts";
 import type { BlockStore } from "./blocks.ts";
+import type { ConversationState } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
 import type { ConversationStore } from "./conversation_store.ts";
@@ -237,17 +238,22 @@ export class ChatService {
     const messageId = request.assistantMessageId ?? uuidV7();
     const now = this.#parts.now();
     const generation = randomToken(9);
-    const characterId = await this.#speaker(request);
+    const existing = this.#parts.store.find(conversationId);
+    const characterId = await this.#speaker(request, existing);
     const run = { messageId, generation, model: route.model, now, characterId };
-    const { turn, base } = await writeTurn(this.#parts, request, run);
+    const writing = writeTurn(this.#parts, request, run, existing);
+    // While the turn is written, so that the model's first word waits for no file.
+    const journal = this.#parts.journal.begin({ messageId, generation });
+    setImmediate(journal.prepare);
+    const { turn, base } = await writing.catch(async (error) => {
+      await journal.settle();
+      throw error;
+    });
     const reply = new Reply({
-      conversationId,
-      messageId,
-      generation,
-      model: route.model,
+      ...{ conversationId, messageId, generation, model: route.model },
       startedAtMs: now,
       base,
-      journal: this.#parts.journal.begin({ messageId, generation }),
+      journal,
     });
     live.add(reply);
     this.#parts.events.publish({ kind: "reply_started", id: conversationId });
@@ -257,8 +263,10 @@ export class ChatService {
   }
 
   /** A text that is written anew or continued keeps its character. */
-  async #speaker(request: StatefulChatRequest): Promise<string | undefined> {
-    const conversation = this.#parts.store.find(request.conversationId);
+  async #speaker(
+    request: StatefulChatRequest,
+    conversation: ConversationState | undefined,
+  ): Promise<string | undefined> {
     if (conversation === undefined || request.action !== "send") return undefined;
     const last = request.messages.at(-1);
     const turn = last?.role === "user" ? last : undefined;
@@ -277,9 +285,7 @@ export class ChatService {
       try {
         const made = await callFor(this.#parts, request, route, reply.messageId, reply.signal);
         sent = { ...made, call: { ...made.call, messages: await moveIn(this.#parts.pictures, made.call.messages) } };
-        const opening = this.#open(sent, reply.signal);
-        setImmediate(reply.journal.prepare); // while the model thinks, so that its first word waits for no file
-        const stream = await opening;
+        const stream = await this.#open(sent, reply.signal);
         markBegun();
         await reply.gather(joined(reply.text, made.joint, stream.batches()));
       } catch (error) {

@@ -3,6 +3,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
+import { OpenedTexts } from "./opened_texts.ts";
 import { summaryPlace } from "./sealed_places.ts";
 
 interface Row {
@@ -33,6 +34,8 @@ const decoder = new TextDecoder();
 export class ConversationStore {
   #db: Database;
   #sealer: PurposeSealer;
+  /** A turn reads the head of its conversation several times, and each time to open it takes longer than to find it. */
+  readonly #heads = new OpenedTexts<string>();
 
   constructor(db: Database, sealer: PurposeSealer) {
     this.#db = db;
@@ -204,9 +207,7 @@ export class ConversationStore {
   }
 
   #state(row: Row): ConversationState {
-    const head: ConversationHead = JSON.parse(
-      decoder.decode(this.#sealer.openNow(headPlace(row.id, row.revision), row.head)),
-    );
+    const head: ConversationHead = JSON.parse(this.#headText(row));
     return {
       id: row.id,
       revision: row.revision,
@@ -217,10 +218,23 @@ export class ConversationStore {
     };
   }
 
+  #headText({ id, revision: version, head: sealed }: Row): string {
+    const row = { id, version, sealed };
+    let text = this.#heads.find(row);
+    if (text === undefined) {
+      text = decoder.decode(this.#sealer.openNow(headPlace(id, version), sealed));
+      this.#heads.keep(row, text);
+    }
+    return text;
+  }
+
   #seal(state: ConversationState, snippet: string) {
     const summary = JSON.stringify(summaryOf(state, snippet));
+    const text = JSON.stringify(state.head);
+    const head = this.#sealer.sealNow(headPlace(state.id, state.revision), text);
+    this.#heads.keep({ id: state.id, version: state.revision, sealed: head }, text);
     return {
-      head: this.#sealer.sealNow(headPlace(state.id, state.revision), JSON.stringify(state.head)),
+      head,
       summary: this.#sealer.sealNow(summaryPlace(state.id, state.revision), summary),
     };
   }

@@ -359,15 +359,21 @@ export class Conversations {
   /**
    * Throws when an id cannot be used for a conversation or message. The caller holds the conversation's turn.
    *
+   * @param isThere The conversation is: its own id is no question then, since the database takes no two that differ by
+   *   letter case alone.
+   * @returns Those of the messages that the conversation has already.
    * @throws {AppError} `conflict`
    */
-  refuseClashes(id: string, mids: string[]): void {
-    const clash = this.#parts.store.findCaseClash(id);
+  refuseClashes(id: string, mids: string[], isThere = false): Set<string> {
+    const clash = isThere ? undefined : this.#parts.store.findCaseClash(id);
     if (clash !== undefined) {
       throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
     }
-    const taken = this.#parts.blocks.takenElsewhere(id, mids);
-    if (taken !== undefined) throw new AppError("conflict", `Message id "${taken}" belongs to another conversation`);
+    const owners = this.#parts.blocks.ownersOf(mids);
+    for (const [mid, owner] of owners) {
+      if (owner !== id) throw new AppError("conflict", `Message id "${mid}" belongs to another conversation`);
+    }
+    return new Set(owners.keys());
   }
 
   /** A draft inside a saved conversation counts only where it cannot undo a newer one. */

@@ -106,8 +106,7 @@ export class Messages {
       const state = store.get(id);
       checkRevision(id, state.revision, options.expected);
       const message = completeMessage(input, input.id ?? uuidV7(), new Date(now()).toISOString());
-      this.#conversations.refuseClashes(id, [message.id]);
-      if (blocks.taken(id, [message.id]) !== undefined) {
+      if (this.#conversations.refuseClashes(id, [message.id], true).has(message.id)) {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
       }
       const change = options.after === undefined

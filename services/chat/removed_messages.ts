@@ -33,8 +33,9 @@ export function putBack(
   conversationId: string,
   { messages, variants: texts, place }: RemovedMessages,
 ): BlockChange {
-  const taken = blocks.taken(conversationId, messages.map(({ id }) => id));
-  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" is there again`);
+  const owners = blocks.ownersOf(messages.map(({ id }) => id));
+  const taken = messages.find(({ id }) => owners.get(id) === conversationId);
+  if (taken !== undefined) throw new AppError("conflict", `Message "${taken.id}" is there again`);
   const change = insertion(blocks, conversationId, messages, place);
   return { ...change, statements: [...change.statements, ...variants.restore(conversationId, texts)] };
 }

@@ -42,21 +42,27 @@ export interface WrittenTurn {
  * Stores turn and place in one atomic write; a new conversation comes into being with it. The caller holds the
  * conversation's turn.
  *
+ * @param existing The conversation as it stands in that turn.
  * @throws {AppError} `conflict` when an id is taken, `not_found` or `invalid_request` when there is no such reply.
  */
-export async function writeTurn(parts: TurnParts, request: StatefulChatRequest, run: Run): Promise<WrittenTurn> {
-  const { store, blocks, conversations } = parts;
+export async function writeTurn(
+  parts: TurnParts,
+  request: StatefulChatRequest,
+  run: Run,
+  existing: ConversationState | undefined,
+): Promise<WrittenTurn> {
+  const { blocks, conversations } = parts;
   const id = request.conversationId;
-  const existing = store.find(id);
   const turn = request.action === "send" ? userTurnOf(request, run.now, existing) : undefined;
   if (turn?.id === run.messageId) {
     throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
   }
-  conversations.refuseClashes(id, [run.messageId, ...(turn === undefined ? [] : [turn.id])]);
-  if (request.action !== "send" || (existing !== undefined && blocks.rowOf(id, run.messageId) !== undefined)) {
+  const mids = [run.messageId, ...(turn === undefined ? [] : [turn.id])];
+  const taken = conversations.refuseClashes(id, mids, existing !== undefined);
+  if (request.action !== "send" || (existing !== undefined && taken.has(run.messageId))) {
     return { turn, base: await rewrite(parts, request, run, existing) };
   }
-  const isTurnThere = turn !== undefined && existing !== undefined && blocks.rowOf(id, turn.id) !== undefined;
+  const isTurnThere = turn !== undefined && existing !== undefined && taken.has(turn.id);
   // Both are named for good: who speaks later changes nothing of what was said.
   const input = { role: "assistant", model: run.model, character_id: run.characterId };
   const place: Message = { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };

@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chatRoutes } from "../../routes/chat.ts";
 import { newRouter } from "../../routes/router.ts";
@@ -517,6 +518,19 @@ test("U08 whatever a model writes is kept and sent as it is", async () => {
   expect(all.text).toBe(llm.pieces.join(""));
   expect(all.isDone).toBe(true);
   expect((await savedMessage(app, "a1"))?.content).toBe(all.text);
+});
+
+test("a turn that cannot be written is an error, asks no model and leaves no journal behind", async () => {
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec("CREATE TRIGGER refusing BEFORE INSERT ON reply BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
+  const refused = await ask(app, 1);
+  expect(refused.status).toBe(500);
+  await until(async () => (await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).length === 0, "no journal");
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+  expect((await (await app.get("/api/chat/replies")).json()).length).toBe(0);
+  db.exec("DROP TRIGGER refusing");
+  db.close();
+  expect((await gather(await ask(app, 1))).isDone).toBe(true);
 });
 
 test("events tell of a conversation's changes and of replies, without content", async () => {
