@@ -3,12 +3,16 @@ import { render } from "preact";
 import { createAccessApi } from "./api/access.ts";
 import { createClient } from "./api/client.ts";
 import { createApi } from "./api/endpoints.ts";
+import { whenIdle } from "./components/hooks.ts";
 import { findStorage } from "./state/device.ts";
 import { findKeptToken } from "./state/kept_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
 import { followKeyboard } from "./state/visible_height.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
+
+/** Keeping all files takes a slow machine seconds; the first ones belong to whoever opens a chat. */
+const KEEP_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
   const token = findKeptToken(findStorage(window));
@@ -51,4 +55,4 @@ function Page() {
 }
 
 void start(window);
-globalThis.addEventListener("load", () => keepShell(window));
+globalThis.addEventListener("load", () => setTimeout(() => whenIdle(() => keepShell(window)), KEEP_AFTER_MS));

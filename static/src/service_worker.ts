@@ -22,12 +22,18 @@ const AWAY = [502, 503, 504];
 interface WorkerScope {
   readonly location: Location;
   readonly clients: { claim(): Promise<void> };
-  addEventListener(type: "install" | "activate", listener: (event: LifeEvent) => void): void;
+  addEventListener(type: "install", listener: (event: InstallEvent) => void): void;
+  addEventListener(type: "activate", listener: (event: LifeEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
 }
 
 interface LifeEvent {
   waitUntil(work: Promise<unknown>): void;
+}
+
+interface InstallEvent extends LifeEvent {
+  /** Lets the browser answer some requests without asking the worker; Chromium has it. */
+  addRoutes?(rules: { condition: { urlPattern: string }; source: "network" }[]): Promise<void>;
 }
 
 interface RequestEvent extends LifeEvent {
@@ -37,7 +43,7 @@ interface RequestEvent extends LifeEvent {
 
 const worker = self as unknown as WorkerScope;
 
-worker.addEventListener("install", (event) => event.waitUntil(keepShell()));
+worker.addEventListener("install", (event) => event.waitUntil(Promise.all([keepShell(), passApi(event)])));
 worker.addEventListener("activate", (event) => event.waitUntil(dropOlder().then(() => worker.clients.claim())));
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
@@ -49,10 +55,26 @@ worker.addEventListener("fetch", (event) => {
   else if (request.mode === "navigate") event.respondWith(page(request));
 });
 
+/** One file after another: the page is in use meanwhile, and what it asks for goes first. */
 async function keepShell(): Promise<void> {
   const cache = await caches.open(CACHE);
-  // The page has one address for every build, so the browser's own copy may be an older one.
-  await cache.addAll(SHELL_FILES.map((path) => new Request(path, path === "/" ? { cache: "reload" } : {})));
+  try {
+    for (const path of SHELL_FILES) {
+      // The page has one address for every build, so the browser's own copy may be an older one.
+      const isPage = path === "/";
+      const kept = isPage ? undefined : await caches.match(path);
+      if (kept) await cache.put(path, kept);
+      else await cache.add(new Request(path, { priority: "low", ...isPage ? { cache: "reload" } : {} }));
+    }
+  } catch (error) {
+    await caches.delete(CACHE);
+    throw error;
+  }
+}
+
+/** What the worker would only pass on costs every request of the API a message to it and back. */
+async function passApi(event: InstallEvent): Promise<void> {
+  await event.addRoutes?.([{ condition: { urlPattern: "/api/*" }, source: "network" }]);
 }
 
 async function dropOlder(): Promise<void> {

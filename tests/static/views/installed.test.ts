@@ -21,6 +21,7 @@ afterAll(() => browser.close());
 async function openKept(url: string, path: string) {
   const watched = await openPage(browser, url, { serviceWorkers: "allow" });
   await watched.page.goto(url + path);
+  await watched.page.evaluate(async () => void await navigator.serviceWorker.ready);
   await eventually(
     () => watched.page.evaluate(() => navigator.serviceWorker.controller?.state),
     (state) => state === "activated",
