@@ -19,9 +19,10 @@ export function conversationRoutes(conversations: Conversations) {
     })
     .openapi(schema.getRoute, async (c) => {
       const { id } = c.req.valid("param");
-      const { view, variants } = c.req.valid("query");
-      const found = view === "head" ? reader.head(id) : await reader.read(id, { hasVariants: variants === "1" });
-      return wholeAnswer(c, found, 200);
+      const { view, limit, variants } = c.req.valid("query");
+      if (view === "head") return wholeAnswer(c, reader.head(id), 200);
+      if (view === "recent") return wholeAnswer(c, reader.recent(id, limit), 200);
+      return wholeAnswer(c, await reader.read(id, { hasVariants: variants === "1" }), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");

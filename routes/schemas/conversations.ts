@@ -99,18 +99,32 @@ export const listRoute = route({
 const ConversationHeadAnswer = ConversationAnswer.omit({ messages: true }).extend({ message_count: z.number().int() })
   .openapi("ConversationHead");
 
+const RecentConversationAnswer = ConversationHeadAnswer.extend({
+  messages: z.array(MessageAnswer),
+  next_cursor: z.string().nullable().openapi({ description: "Leads to the messages before these" }),
+}).openapi("RecentConversation");
+
 /** One conversation. */
 export const getRoute = route({
   method: "get",
   path: "/api/conversations/{id}",
   tags,
-  summary: "Fetch one conversation, with view=head without its messages",
+  summary: "Fetch one conversation, with view=head without its messages, with view=recent with the last of them",
   request: {
     params: IdParams,
-    query: z.object({ view: z.enum(["full", "head"]).default("full"), variants: WithVariants }),
+    query: z.object({
+      view: z.enum(["full", "head", "recent"]).default("full"),
+      limit: z.coerce.number().int().min(1).max(500).default(50).openapi({
+        description: "Most messages of view=recent",
+      }),
+      variants: WithVariants,
+    }),
   },
   responses: {
-    200: json(z.union([ConversationAnswer, ConversationHeadAnswer]), "The conversation; its ETag is its revision"),
+    200: json(
+      z.union([ConversationAnswer, ConversationHeadAnswer, RecentConversationAnswer]),
+      "The conversation; its ETag is its revision",
+    ),
     ...ERRORS,
   },
 });

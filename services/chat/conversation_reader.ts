@@ -27,6 +27,13 @@ export interface ReadOptions {
   hasVariants?: boolean;
 }
 
+/** One page of messages, oldest first. */
+export interface MessagePage {
+  items: Message[];
+  /** `before` of the page with the messages before these; `null` at the begin of the conversation. */
+  next_cursor: string | null;
+}
+
 /** What reading stands on. */
 export interface ReaderParts {
   store: ConversationStore;
@@ -63,9 +70,45 @@ export class ConversationReader {
 
   /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
-    const state = this.#store.get(id);
-    const text = `${openingText(state, this.#store.draft(id))},"message_count":${state.messageCount}}`;
-    return { revision: state.revision, json: encoder.encode(text) };
+    const { revision, text } = this.#headText(id);
+    return { revision, json: encoder.encode(`${text}}`) };
+  }
+
+  /**
+   * Gives what a page needs to show a conversation, all of one state: what `head` gives, its last messages as `messages`
+   * and the `next_cursor` to those before them.
+   *
+   * @param limit Most messages.
+   * @throws {AppError} `not_found`
+   */
+  recent(id: string, limit: number): { revision: number; json: Uint8Array } {
+    const { revision, text } = this.#headText(id);
+    const { items, next_cursor } = this.page(id, limit);
+    const rest = `"messages":${JSON.stringify(items)},"next_cursor":${JSON.stringify(next_cursor)}`;
+    return { revision, json: encoder.encode(`${text},${rest}}`) };
+  }
+
+  /**
+   * Gives the last messages, or those before a message. Opens no more blocks than the page needs.
+   *
+   * @throws {AppError} `not_found`
+   */
+  page(id: string, limit: number, before?: string): MessagePage {
+    this.#store.get(id);
+    let row = before === undefined ? this.#blocks.previous(id) : this.#blocks.rowOf(id, before);
+    if (before !== undefined && row === undefined) {
+      throw new AppError("not_found", `Conversation "${id}" has no message "${before}"`);
+    }
+    let found: Message[] = [];
+    let hasMore = false;
+    for (; row !== undefined && !hasMore; row = this.#blocks.previous(id, row.position)) {
+      const messages = this.#blocks.messagesOf(id, row);
+      const end = messages.findIndex((message) => message.id === before);
+      found = [...end < 0 ? messages : messages.slice(0, end), ...found];
+      hasMore = found.length > limit;
+    }
+    const items = found.slice(-limit).map((message) => this.#live.ofMessage(message.id)?.overlay(message) ?? message);
+    return { items, next_cursor: hasMore ? items[0]!.id : null };
   }
 
   /** Gives one message as it stands, with what a running reply has written so far. */
@@ -133,6 +176,13 @@ export class ConversationReader {
       ? cursorText({ updatedAtMs: last.updated_at, id: last.id })
       : null;
     return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
+  }
+
+  /** The JSON of a head, not closed yet. */
+  #headText(id: string): { revision: number; text: string } {
+    const state = this.#store.get(id);
+    const opening = openingText(state, this.#store.draft(id));
+    return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}` };
   }
 
   /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */

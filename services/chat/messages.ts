@@ -7,18 +7,12 @@ import type { Statement } from "../storage/database.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
 import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
 import { snippetOf } from "./conversation.ts";
+import type { MessagePage } from "./conversation_reader.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
 import { greetingQuestion, openingFrom } from "./openings.ts";
 import { forget, type RemovedMessages } from "./removed_messages.ts";
 import { withTrueSummary } from "./summary_standing.ts";
 import type { Variant } from "./variants.ts";
-
-/** One page of messages, oldest first. */
-export interface MessagePage {
-  items: Message[];
-  /** `before` of the page with the messages before these; `null` at the begin of the conversation. */
-  next_cursor: string | null;
-}
 
 /** A message that was written, and the revision of its conversation that this made. */
 export interface WrittenMessage {
@@ -59,28 +53,9 @@ export class Messages {
     return this.#parts.reader.message(id, mid);
   }
 
-  /**
-   * Gives the last messages, or those before a message. Opens no more blocks than the page needs.
-   *
-   * @throws {AppError} `not_found`
-   */
+  /** Gives the last messages, or those before a message. @throws {AppError} `not_found` */
   page(id: string, limit: number, before?: string): MessagePage {
-    const { store, blocks, live } = this.#parts;
-    store.get(id);
-    let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
-    if (before !== undefined && row === undefined) {
-      throw new AppError("not_found", `Conversation "${id}" has no message "${before}"`);
-    }
-    let found: Message[] = [];
-    let hasMore = false;
-    for (; row !== undefined && !hasMore; row = blocks.previous(id, row.position)) {
-      const messages = blocks.messagesOf(id, row);
-      const end = messages.findIndex((message) => message.id === before);
-      found = [...end < 0 ? messages : messages.slice(0, end), ...found];
-      hasMore = found.length > limit;
-    }
-    const items = found.slice(-limit).map((message) => live.ofMessage(message.id)?.overlay(message) ?? message);
-    return { items, next_cursor: hasMore ? items[0]!.id : null };
+    return this.#parts.reader.page(id, limit, before);
   }
 
   /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */

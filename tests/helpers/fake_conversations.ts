@@ -26,8 +26,12 @@ export function conversationRoutes(api: FakeApi): Route[] {
 
   return [
     on("GET", "", (conversation, { query }) => {
+      const view = query.get("view");
+      if (view !== "head" && view !== "recent") return Response.json(conversation);
       const { messages, ...head } = conversation;
-      return Response.json(query.get("view") === "head" ? { ...head, message_count: messages.length } : conversation);
+      const page = pageOf(messages, messages.length, query);
+      const recent = view === "recent" ? { messages: page.items, next_cursor: page.next_cursor } : {};
+      return Response.json({ ...head, message_count: messages.length, ...recent });
     }),
     ["PUT", at(""), (request, [, id]) => {
       const { messages: _, ...fields } = request.body as Conversation;
@@ -50,9 +54,7 @@ export function conversationRoutes(api: FakeApi): Route[] {
     on("GET", "/messages", ({ messages }, { query }) => {
       const before = query.get("before");
       const end = before === null ? messages.length : messages.findIndex(({ id }) => id === before);
-      if (end < 0) return gone("message");
-      const begin = Math.max(0, end - Number(query.get("limit") ?? 50));
-      return Response.json({ items: messages.slice(begin, end), next_cursor: begin > 0 ? messages[begin]!.id : null });
+      return end < 0 ? gone("message") : Response.json(pageOf(messages, end, query));
     }),
     on("PATCH", "/messages/([^/]+)", (conversation, { body, headers }, mid) => {
       const message = conversation.messages.find(({ id }) => id === mid);
@@ -118,4 +120,9 @@ function gone(what: string): Response {
 
 function failure(status: number, code: string, message: string): Response {
   return Response.json({ error: { code, message, request_id: "req-1" } }, { status });
+}
+
+function pageOf(messages: readonly Message[], end: number, query: URLSearchParams) {
+  const begin = Math.max(0, end - Number(query.get("limit") ?? 50));
+  return { items: messages.slice(begin, end), next_cursor: begin > 0 ? messages[begin]!.id : null };
 }

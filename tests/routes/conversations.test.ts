@@ -73,6 +73,23 @@ test("the head of a conversation is all of it but its messages", async () => {
   expect((await app.get("/api/conversations/c1?view=tail")).status).toBe(400);
 });
 
+test("the recent part of a conversation is its head and its last messages, of one state", async () => {
+  await put("c1", { title: "Tea", messages: [say("m1"), say("m2"), say("m3")] });
+  const recent = async (query: string) => await app.get(`/api/conversations/c1?view=recent${query}`);
+  const response = await recent("&limit=2");
+  expect(response.headers.get("etag")).toMatch(/"1"/);
+  const { messages, ...head } = await read("c1");
+  expect(await response.json()).toEqual({
+    ...head,
+    message_count: 3,
+    messages: messages.slice(1),
+    next_cursor: "m2",
+  });
+  expect(await (await recent("")).json()).toMatchObject({ messages, next_cursor: null });
+  expect((await app.get("/api/conversations/none?view=recent")).status).toBe(404);
+  expect((await recent("&limit=501")).status).toBe(400);
+});
+
 test("messages without an id get one, and ids that occur twice or elsewhere are refused", async () => {
   const { messages } = await (await put("c1", { messages: [{ role: "user", content: "a" }] })).json();
   expect(messages[0].id).toMatch(/^[0-9a-f-]{36}$/);

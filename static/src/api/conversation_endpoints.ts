@@ -8,6 +8,7 @@ import type {
   ConversationHead,
   Message,
   Page,
+  RecentConversation,
   SearchHit,
   SentMessage,
 } from "./types.ts";
@@ -22,6 +23,8 @@ export interface ChangeOptions {
 export interface ConversationApi {
   /** All of it but its messages. */
   getHead(id: string): Promise<ConversationHead>;
+  /** All of it but the messages before the last ones. `limit` is at most 500. */
+  getRecent(id: string, limit: number): Promise<RecentConversation>;
   createConversation(id: string, fields: ConversationChanges): Promise<void>;
   changeConversation(id: string, changes: ConversationChanges): Promise<ConversationHead>;
   /** The last messages, or those before one; oldest first. `limit` is at most 500. */
@@ -71,6 +74,7 @@ export function conversationApi(client: ApiClient): ConversationApi {
 
   return {
     getHead: (id) => json("GET", `${conversation(id)}?view=head`),
+    getRecent: (id, limit) => json("GET", `${conversation(id)}?view=recent&limit=${limit}`),
     async createConversation(id, fields) {
       await done("PUT", conversation(id), { body: { ...fields, messages: [] } });
     },

@@ -114,6 +114,14 @@ export interface ConversationHead extends ChatOptions {
   forked_from?: { conversation_id: string; message_id: string };
 }
 
+/** A conversation with the last of its messages, all of one state. */
+export interface RecentConversation extends ConversationHead {
+  /** Oldest first. */
+  messages: Message[];
+  /** `before` of the page with the messages before these; null at the begin of the conversation. */
+  next_cursor: string | null;
+}
+
 /** A conversation with all its messages. */
 export interface Conversation extends Omit<ConversationHead, "message_count"> {
   messages: Message[];

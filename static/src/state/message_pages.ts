@@ -2,10 +2,10 @@
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../api/client.ts";
 import type { ConversationApi } from "../api/conversation_endpoints.ts";
-import type { Message } from "../api/types.ts";
+import type { Message, RecentConversation } from "../api/types.ts";
 
 /** Messages that are read when a chat is opened, and with every step back. */
-const PAGE = 60;
+export const PAGE = 60;
 
 /** Messages of one request on the way to a message far back; the server gives no more. */
 const BIG_PAGE = 500;
@@ -33,18 +33,26 @@ export class MessagePages {
     this.#conversationId = conversationId;
   }
 
+  /** How many messages to read again are as many as are here, and as one request may ask for. */
+  get firstLimit(): number {
+    return Math.min(BIG_PAGE, this.#wanted);
+  }
+
   /**
    * Reads again what is here, without showing it yet.
    *
+   * @param recent The end of the conversation as it was read just now.
    * @param isTail Only the last messages can have changed.
    */
-  async read(options: { isTail?: boolean } = {}): Promise<FoundMessages> {
+  async read(
+    recent: Pick<RecentConversation, "messages" | "next_cursor">,
+    options: { isTail?: boolean } = {},
+  ): Promise<FoundMessages> {
     const known = this.items.peek();
     const oldest = known[0]?.id;
-    // A little more than there was: what came behind must not push the oldest ones out.
-    const wanted = options.isTail ? PAGE : Math.max(PAGE, known.length + 20);
-    let items: Message[] = [];
-    let hasOlder = true;
+    const wanted = options.isTail ? PAGE : this.#wanted;
+    let items = recent.messages;
+    let hasOlder = recent.next_cursor !== null;
     while (hasOlder && items.length < wanted) {
       const limit = Math.min(BIG_PAGE, wanted - items.length);
       const page = await this.#api.listMessages(this.#conversationId, limit, items[0]?.id);
@@ -103,6 +111,11 @@ export class MessagePages {
     this.items.value = this.items.peek().filter(passes);
   }
 
+  /** A little more than there is: what came behind must not push the oldest ones out. */
+  get #wanted(): number {
+    return Math.max(PAGE, this.items.peek().length + 20);
+  }
+
   async #loadOlder(limit: number): Promise<void> {
     const first = this.items.peek()[0]?.id;
     if (!this.hasOlder.peek() || first === undefined) return;
@@ -116,7 +129,8 @@ export class MessagePages {
     } catch (thrown) {
       // The message we would read before is gone: everything is read again.
       if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
-      this.show(await this.read());
+      const { items, next_cursor } = await this.#api.listMessages(this.#conversationId, this.firstLimit);
+      this.show(await this.read({ messages: items, next_cursor }));
     } finally {
       this.isLoading.value = false;
     }

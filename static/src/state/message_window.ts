@@ -1,12 +1,22 @@
 /** Which of the messages that are here are on the screen: as many as a reader needs, more as soon as they scroll. */
 import { computed, signal } from "@preact/signals";
+import type { Message } from "../api/types.ts";
 import type { MessagePages } from "./message_pages.ts";
+import { partThoughts, textOf } from "./message_text.ts";
 
 /**
- * Messages on the screen at first, and how many each step adds: a screenful and more, so that no step holds the page for
- * longer than a frame may take. What is missing above comes before a reader gets there.
+ * Messages that stand at the end once somebody writes there, and how many each step adds: a screenful and more, so that no
+ * step holds the page for longer than a frame may take. What is missing above comes before a reader gets there.
  */
 const STEP = 16;
+
+/** Least height of a message and of a line of its text, in px, and most letters of a line. */
+const MESSAGE_PX = 72;
+const LINE_PX = 24;
+const LINE_LETTERS = 80;
+
+/** Messages that are shown whatever their guessed height: a guess may be wrong. */
+const FEWEST = 4;
 
 /** Messages on both sides of one that was jumped to. */
 const AROUND = 20;
@@ -23,6 +33,8 @@ export class MessageWindow {
   readonly #first = signal<Bound | undefined>(undefined);
   /** Undefined: the end, wherever that is. */
   readonly #last = signal<Bound | undefined>(undefined);
+  /** How many stand at the end; undefined: as many as fill the screen, which is all that a chat that is opened shows first. */
+  readonly #atEnd = signal<number | undefined>(undefined);
   readonly #pages: MessagePages;
   /** Where the stretch begins and ends among the messages here. */
   readonly range = computed(() => this.#findRange());
@@ -36,6 +48,7 @@ export class MessageWindow {
 
   /** Shows the end. */
   toEnd(): void {
+    this.#atEnd.value = STEP;
     this.#first.value = undefined;
     this.#last.value = undefined;
   }
@@ -80,9 +93,21 @@ export class MessageWindow {
   #findRange(): [begin: number, end: number] {
     const places = this.#pages.places.value;
     const { length } = this.#pages.items.value;
+    const before = (end: number) => Math.max(0, end - (this.#atEnd.value ?? screenful(this.#pages.items.value, end)));
     const placeOf = (bound: Bound) => places.get(bound.id) ?? Math.max(0, length - bound.fromEnd);
     const [first, last] = [this.#first.value, this.#last.value];
     const end = last === undefined ? length : Math.min(length, placeOf(last) + 1);
-    return [first === undefined ? Math.max(0, end - STEP) : Math.min(placeOf(first), end), end];
+    return [first === undefined ? before(end) : Math.min(placeOf(first), end), end];
   }
+}
+
+/** Gives how many messages before a place fill the screen, guessed by the length of their texts; rather too many. */
+function screenful(items: readonly Message[], end: number): number {
+  const { innerHeight: heightPx = Infinity } = globalThis as { innerHeight?: number };
+  let count = 0;
+  for (let px = 0; count < Math.min(STEP, end) && (px < heightPx || count < FEWEST); count++) {
+    const { length } = partThoughts(textOf(items[end - 1 - count]!.content)).said;
+    px += MESSAGE_PX + LINE_PX * Math.ceil(length / LINE_LETTERS);
+  }
+  return count;
 }

@@ -2,14 +2,22 @@
 import { batch, computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { ChatOptions, ChatPreview, ChatRequest, ConversationHead, Message, RunningReply } from "../api/types.ts";
+import type {
+  ChatOptions,
+  ChatPreview,
+  ChatRequest,
+  ConversationHead,
+  Message,
+  RecentConversation,
+  RunningReply,
+} from "../api/types.ts";
 import { type Asked, contentOf, optionsOf, storedRequest, wholeRequest } from "./chat_requests.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { Draft } from "./draft.ts";
 import type { GroupTurns } from "./group_turns.ts";
 import { newId } from "./ids.ts";
 import { MessageActions } from "./message_actions.ts";
-import { type FoundMessages, MessagePages } from "./message_pages.ts";
+import { type FoundMessages, MessagePages, PAGE } from "./message_pages.ts";
 import { LocalMessages, ServerMessages } from "./message_store.ts";
 import { textOf } from "./message_text.ts";
 import { MessageWindow } from "./message_window.ts";
@@ -112,14 +120,18 @@ export class OpenChat {
     return this.#isNew;
   }
 
-  /** Reads the conversation and follows the reply that runs in it, if one does. */
-  async open(): Promise<void> {
-    if (!this.#isNew) await this.reload();
+  /**
+   * Reads the conversation and follows the reply that runs in it, if one does.
+   *
+   * @param ahead The conversation, where it was asked for before it was opened.
+   */
+  async open(ahead?: Promise<RecentConversation>): Promise<void> {
+    if (!this.#isNew) await this.reload(ahead);
   }
 
   /** Reads the conversation again; what is shown stays when that fails. Calls that come together share one request. */
-  reload(): Promise<void> {
-    this.#reloading ??= this.#reloadOnce().finally(() => this.#reloading = undefined);
+  reload(ahead?: Promise<RecentConversation>): Promise<void> {
+    this.#reloading ??= this.#reloadOnce({ ahead }).finally(() => this.#reloading = undefined);
     return this.#reloading;
   }
 
@@ -414,14 +426,17 @@ export class OpenChat {
   }
 
   /** @param isRefused Look for the conversation even if it is thought new: the server may have stored it all the same. */
-  async #reloadOnce(options: { isAfterReply?: boolean; isRefused?: boolean } = {}): Promise<void> {
+  async #reloadOnce(
+    options: { isAfterReply?: boolean; isRefused?: boolean; ahead?: Promise<RecentConversation> } = {},
+  ): Promise<void> {
     if (this.#isNew && !options.isRefused) return;
     try {
-      // The messages last: they are then at least as new as the revision that is remembered.
-      const head = await this.#around.api.getHead(this.id);
+      const limit = options.isAfterReply ? PAGE : this.pages.firstLimit;
+      const recent = await (options.ahead ?? this.#around.api.getRecent(this.id, limit));
+      const { messages: _, next_cursor: __, ...head } = recent;
       const before = this.head.peek()?.revision;
       const isTail = options.isAfterReply && head.revision - REVISIONS_OF_A_REPLY === before;
-      const found = await this.pages.read({ isTail });
+      const found = await this.pages.read(recent, { isTail });
       if (this.#isClosed) return;
       if (options.isRefused) this.#onAccepted();
       this.#show(head, found);

@@ -7,6 +7,7 @@ import type { AccessApi } from "../api/access.ts";
 import type { Api } from "../api/endpoints.ts";
 import type { AuthStatus, ChangeEvent, ConversationChanges, SetupStatus } from "../api/types.ts";
 import { ChangeFeed } from "./change_feed.ts";
+import { ChatAhead } from "./chat_ahead.ts";
 import { Chats } from "./chats.ts";
 import { Activity } from "./activity.ts";
 import { Connections } from "./connections.ts";
@@ -39,6 +40,7 @@ export class Store {
   readonly device: Device;
   readonly router: Router;
   readonly chats: Chats;
+  readonly chatAhead: ChatAhead;
   readonly connections: Connections;
   readonly activity: Activity;
   readonly trash: Trash;
@@ -80,6 +82,7 @@ export class Store {
     this.device = new Device(this.#storage);
     this.router = new Router(window);
     this.chats = new Chats(api);
+    this.chatAhead = new ChatAhead(api);
     this.connections = new Connections(api);
     this.activity = new Activity(api, this.chats);
     this.trash = new Trash(api);
@@ -123,7 +126,7 @@ export class Store {
     current?.close();
     const chat = new OpenChat(id, "stored", this.#surroundings());
     this.chat.value = chat;
-    void chat.open();
+    void chat.open(this.chatAhead.take(id));
     return chat;
   }
 
@@ -238,6 +241,7 @@ export class Store {
 
   #onChange(event: ChangeEvent): void {
     for (const listener of this.#listeners) listener(event);
+    this.chatAhead.forget(event.id);
     const chat = this.chat.peek();
     const isOpen = chat?.id === event.id;
     if (event.kind === "conversation") {

@@ -12,6 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
 import { Banners } from "./Banners.tsx";
+import { useChatsAhead } from "./chats_ahead.ts";
 import { useGlobalKeys } from "./global_keys.ts";
 import { Sidebar } from "./Sidebar.tsx";
 import { SidebarButton, WIDE } from "./SidebarButton.tsx";
@@ -59,6 +60,7 @@ function Frame() {
   const store = useStore();
   const isWide = useMedia(WIDE);
   useGlobalKeys();
+  useChatsAhead();
   const isFolded = store.device.isSidebarFolded.value;
   return (
     <div class="shell">
