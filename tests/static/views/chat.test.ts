@@ -361,9 +361,58 @@ test("Stop that was pressed by keys leaves the focus in the composer", async () 
   );
 });
 
+test("from a chat that is not there a way leads back to the last one, which is what the next visit begins with", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Tell me a story").waitFor();
+  await ui.page.goto(`${ui.api.origin}/c/nowhere`);
+  await ui.page.getByRole("link", { name: "Back to the last chat" }).click();
+  await ui.page.getByText("Tell me a story").waitFor();
+  await ui.page.goto(`${ui.api.origin}/c/nowhere`);
+  await ui.page.getByRole("heading", { name: "Chat not found" }).waitFor();
+  await ui.page.goto(ui.api.origin);
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
+});
+
+test("a chat is asked for once while its link is pressed, and opened with what came", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const asked: string[] = [];
+  ui.page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (pathname.startsWith("/api/conversations/c1")) asked.push(pathname + search);
+  });
+  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  await link.hover();
+  await eventually(() => asked.length, (count) => count === 1);
+  expect(ui.page.url()).toBe(`${ui.api.origin}/new`);
+  await link.click();
+  await ui.page.getByText("Tell me a story").waitFor();
+  const readings = asked.filter((address) => !address.endsWith("/branches"));
+  expect(readings).toEqual(["/api/conversations/c1?view=recent&limit=60"]);
+});
+
+test("what was read ahead of a chat that changed since is not shown", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  const isRead = ui.page.waitForResponse((response) => response.url().includes("view=recent"));
+  await link.hover();
+  await (await isRead).finished();
+  const listed = ui.page.waitForResponse((response) => response.url().includes("view=summary"));
+  const chat = ui.api.conversations.get("c1")!;
+  chat.messages[0] = { ...chat.messages[0]!, content: "Tell me another story" };
+  ui.api.publish("conversation", "c1", ++chat.revision);
+  await listed; // the page has heard of it
+  await link.click();
+  await ui.page.getByText("Tell me another story").waitFor();
+  expect(await ui.page.getByText("Tell me a story").count()).toBe(0);
+});
+
 test("a chat that is not there, a list that fails and a server that refuses each say so", async () => {
   await using gone = await bench.open("/c/nowhere");
   await gone.page.getByRole("heading", { name: "This chat does not exist" }).waitFor();
+  await gone.page.getByRole("heading", { name: "Chat not found", level: 1 }).waitFor();
+  expect(await gone.page.title()).toBe("Chat not found · Parlor");
+  // What belongs to a chat has nothing to act on here.
+  expect(await gone.page.getByRole("main").getByRole("button").count()).toBe(0);
   const failure = { status: 500, code: "internal", message: "Something went wrong inside the server" };
   await using broken = await bench.open("/c/c1", {
     prepare: (api) => {

@@ -44,6 +44,8 @@ export const chat: typeof English = {
     latest: "Zum Neuesten",
     latestWith: (n: number) => count(n, { one: "neuer Absatz", other: "neue Absätze" }),
     earlier: "Frühere Nachrichten zeigen",
+    missingHead: "Chat nicht gefunden",
+    toLast: "Zurück zum letzten Chat",
     missingTitle: "Diesen Chat gibt es nicht",
     missingText: "Vielleicht wurde er auf einem anderen Gerät gelöscht.",
     loadFailed: "Der Chat konnte nicht geladen werden",

@@ -43,6 +43,8 @@ export const chat = {
     latest: "Jump to latest",
     latestWith: (n: number) => count(n, { one: "new paragraph", other: "new paragraphs" }),
     earlier: "Show earlier messages",
+    missingHead: "Chat not found",
+    toLast: "Back to the last chat",
     missingTitle: "This chat does not exist",
     missingText: "It may have been deleted on another device.",
     loadFailed: "The chat could not be loaded",

@@ -44,6 +44,8 @@ export const chat: typeof English = {
     latest: "最新へ移動",
     latestWith: (n: number) => count(n, { other: "個の新しい段落" }, " "),
     earlier: "以前のメッセージを表示",
+    missingHead: "チャットが見つかりません",
+    toLast: "前のチャットに戻る",
     missingTitle: "このチャットは存在しません",
     missingText: "別の端末で削除されたのかもしれません。",
     loadFailed: "チャットを読み込めませんでした",

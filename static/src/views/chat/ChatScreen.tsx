@@ -1,5 +1,5 @@
 /** One conversation: its head, its messages, the composer. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -8,6 +8,7 @@ import type { OpenChat } from "../../state/open_chat.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { PageHead } from "../shell/PageHead.tsx";
 import { ChatHead } from "./ChatHead.tsx";
 import { Composer } from "./Composer.tsx";
 import { useAutoSpeak } from "./auto_speak.ts";
@@ -27,7 +28,8 @@ export function ChatScreen(
   { conversationId, isTemporary = false }: { conversationId?: string; isTemporary?: boolean },
 ) {
   const store = useStore();
-  useEffect(() => {
+  // Before the browser draws: what is asked for a frame earlier is here a frame earlier.
+  useLayoutEffect(() => {
     if (conversationId === undefined) {
       store.showNewChat(isTemporary);
       // The first message will want it at once, and so will whoever opens a chat.
@@ -36,13 +38,39 @@ export function ChatScreen(
     // Beside the reading of the chat, which takes longer.
     void MessageList.load();
     store.showChat(conversationId);
-    store.device.lastConversationId.value = conversationId;
   }, [conversationId, isTemporary]);
   const chat = store.chat.value;
+  const isThere = chat !== undefined && chat.id === conversationId && chat.load.value.kind === "ready";
+  useEffect(() => {
+    if (isThere) store.device.lastConversationId.value = conversationId;
+  }, [isThere, conversationId]);
   const isWanted = chat &&
     (conversationId === undefined ? chat.isTemporary === isTemporary : chat.id === conversationId);
   if (!isWanted) return <main id="main" tabIndex={-1} />;
-  return <Chat key={chat.id} chat={chat} />;
+  return chat.load.value.kind === "missing" ? <Missing chat={chat} /> : <Chat key={chat.id} chat={chat} />;
+}
+
+/** In the place of a chat that is not there. */
+function Missing({ chat }: { chat: OpenChat }) {
+  const { device } = useStore();
+  const t = texts.chat;
+  useTitle(`${t.missingHead} · ${texts.product}`);
+  const last = device.lastConversationId.value;
+  useEffect(() => {
+    // A remembered chat that is gone must not be what the next visit begins with.
+    if (last === chat.id) device.lastConversationId.value = undefined;
+  }, [last]);
+  return (
+    <main id="main" class="chat" tabIndex={-1}>
+      <PageHead title={t.missingHead} />
+      <EmptyState title={t.missingTitle} text={t.missingText}>
+        {last !== undefined && last !== chat.id && (
+          <LinkButton href={`/c/${encodeURIComponent(last)}`}>{t.toLast}</LinkButton>
+        )}
+        <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>
+      </EmptyState>
+    </main>
+  );
 }
 
 function Chat({ chat }: { chat: OpenChat }) {
@@ -70,10 +98,6 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const load = chat.load.value;
   useEffect(() => {
-    // A remembered chat that is gone must not be what the next visit begins with.
-    if (load.kind === "missing" && store.device.lastConversationId.peek() === chat.id) {
-      store.device.lastConversationId.value = undefined;
-    }
     if (load.kind === "ready") void chat.actions.readBranches();
   }, [load.kind]);
   const wanted = store.router.hash.value;
@@ -84,13 +108,6 @@ function ChatBody({ chat }: { chat: OpenChat }) {
     });
   }, [wanted, load.kind]);
   if (load.kind === "loading") return <p class="chat-loading" role="status">{texts.loading}</p>;
-  if (load.kind === "missing") {
-    return (
-      <EmptyState title={texts.chat.missingTitle} text={texts.chat.missingText}>
-        <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>
-      </EmptyState>
-    );
-  }
   if (load.kind === "failed") {
     return (
       <div class="column padded">
