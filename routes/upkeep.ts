@@ -6,7 +6,14 @@ import { fileAnswer } from "./ranged_file.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
-import { backupFileRoute, dataOf, dataRoute, findingsRoute, startBackupRoute } from "./schemas/upkeep.ts";
+import {
+  backupFileRoute,
+  dataOf,
+  dataRoute,
+  findingsRoute,
+  removeBackupRoute,
+  startBackupRoute,
+} from "./schemas/upkeep.ts";
 
 /** Routes of upkeep. */
 export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
@@ -22,6 +29,10 @@ export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
       const { file, sizeBytes } = await backups.openFile(name);
       const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
       return await fileAnswer(file, { sizeBytes, range: c.req.valid("header").range, headers });
+    })
+    .openapi(removeBackupRoute, async (c) => {
+      await backups.remove(c.req.valid("param").name);
+      return c.body(null, 204);
     })
     .openapi(findingsRoute, async (c) => c.json(await upkeep.findings(), 200));
 }

@@ -1,6 +1,7 @@
 /** Background jobs on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { JobSnapshot } from "../../services/jobs/job_runner.ts";
+import { isJsonObject } from "../../services/plain_json.ts";
 import { ERRORS, IdParams, json, Time } from "./common.ts";
 
 /** A background job. */
@@ -26,7 +27,10 @@ export const listRoute = createRoute({
   path: "/api/jobs",
   tags: ["jobs"],
   summary: "All background jobs, newest first",
-  responses: { 200: json(z.array(Job), "Running, waiting and recently ended jobs"), ...ERRORS },
+  responses: {
+    200: json(z.array(Job), "Running, waiting and recently ended jobs; of each `detail` what is no list and no object"),
+    ...ERRORS,
+  },
 });
 
 /** `GET /api/jobs/{id}` */
@@ -48,6 +52,19 @@ export const cancelRoute = createRoute({
   request: { params: IdParams },
   responses: { 200: json(Job, "The job, cancelled"), ...ERRORS },
 });
+
+/**
+ * Spells a job as the list of all jobs does: of its detail the single values. The report of an import has a thousand
+ * lines, and the list is asked for with every progress of every job.
+ */
+export function listedJob(job: JobSnapshot): z.infer<typeof Job> {
+  const { detail, ...same } = jobAnswer(job);
+  if (!isJsonObject(detail)) return { ...same, detail };
+  return {
+    ...same,
+    detail: Object.fromEntries(Object.entries(detail).filter(([, value]) => typeof value !== "object")),
+  };
+}
 
 /** Spells a job as the API does. */
 export function jobAnswer(job: JobSnapshot): z.infer<typeof Job> {

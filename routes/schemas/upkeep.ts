@@ -71,6 +71,16 @@ export const backupFileRoute = createRoute({
   },
 });
 
+/** `DELETE /api/data/backups/{name}` */
+export const removeBackupRoute = createRoute({
+  method: "delete",
+  path: "/api/data/backups/{name}",
+  tags: ["Upkeep"],
+  summary: "Removes a backup from backup_dir for good",
+  request: { params: z.object({ name: z.string().min(1).max(255) }) },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
 /** `GET /api/findings` */
 export const findingsRoute = createRoute({
   method: "get",

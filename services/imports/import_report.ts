@@ -46,7 +46,7 @@ export interface ImportReport {
 
 const MAX_LINES = 1_000;
 const MAX_TEXT = 500;
-/** Of each kind: enough to see what it is about, since every look at the jobs carries it. */
+/** Of each kind: enough to see what it is about. */
 const MAX_ITEMS = 50;
 const MAX_NAME = 100;
 

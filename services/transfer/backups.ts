@@ -114,6 +114,24 @@ export class Backups {
     throw noBackup(name);
   }
 
+  /** Removes one for good. @throws {AppError} `not_found` for whatever is no backup in the folder */
+  async remove(name: string): Promise<void> {
+    const { folder, log } = this.#options;
+    if (folder === null || !NAME.test(name)) throw noBackup(name);
+    const path = join(folder, name);
+    try {
+      // A link goes alone; what it leads to may lie outside.
+      const { isDirectory } = await Deno.lstat(path);
+      if (isDirectory) throw noBackup(name);
+      await Deno.remove(path);
+    } catch (cause) {
+      if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
+      if (cause instanceof AppError) throw cause;
+      throw fileError(`Cannot remove the backup "${name}"`, cause);
+    }
+    log("info", "Removed a backup", { name });
+  }
+
   /** Waits for the look under way; the job itself ends with the other jobs. */
   async close(): Promise<void> {
     clearInterval(this.#timer);

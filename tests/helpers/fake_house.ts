@@ -69,13 +69,20 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       return Response.json(job, { status: 202 });
     }],
     ["POST", /^\/api\/data\/backups$/, () => Response.json(house.newJob("backup", "Backup"), { status: 202 })],
-    ["GET", /^\/api\/jobs$/, () => Response.json(house.jobs)],
+    ["GET", /^\/api\/jobs$/, () => Response.json(house.jobs.map(listed))],
+    ["GET", /^\/api\/jobs\/([^/]+)$/, (_, [, id]) => Response.json(house.jobs.find((job) => job.id === id))],
     ["POST", /^\/api\/jobs\/([^/]+)\/cancel$/, (_, [, id]) => {
       house.jobs = house.jobs.map((job) => job.id === id ? { ...job, state: "cancelled" as const } : job);
       api.publish("job", id!);
       return Response.json(house.jobs.find((job) => job.id === id));
     }],
   ];
+}
+
+/** As the list has it: of the detail the single values. */
+function listed(job: Job): Job {
+  const values = Object.entries(job.detail ?? {}).filter(([, value]) => typeof value !== "object");
+  return { ...job, detail: Object.fromEntries(values) };
 }
 
 /** The newest first, as the server gives them; titles only where all conversations are searched. */

@@ -60,3 +60,25 @@ test("an unknown job is 404, a word that is no id 400", async () => {
   expect((await app.post("/api/jobs/unknown/cancel")).status).toBe(404);
   expect((await app.get("/api/jobs/a.b")).status).toBe(400);
 });
+
+test("the list of jobs leaves out what a detail holds in lists; the job itself has all of it", async () => {
+  await using app = await openTestApp();
+  const detail = {
+    kind: "tavern",
+    dry_run: true,
+    upload_id: "u1",
+    lines: [{ reason: "x".repeat(500) }],
+    counts: { a: 1 },
+  };
+  app.services.jobs.register("test", {
+    parallel: 1,
+    resumable: false,
+    run: (context) => Promise.resolve(context.detail(detail)),
+  });
+  const { id } = await app.services.jobs.start("test", { title: "Report", params: {} });
+  await app.services.jobs.ended(id);
+  const [listed] = await (await app.get("/api/jobs")).json();
+  expect(listed).toMatchObject({ id, state: "done" });
+  expect(listed.detail).toEqual({ kind: "tavern", dry_run: true, upload_id: "u1" });
+  expect((await (await app.get(`/api/jobs/${id}`)).json()).detail).toEqual(detail);
+});

@@ -8,7 +8,10 @@ export interface HouseApi {
   search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit>>;
   listTrash(): Promise<TrashItem[]>;
   emptyTrash(): Promise<void>;
+  /** Of the detail of each only what is no list and no object. */
   listJobs(): Promise<Job[]>;
+  /** With its whole detail. */
+  readJob(id: string): Promise<Job>;
   /** Gives the job once it has cleaned up. */
   cancelJob(id: string): Promise<Job>;
 }
@@ -32,6 +35,7 @@ export function houseApi(client: ApiClient): HouseApi {
     listTrash: () => json("GET", "/api/trash"),
     emptyTrash: () => done("DELETE", "/api/trash"),
     listJobs: () => json("GET", "/api/jobs"),
+    readJob: (id) => json("GET", `/api/jobs/${encodeURIComponent(id)}`),
     cancelJob: (id) => json("POST", `/api/jobs/${encodeURIComponent(id)}/cancel`, { body: {} }),
   };
 }

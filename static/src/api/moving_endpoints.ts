@@ -121,6 +121,11 @@ export async function startBackup(client: ApiClient): Promise<Job> {
   return await (await client.send("POST", "/api/data/backups")).json();
 }
 
+/** Removes a backup for good. @throws {ApiError} */
+export async function removeBackup(client: ApiClient, name: string): Promise<void> {
+  await (await client.send("DELETE", backupPath(name))).body?.cancel();
+}
+
 /** Address of a backup. */
 export function backupPath(name: string): string {
   return `/api/data/backups/${encodeURIComponent(name)}`;

@@ -92,6 +92,11 @@ export class ImageBackends {
     return saved;
   }
 
+  /** Removes the stored key; all else stays. @throws {ApiError} */
+  async clearKey({ id, kind, name, base_url, checkpoint, workflow_id, defaults }: ImageBackend): Promise<void> {
+    await this.save({ id, kind, name, base_url, checkpoint, workflow_id, defaults, api_key: null });
+  }
+
   /** @throws {ApiError} */
   async remove(id: string): Promise<void> {
     await this.api.deleteBackend(id);

@@ -56,7 +56,7 @@ export class Moving {
   /** The last import of all that is over and not shown above. */
   readonly before = computed(() =>
     this.#store.activity.endedJobs.value.find((job) =>
-      job.kind === IMPORT && job.id !== this.#jobId.value && reportOf(job)?.dry_run === false
+      job.kind === IMPORT && job.id !== this.#jobId.value && outcomeOf(job)?.dry_run === false
     )
   );
   readonly #store: Store;
@@ -107,6 +107,11 @@ export class Moving {
     this.complaint.value = "folder";
   }
 
+  /** Reads the report of an import that is over. @throws {ApiError} */
+  async readReport({ id }: Job): Promise<ImportReport> {
+    return (await this.#store.api.readJob(id)).detail as ImportReport;
+  }
+
   /** Has the file looked through without a change, or cards taken in, which need no trial. */
   async begin(): Promise<void> {
     const [file, kind] = [this.file.peek(), this.kind.peek()];
@@ -122,13 +127,13 @@ export class Moving {
 
   /** Brings in what the trial looked through. @param isHere False sends the file again: the server no longer has it. */
   async bringIn(): Promise<void> {
-    const report = reportOf(this.job.peek());
-    if (report?.upload_id === undefined) return;
+    const trial = outcomeOf(this.job.peek());
+    if (trial?.upload_id === undefined) return;
     const file = this.file.peek();
-    const wish = { kind: report.kind, isTrial: false, name: file?.name };
+    const wish = { kind: trial.kind, isTrial: false, name: file?.name };
     this.error.value = undefined;
     try {
-      this.#follow(await importUpload(this.#store.api.client, wish, report.upload_id));
+      this.#follow(await importUpload(this.#store.api.client, wish, trial.upload_id));
     } catch (thrown) {
       const error = asApiError(thrown);
       if (error.status === 404 && file) return await this.#send(file, wish);
@@ -204,7 +209,7 @@ export class Moving {
     if (router.path.peek() === IMPORT_ADDRESS || job.state === "cancelled") return;
     const t = texts.moving;
     const isDone = job.state === "done";
-    toasts.show(!isDone ? t.endedBadly : reportOf(job)?.dry_run ? t.lookedThrough : t.endedWell, {
+    toasts.show(!isDone ? t.endedBadly : outcomeOf(job)?.dry_run ? t.lookedThrough : t.endedWell, {
       isError: !isDone,
       action: { label: t.showReport, run: () => router.go(IMPORT_ADDRESS) },
     });
@@ -215,14 +220,18 @@ export class Moving {
     if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
     const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
     if (newest === undefined) return;
-    const isWaiting = reportOf(newest)?.upload_id !== undefined && Date.parse(newest.updated_at) + KEPT_MS > Date.now();
+    const isWaiting = outcomeOf(newest)?.upload_id !== undefined &&
+      Date.parse(newest.updated_at) + KEPT_MS > Date.now();
     if (isRunning(newest) || isWaiting) this.#jobId.value = newest.id;
   }
 }
 
-/** Gives the report of an import that is over. */
-export function reportOf(job: Job | undefined): ImportReport | undefined {
-  return job?.kind === IMPORT && job.state === "done" ? job.detail as ImportReport : undefined;
+/** What the list of jobs says of an import that is over; the rest of its report is read with the job. */
+export type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id">;
+
+/** Gives it; nothing for whatever is no import, or not over. */
+export function outcomeOf(job: Job | undefined): ImportOutcome | undefined {
+  return job?.kind === IMPORT && job.state === "done" ? job.detail as ImportOutcome : undefined;
 }
 
 /** Says whether a job is not over. */

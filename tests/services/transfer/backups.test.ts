@@ -142,6 +142,31 @@ test("without a folder there is none to be made, and no name leads out of the fo
     const answer = await app.get(`/api/data/backups/${name}`);
     expect([name, answer.status]).toEqual([name, 404]);
     await answer.body?.cancel();
+    const removal = await app.delete(`/api/data/backups/${name}`);
+    expect([name, removal.status, (await removal.json()).error.code]).toEqual([name, 404, "not_found"]);
   }
+  expect(await Deno.readTextFile(home.file("secret.backup"))).toBe("not in the folder");
+  expect((await Deno.stat(home.file("backups/inner.backup"))).isDirectory).toBe(true);
   expect((await (await bare.get("/api/data/backups/a.backup")).json()).error.code).toBe("not_found");
+});
+
+test("a backup is removed for good, a link to one elsewhere goes alone", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(`${folder}/a.backup`, "one");
+  await Deno.writeTextFile(`${folder}/notes.txt`, "no backup");
+  await Deno.writeTextFile(home.file("elsewhere.backup"), "another disk's");
+  await Deno.symlink(home.file("elsewhere.backup"), `${folder}/link.backup`);
+  await using app = await openTestApp({ config: { backupDir: folder } });
+  const names = async () =>
+    (await (await app.get("/api/data")).json()).backups.map(({ name }: { name: string }) => name);
+  expect(await names()).toEqual(expect.arrayContaining(["a.backup", "link.backup"]));
+  expect((await app.delete("/api/data/backups/a.backup")).status).toBe(204);
+  expect((await app.delete("/api/data/backups/a.backup")).status).toBe(404);
+  expect((await app.delete("/api/data/backups/link.backup")).status).toBe(204);
+  expect((await app.delete("/api/data/backups/notes.txt")).status).toBe(404);
+  expect(await names()).not.toEqual(expect.arrayContaining(["a.backup"]));
+  expect(await Deno.readTextFile(home.file("elsewhere.backup"))).toBe("another disk's");
+  expect(await Deno.readTextFile(`${folder}/notes.txt`)).toBe("no backup");
 });

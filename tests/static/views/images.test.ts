@@ -89,8 +89,22 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   await page.locator("datalist option[value='sub/big.safetensors']").waitFor({ state: "attached" });
   expect(await page.getByLabel("Width").inputValue()).toBe("640");
   await page.getByLabel("Checkpoint").fill("sub/big.safetensors");
+  await page.getByLabel("API key").fill("k1");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await card.getByText("sub/big.safetensors").waitFor();
+
+  // A stored key goes by itself; what else was typed meanwhile waits for Save.
+  await card.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Width").fill("704");
+  await page.getByRole("button", { name: "Remove the stored key" }).click();
+  await page.getByText("Key removed").waitFor();
+  await page.getByRole("button", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+  expect(await page.getByLabel("Width").inputValue()).toBe("704");
+  const [kept] = await (await bench.app.get("/api/image/connections")).json();
+  expect(kept).toMatchObject({ has_key: false, name: "Workstation", checkpoint: "sub/big.safetensors" });
+  expect(kept.defaults).toMatchObject({ width: 640 });
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await card.waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
 
   await card.getByRole("button", { name: "Delete: Workstation" }).click();

@@ -290,6 +290,19 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     expect(await Deno.readFile(await download.path())).toEqual(await Deno.readFile(`${backupDir}/${name}`));
     await main.getByRole("heading", { name: "Backups" }).scrollIntoViewIfNeeded();
     await look(page, `backups-${colorScheme}`);
+    // It is asked before, since nothing brings it back; then the list says what is left.
+    await main.getByRole("button", { name: `Delete ${name}` }).click();
+    const asked = page.getByRole("dialog", { name: "Delete this backup?" });
+    await asked.getByText(name).waitFor();
+    await look(page, `backup-delete-${colorScheme}`);
+    await page.keyboard.press("Escape");
+    await asked.waitFor({ state: "detached" });
+    expect((await Deno.stat(`${backupDir}/${name}`)).isFile).toBe(true);
+    await main.getByRole("button", { name: `Delete ${name}` }).click();
+    await asked.getByRole("button", { name: "Delete", exact: true }).click();
+    await main.getByRole("link", { name: `Download ${name}` }).waitFor({ state: "detached" });
+    await expect(Deno.stat(`${backupDir}/${name}`)).rejects.toBeInstanceOf(Deno.errors.NotFound);
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Backups");
     expect(errors).toEqual([]);
     await context.close();
   },

@@ -74,6 +74,17 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     }
     setBusy(false);
   };
+  /** Of the saved backend alone: what else was typed is saved by its own button. */
+  const clearKey = async (saved: ImageBackend) => {
+    setFailure(undefined);
+    try {
+      await backends.clearKey(saved);
+      setCheck(undefined);
+      store.toasts.show(texts.form.keyCleared);
+    } catch (thrown) {
+      setFailure(asApiError(thrown));
+    }
+  };
   return (
     <form
       class="form"
@@ -109,6 +120,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         standing={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
         hint={t.keyHints[fields.kind]}
         onInput={(apiKey) => set({ apiKey })}
+        onClear={backend && (() => void clearKey(backend))}
       />
       {fields.kind === "comfyui" && <WorkflowField backends={backends} fields={fields} onChange={set} />}
       <TextField

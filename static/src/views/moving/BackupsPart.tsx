@@ -1,25 +1,35 @@
 /** The backups: how they come about, one made now, and those that lie there. */
 import { useEffect, useState } from "preact/hooks";
 import type { Job } from "../../api/types.ts";
-import { backupPath, startBackup } from "../../api/moving_endpoints.ts";
+import { backupPath, removeBackup, startBackup } from "../../api/moving_endpoints.ts";
 import type { DataReport } from "../../api/upkeep_endpoints.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { useStore } from "../../state/store.ts";
-import { moment } from "../../texts/times.ts";
+import { fullMoment, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 import { bytes, progressWords } from "../activity/progress_words.ts";
+import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { SaveLink } from "./SaveLink.tsx";
 
 const BACKUP_COMMAND = "parlor backup FILE";
 
-/** @param props.onMade Called when a backup has come: the list is old then. */
-export function BackupsPart({ report, onMade }: { report: DataReport; onMade: () => void }) {
+/** @param props.onChange Called when a backup has come or gone: the list is old then. */
+export function BackupsPart({ report, onChange }: { report: DataReport; onChange: () => void }) {
+  const { api, toasts } = useStore();
   const t = texts.data;
+  const [doomed, setDoomed] = useState<DataReport["backups"][number]>();
+  const remove = async (name: string) => {
+    await removeBackup(api.client, name);
+    toasts.show(texts.backups.removed);
+    // Its row goes, and with it the button to which the focus would return.
+    document.getElementById("backups")?.focus();
+    onChange();
+  };
   const now = new Date();
   const hasFolder = report.backup_dir !== null;
   return (
@@ -28,7 +38,7 @@ export function BackupsPart({ report, onMade }: { report: DataReport; onMade: ()
       {hasFolder
         ? <p class="muted">{t.daily(report.backup_dir!, report.backup_keep)} {texts.backups.kept}</p>
         : <Notice tone="warning" title={t.noBackups}>{t.noBackupsText}</Notice>}
-      {hasFolder && <BackupNow onMade={onMade} />}
+      {hasFolder && <BackupNow onMade={onChange} />}
       {hasFolder && report.backups.length === 0 && <p>{t.noneYet}</p>}
       {report.backups.length > 0 && (
         <List label={t.backups}>
@@ -38,13 +48,32 @@ export function BackupsPart({ report, onMade }: { report: DataReport; onMade: ()
               title={name}
               text={`${moment(made_at, now)} · ${bytes(size_bytes)}`}
               end={
-                <SaveLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
-                  {texts.backups.saveShort}
-                </SaveLink>
+                <>
+                  <SaveLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
+                    {texts.backups.saveShort}
+                  </SaveLink>
+                  <IconButton
+                    icon="trash"
+                    label={texts.backups.remove(name)}
+                    onClick={() => setDoomed({ name, size_bytes, made_at })}
+                  />
+                </>
               }
             />
           ))}
         </List>
+      )}
+      {doomed && (
+        <ConfirmDialog
+          title={texts.backups.removeAsk}
+          action={texts.backups.removeShort}
+          act={() => remove(doomed.name)}
+          onClose={() => setDoomed(undefined)}
+        >
+          <p class="moving-file">{doomed.name}</p>
+          <p>{fullMoment(doomed.made_at)} · {bytes(doomed.size_bytes)}</p>
+          <p>{texts.backups.removeText}</p>
+        </ConfirmDialog>
       )}
       {report.backups.length > 0 && <p class="muted">{texts.backups.sealed}</p>}
       <p>{t.byHand}</p>

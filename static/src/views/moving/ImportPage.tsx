@@ -1,12 +1,15 @@
 /** Moving in: choose a file, see what would come in, bring it in, see what came. */
-import { useEffect } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { ApiError } from "../../api/client.ts";
+import type { ImportReport } from "../../api/moving_endpoints.ts";
 import type { Job } from "../../api/types.ts";
-import { isRunning, type Moving, movingOf, reportOf } from "../../state/moving.ts";
+import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/moving.ts";
 import { useStore } from "../../state/store.ts";
+import { useReading } from "../upkeep/use_reading.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 import { FileChoice, kindName } from "./FileChoice.tsx";
@@ -31,14 +34,30 @@ export function ImportPage() {
       <p class="muted">{t.intro}</p>
       {!globalThis.isSecureContext && <Notice tone="warning">{t.plainHttp}</Notice>}
       <Step moving={moving} />
-      {before.value && (
-        <details class="moving-before">
-          <summary>{t.beforeTitle}, {fullMoment(before.value.updated_at)}</summary>
-          <Report report={reportOf(before.value)!} />
-        </details>
-      )}
+      {before.value && <Before key={before.value.id} moving={moving} job={before.value} />}
     </section>
   );
+}
+
+/** The import before; its report is read once somebody wants to see it. */
+function Before({ moving, job }: { moving: Moving; job: Job }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
+      <summary>{texts.moving.beforeTitle}, {fullMoment(job.updated_at)}</summary>
+      {isOpen && <WithReport moving={moving} job={job}>{(report) => <Report report={report} />}</WithReport>}
+    </details>
+  );
+}
+
+/** Reads the report of a job, or says why it cannot be read. */
+function WithReport(
+  { moving, job, children }: { moving: Moving; job: Job; children: (report: ImportReport) => ComponentChildren },
+) {
+  const { value, error, again } = useReading(() => moving.readReport(job));
+  if (value) return <>{children(value)}</>;
+  if (error) return <ErrorNote title={texts.moving.reportFailed} error={error} onRetry={again} />;
+  return <p class="muted" role="status">{texts.loading}</p>;
 }
 
 function Step({ moving }: { moving: Moving }) {
@@ -46,16 +65,19 @@ function Step({ moving }: { moving: Moving }) {
   const job = moving.job.value;
   if (sending) return <SendingCard moving={moving} sending={sending} />;
   if (job && isRunning(job)) return <WorkCard moving={moving} job={job} />;
-  const report = reportOf(job);
-  if (report?.dry_run) return <Trial moving={moving} job={job!} />;
-  if (report) {
+  const outcome = outcomeOf(job);
+  if (job && outcome) {
     return (
-      <div class="card moving-step">
-        <h3 tabIndex={-1} ref={focusOnce}>{texts.moving.reportTitle}</h3>
-        <Report report={report} />
-        <div class="actions-row">
-          <Button onClick={() => moving.startOver()}>{texts.moving.again}</Button>
-        </div>
+      <div key={job.id} class="card moving-step">
+        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.moving.trialTitle : texts.moving.reportTitle}</h3>
+        <WithReport moving={moving} job={job}>
+          {(report) => outcome.dry_run ? <Trial moving={moving} report={report} /> : <Report report={report} />}
+        </WithReport>
+        {!outcome.dry_run && (
+          <div class="actions-row">
+            <Button onClick={() => moving.startOver()}>{texts.moving.again}</Button>
+          </div>
+        )}
       </div>
     );
   }
@@ -79,14 +101,12 @@ function Ended({ job }: { job: Job }) {
   );
 }
 
-function Trial({ moving, job }: { moving: Moving; job: Job }) {
+function Trial({ moving, report }: { moving: Moving; report: ImportReport }) {
   const t = texts.moving;
-  const report = reportOf(job)!;
   const error = moving.error.value;
   const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
   return (
-    <div class="card moving-step">
-      <h3 tabIndex={-1} ref={focusOnce}>{t.trialTitle}</h3>
+    <>
       <p class="muted">{[moving.file.value?.name, kindName(report.kind)].filter(Boolean).join(" · ")}</p>
       <Report report={report} />
       {error && <ErrorNote title={t.importFailed} error={error} />}
@@ -95,7 +115,7 @@ function Trial({ moving, job }: { moving: Moving; job: Job }) {
         {moving.file.value && <Button onClick={() => moving.changeKind(moving.kind.value)}>{t.changeKind}</Button>}
         <Button kind={isAnything ? "quiet" : "plain"} onClick={() => moving.startOver()}>{t.otherFile}</Button>
       </div>
-    </div>
+    </>
   );
 }
 

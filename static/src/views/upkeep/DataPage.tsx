@@ -23,7 +23,7 @@ export function DataPage() {
       <ExportPart />
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {value && <BackupsPart report={value} onMade={again} />}
+      {value && <BackupsPart report={value} onChange={again} />}
       {value && <Space report={value} />}
     </section>
   );
