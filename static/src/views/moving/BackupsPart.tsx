@@ -1,5 +1,5 @@
 /** The backups: how they come about, one made now, and those that lie there. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../../api/types.ts";
 import { backupPath, removeBackup, startBackup } from "../../api/moving_endpoints.ts";
 import type { DataReport } from "../../api/upkeep_endpoints.ts";
@@ -23,18 +23,24 @@ export function BackupsPart({ report, onChange }: { report: DataReport; onChange
   const { api, toasts } = useStore();
   const t = texts.data;
   const [doomed, setDoomed] = useState<DataReport["backups"][number]>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const hasRemoved = useRef(false);
   const remove = async (name: string) => {
     await removeBackup(api.client, name);
     toasts.show(texts.backups.removed);
-    // Its row goes, and with it the button to which the focus would return.
-    document.getElementById("backups")?.focus();
+    hasRemoved.current = true;
     onChange();
   };
+  // With its row went the button to which the focus came back.
+  useEffect(() => {
+    if (hasRemoved.current && document.activeElement === document.body) heading.current?.focus();
+    hasRemoved.current = false;
+  }, [report]);
   const now = new Date();
   const hasFolder = report.backup_dir !== null;
   return (
     <section class="privacy-part" aria-labelledby="backups">
-      <h3 id="backups" tabIndex={-1}>{t.backups}</h3>
+      <h3 id="backups" tabIndex={-1} ref={heading}>{t.backups}</h3>
       {hasFolder
         ? <p class="muted">{t.daily(report.backup_dir!, report.backup_keep)} {texts.backups.kept}</p>
         : <Notice tone="warning" title={t.noBackups}>{t.noBackupsText}</Notice>}
