@@ -9,7 +9,7 @@ import {
   parseShard,
   quantizationOf,
   roleOf,
-  shardPaths,
+  wholeShardGroups,
 } from "./model_paths.ts";
 import { type ModelsFolder, readIfThere, removeIfThere } from "./models_folder.ts";
 
@@ -100,14 +100,12 @@ export class LocalModels {
   }
 
   async #ggufModels(files: FoundFile[]): Promise<LocalModel[]> {
-    const byPath = new Map(files.map((file) => [file.path, file]));
+    const single = files.filter(({ path }) => parseShard(path) === undefined).map((file) => [file]);
     const models: LocalModel[] = [];
-    for (const { path } of files) {
+    for (const whole of [...single, ...wholeShardGroups(files)]) {
+      const { path } = whole[0]!;
       const role = roleOf(path);
-      if (role === "other" || (parseShard(path)?.number ?? 1) !== 1) continue;
-      const parts = shardPaths(path).map((name) => byPath.get(name));
-      if (parts.includes(undefined)) continue;
-      const whole = parts.filter((part) => part !== undefined);
+      if (role === "other") continue;
       const heads = await Promise.all(whole.map((part) => this.#head(part)));
       if (heads.includes(undefined)) continue;
       const head = heads[0]!;

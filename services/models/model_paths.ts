@@ -79,6 +79,45 @@ export function shardPaths(path: string): string[] {
   );
 }
 
+/**
+ * Finds the split models of which every shard is there.
+ *
+ * The count in a name is a stranger's: names are made of it only where so many files are there.
+ *
+ * @returns Of each its shards in order.
+ */
+export function wholeShardGroups<T extends { path: string }>(files: readonly T[]): T[][] {
+  const groups = new Map<string, { count: number; parts: Map<number, T> }>();
+  for (const file of files) {
+    const shard = parseShard(file.path);
+    if (shard === undefined) continue;
+    const key = `${shard.count} ${shard.stem}`;
+    const group = groups.get(key) ?? { count: shard.count, parts: new Map<number, T>() };
+    group.parts.set(shard.number, file);
+    groups.set(key, group);
+  }
+  return [...groups.values()].filter(({ count, parts }) => parts.size === count)
+    .map(({ parts }) => [...parts].sort(([a], [b]) => a - b).map(([, file]) => file));
+}
+
+/** Gives the name of one file of split MLX weights that its siblings speak of and that is not there. */
+export function missingWeights(paths: readonly string[]): string | undefined {
+  const groups = new Map<string, { stem: string; total: string; numbers: Set<number> }>();
+  for (const path of paths) {
+    const [, stem, number, total] = /^(.*)-(\d{5})-of-(\d{5})\.safetensors$/.exec(path) ?? [];
+    if (stem === undefined || number === undefined || total === undefined) continue;
+    const group = groups.get(`${total} ${stem}`) ?? { stem, total, numbers: new Set<number>() };
+    group.numbers.add(Number(number));
+    groups.set(`${total} ${stem}`, group);
+  }
+  for (const { stem, total, numbers } of groups.values()) {
+    for (let n = 1; n <= Number(total); n++) {
+      if (!numbers.has(n)) return `${stem}-${String(n).padStart(5, "0")}-of-${total}.safetensors`;
+    }
+  }
+  return undefined;
+}
+
 const QUANTIZATION = /(?:UD-)?(?:I?Q\d(?:_[0-9KMSLX]+)*|TQ\d_\d|MXFP4|BF16|FP?16|FP?32)(?=$|[^A-Za-z0-9])/gi;
 
 /** Gives the quantisation that the name of a GGUF file tells, or the name of its folder. */

@@ -5,11 +5,13 @@ import {
   type FileRole,
   isMlxFile,
   isSafePath,
+  missingWeights,
   type ModelFormat,
   parseShard,
   quantizationOf,
   roleOf,
   shardPaths,
+  wholeShardGroups,
 } from "./model_paths.ts";
 
 /** One thing to choose: a file, or all shards of a model. */
@@ -30,16 +32,15 @@ const MAX_FILE_BYTES = 50e9;
 /** Gives what can be chosen from a repository; of sharded models only those that are whole. */
 export function candidatesOf(repo: HubRepo, format: ModelFormat): Candidate[] {
   const files = usableFiles(repo, format);
-  const byPath = new Map(files.map((file) => [file.path, file]));
+  const whole = new Map(wholeShardGroups(files).map((parts) => [parts[0]!.path, parts]));
   return files.flatMap((file): Candidate[] => {
     const { path, sizeBytes, sha256 } = file;
     if (format === "mlx") return [{ path, sizeBytes, sha256, role: isWeights(path) ? "model" : "other" }];
-    const shard = parseShard(path);
     const about = { path, quantization: quantizationOf(path), role: roleOf(path) };
-    if (shard === undefined) return [{ ...about, sizeBytes, sha256 }];
-    const shards = shardPaths(path);
-    const parts = shards.flatMap((name) => byPath.get(name) ?? []);
-    if (shard.number !== 1 || parts.length < shards.length) return [];
+    if (parseShard(path) === undefined) return [{ ...about, sizeBytes, sha256 }];
+    const parts = whole.get(path);
+    if (parts === undefined) return [];
+    const shards = parts.map((part) => part.path);
     return [{ ...about, sizeBytes: parts.reduce((sum, part) => sum + part.sizeBytes, 0), shards }];
   }).sort((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role) || a.path.localeCompare(b.path));
 }
@@ -82,6 +83,10 @@ function snapshotOf(repo: HubRepo): HubFile[] {
   if (names.size < files.length) throw cannot(repo, "names of its files differ by letter case alone");
   if (!names.has("config.json")) throw cannot(repo, 'it has no "config.json"');
   if (!files.some(({ path }) => isWeights(path))) throw cannot(repo, "it has no weights in safetensors format");
+  const missing = missingWeights(files.map(({ path }) => path));
+  if (missing !== undefined) {
+    throw cannot(repo, `"${missing}" is missing, without which the other weights are of no use`);
+  }
   // Last in place: without it the folder is no model to anybody.
   return [...files.filter(({ path }) => path !== "config.json"), ...files.filter(({ path }) => path === "config.json")];
 }
