@@ -64,6 +64,18 @@ export function isExpectedHash(file: HubFile, hash: string): boolean {
  *   hub says (the part file is removed then) or the hub refuses; `not_found`; `storage_full`. The signal's reason.
  */
 export async function downloadFile(work: FileDownload): Promise<void> {
+  const first = await bring(work);
+  if (isExpectedHash(work.file, first.hash)) return;
+  const found = "its bytes do not have the hash that the hub names";
+  if (!first.isResumed) await refuse(work, found);
+  // Bytes of an earlier try may not have reached the disk whole (a power cut) or be those of another file by now.
+  await removePart(work, found);
+  const { hash } = await bring(work);
+  if (!isExpectedHash(work.file, hash)) await refuse(work, found);
+}
+
+/** Brings all bytes to the part file. @returns Their hash, and whether some were there before. */
+async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boolean }> {
   const { transfer, file, partPath, limits, signal } = work;
   let newestAtMs = performance.now();
   let isOpen = false;
@@ -73,6 +85,7 @@ export async function downloadFile(work: FileDownload): Promise<void> {
     else work.onFound(held);
   });
   isOpen = true;
+  let isResumed = bytes > 0;
   work.onFound(bytes);
   newestAtMs = performance.now();
   let pauseMs = limits.pauseMs;
@@ -85,7 +98,9 @@ export async function downloadFile(work: FileDownload): Promise<void> {
     const hasMore = end.isRestarted ? end.bytes > 0 : end.bytes > bytes;
     bytes = end.bytes;
     work.onReceived(bytes);
+    if (end.isRestarted) isResumed = false;
     if (end.outcome === "wrong-size") await refuse(work, end.message);
+    if (end.outcome === "unusable") throw broken(work, end.message);
     isWhole = end.outcome === "whole";
     if (isWhole) continue;
     restart = end.outcome === "stale";
@@ -101,10 +116,9 @@ export async function downloadFile(work: FileDownload): Promise<void> {
     await pause(waitMs, signal);
     pauseMs = Math.min(pauseMs * 2, limits.maxPauseMs);
   }
-  if (!isExpectedHash(file, await transfer.finish())) {
-    await refuse(work, "its bytes do not have the hash that the hub names");
-  }
+  const hash = await transfer.finish();
   work.onReceived(file.sizeBytes);
+  return { hash, isResumed };
 }
 
 /** The validator of the part's bytes, and whose it is: another machine's is no other machine's business. */
@@ -167,12 +181,16 @@ function redirected(work: FileDownload, from: URL, location: string | undefined)
 
 /** What cannot become right by more bytes goes. */
 async function refuse(work: FileDownload, found: string): Promise<never> {
+  await removePart(work, found);
+  throw broken(work, found);
+}
+
+async function removePart(work: FileDownload, found: string): Promise<void> {
   try {
     await Deno.remove(work.partPath);
   } catch (error) {
     throw broken(work, `${found}; nor can its part file be removed: ${messageOf(error)}`);
   }
-  throw broken(work, found);
 }
 
 function broken({ file, repo }: FileDownload, found: string): AppError {

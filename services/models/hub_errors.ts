@@ -15,9 +15,13 @@ export function isPassing(status: number): boolean {
   return PASSING.has(status);
 }
 
-/** Gives the seconds after which the hub wants to be asked again, where it says so. */
-export function retryAfterSeconds({ header }: HubRefusal): number | undefined {
-  const reset = /(?:^|;)\s*t=(\d{1,6})/.exec(header("ratelimit") ?? "")?.[1];
+/**
+ * Gives the seconds after which the hub wants to be asked again, where it says so.
+ *
+ * Its `RateLimit` stands on every answer and tells when the window ends: that is a wait only where the window is used up.
+ */
+export function retryAfterSeconds({ status, header }: HubRefusal): number | undefined {
+  const reset = status === 429 ? /(?:^|;)\s*t=(\d{1,6})/.exec(header("ratelimit") ?? "")?.[1] : undefined;
   const retry = /^\s*(\d{1,6})\s*$/.exec(header("retry-after") ?? "")?.[1];
   const seconds = reset ?? retry;
   return seconds === undefined ? undefined : Number(seconds);

@@ -49,9 +49,9 @@ export interface TransferEnd {
   etag?: string;
   /**
    * `whole`: all bytes are there. `cut`: the connection ended or fell silent. `stale`: the server's file is another than
-   * the part's. `wrong-size`: it is longer or shorter than the hub says.
+   * the part's. `wrong-size`: it is longer or shorter than the hub says. `unusable`: asking again would bring the same.
    */
-  outcome: "whole" | "cut" | "stale" | "wrong-size";
+  outcome: "whole" | "cut" | "stale" | "wrong-size" | "unusable";
   message: string;
 }
 

@@ -124,7 +124,7 @@ class TransferWorker {
     const { sizeBytes } = part.target;
     const coding = answer.header("content-encoding");
     if (coding !== undefined && coding !== "identity") {
-      return ended("cut", `the answer is packed as ${coding}, which was not asked for`);
+      return ended("unusable", `it comes packed as ${coding}, which was not asked for; a proxy on the way may do that`);
     }
     if (answer.status === 200) {
       if (part.bytes > 0) await part.restart(); // the range was ignored, or the file behind it is another

@@ -38,6 +38,8 @@ export interface HubFaults {
   failing: number[];
   /** The hub answers the next resolves 429. */
   rateLimited: number;
+  /** The CDN packs what it sends, though nobody asked for that. */
+  isPacked: boolean;
   /** The CDN leaves Content-Length out and sends in chunks. */
   isChunked: boolean;
   /** The CDN sends other bytes than the hub's list says. */
@@ -102,7 +104,7 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
   const waiting = new Set<() => void>();
   const faults: HubFaults = {
     ...{ cutAfter: [], ignoreRanges: 0, expired: 0, unsatisfiable: 0, failing: [], rateLimited: 0 },
-    ...{ isChunked: false, isCorrupt: false, isEndless: false, isShort: false, etag: "e1" },
+    ...{ isPacked: false, isChunked: false, isCorrupt: false, isEndless: false, isShort: false, etag: "e1" },
   };
   const record = (at: "hub" | "cdn", head: string) => {
     const [first = "", ...lines] = head.split("\r\n");
@@ -217,7 +219,9 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
     const bytes = repos[id]?.files[path];
     const { gated } = repos[id] ?? {};
     const failing = faults.failing.shift();
-    if (failing !== undefined) return await head(conn, failing, { "content-length": "0" });
+    // Stands on every answer of the hub's: most of the window is left, and it ends in five minutes.
+    const unspent = { ratelimit: '"resolvers";r=2999;t=300' };
+    if (failing !== undefined) return await head(conn, failing, { "content-length": "0", ...unspent });
     if (faults.rateLimited > 0) {
       faults.rateLimited--;
       return await json(conn, 429, { error: "Too many" }, { ratelimit: '"resolvers";r=0;t=0' });
@@ -282,6 +286,7 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
     await head(conn, isRanged ? 206 : 200, {
       ...framing,
       ...ranged,
+      ...(faults.isPacked && { "content-encoding": "gzip" }),
       etag: `"${faults.etag}"`,
       "accept-ranges": "bytes",
     });

@@ -207,6 +207,42 @@ test("503, 429, an aged signature and 416 are passing troubles", async () => {
   expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
 });
 
+test("M03 an answer that comes packed though nobody asked for that is given up at once, and says why", async () => {
+  await using bench = await openModelBench(REPOS, { limits: { pauseMs: 600_000, stallMs: 3_600_000 } });
+  bench.hub.faults.isPacked = true;
+  const { error } = await bench.run(ASK, "failed");
+  expect(error).toMatchObject({ code: "upstream_error", message: expect.stringMatching(/packed as gzip.*proxy/) });
+  expect(await bench.local.list()).toEqual([]);
+});
+
+test("M05 bytes of an earlier try that the disk did not keep are brought once more, and not for ever", async () => {
+  await using bench = await openModelBench(REPOS, { limits: { stallMs: 100 } });
+  const failHalfway = async () => {
+    bench.hub.faults.cutAfter = [1_000_000, ...Array.from({ length: 200 }, () => 0)];
+    await bench.run(ASK, "failed");
+    bench.hub.faults.cutAfter = [];
+    const [part] = (await bench.files()).filter((path) => path.endsWith(".part"));
+    using file = await Deno.open(`${bench.modelsPath}/${part}`, { write: true });
+    await file.seek(500_000, Deno.SeekMode.Start);
+    await file.write(new Uint8Array(4096)); // as a power cut leaves it: long enough, and empty in parts
+  };
+  await failHalfway();
+  const before = bench.hub.transfers().length;
+  await bench.run(ASK, "done");
+  expect(bench.hub.transfers().slice(before).map(({ headers }) => headers.get("range"))).toEqual([
+    "bytes=1000000-",
+    null,
+  ]);
+  expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
+
+  await Deno.remove(`${bench.modelsPath}/owner`, { recursive: true });
+  await failHalfway();
+  bench.hub.faults.isCorrupt = true;
+  const { error } = await bench.run(ASK, "failed");
+  expect(error?.message).toMatch(/do not have the hash/);
+  expect((await bench.files()).filter((path) => path.endsWith(".part"))).toEqual([]);
+});
+
 test("M04 the token goes to the hub and never to the CDN", async () => {
   await using bench = await openModelBench({ "owner/name": { ...REPOS["owner/name"], gated: "manual" } }, {
     token: "hf_secret",
@@ -313,6 +349,20 @@ test("an MLX snapshot is the whole repository without strangers' code, and is th
   }]);
   await Deno.remove(`${bench.modelsPath}/mlx-community/small/model-00002-of-00002.safetensors`);
   expect(await bench.local.list()).toEqual([]);
+});
+
+test("an MLX model of which a file of weights is missing on the hub is refused before anything is written", async () => {
+  const files = Object.fromEntries(
+    ["config.json", "model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"].map((
+      name,
+    ) => [name, MODEL]),
+  );
+  await using bench = await openModelBench({ "owner/name": { files, tags: ["mlx"] } });
+  await expect(bench.start({ repo: "owner/name", format: "mlx" })).rejects.toMatchObject({
+    code: "unprocessable",
+    message: expect.stringContaining('"model-00002-of-00003.safetensors" is missing'),
+  });
+  expect(await bench.files().catch(() => [])).toEqual([]);
 });
 
 test("a model that is there already is checked and not downloaded again", async () => {
