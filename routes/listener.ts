@@ -199,7 +199,10 @@ function listen({ host, port, tls }: ListenerOptions): Deno.Listener {
     if (cause instanceof Deno.errors.InvalidData) {
       throw new AppError("invalid_request", `Cannot use tls_cert and tls_key: ${messageOf(cause)}`, { cause });
     }
-    throw new AppError("not_available", `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}`, { cause });
+    const found = cause instanceof Deno.errors.AddrInUse
+      ? "something listens there already, perhaps another Parlor; name another port by --port"
+      : messageOf(cause);
+    throw new AppError("not_available", `Cannot listen on ${host}, port ${port}: ${found}`, { cause });
   }
 }
 

@@ -104,7 +104,8 @@ function parseFlags(args: readonly string[]): Map<ConfigKeyName, ConfigValue> {
     const [flag = "", inline] = splitOnce(args[i]!, "=");
     const known = byFlag.get(flag);
     if (known === undefined) {
-      throw new AppError("invalid_request", `Unknown option ${flag}; parlor --help lists them all`);
+      const found = flag.startsWith("-") ? `Unknown option ${flag}` : `"${args[i]}" belongs to no option`;
+      throw new AppError("invalid_request", `${found}; parlor --help lists them all`);
     }
     let text = inline;
     if (text === undefined) {

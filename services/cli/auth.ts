@@ -40,7 +40,12 @@ export async function runAuth(
       return await authWhoami(rest, outside);
     case "invite":
       return await authInvite(rest, outside, local);
+    case undefined:
+      throw new AppError(
+        "invalid_request",
+        "Usage: parlor auth login | logout | whoami | invite; parlor auth --help says more",
+      );
     default:
-      throw new AppError("invalid_request", `Unknown command auth ${command ?? ""}; parlor auth --help lists them all`);
+      throw new AppError("invalid_request", `Unknown command auth ${command}; parlor auth --help lists them all`);
   }
 }

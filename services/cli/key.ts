@@ -20,7 +20,10 @@ export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] 
 const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["rotate", rotate]]);
 
 /** Runs one of them. @throws {AppError} with a sentence for the terminal. */
-export async function runKey([command = "", ...args]: readonly string[], outside: DataOutside): Promise<void> {
+export async function runKey([command, ...args]: readonly string[], outside: DataOutside): Promise<void> {
+  if (command === undefined) {
+    throw new AppError("invalid_request", "Usage: parlor key export | import | rotate; parlor key --help says more");
+  }
   const run = COMMANDS.get(command);
   if (run === undefined) {
     throw new AppError("invalid_request", `Unknown command key ${command}; parlor key --help lists them all`);

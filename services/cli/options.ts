@@ -16,7 +16,8 @@ export function parseOptions(args: readonly string[], table: OptionTable): Map<s
     const [, name = "", inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(args[i]!) ?? [];
     const takesValue = table[name];
     if (takesValue === undefined) {
-      throw new AppError("invalid_request", `Unknown option ${args[i]}; parlor auth --help lists them all`);
+      const found = args[i]!.startsWith("-") ? `Unknown option ${args[i]}` : `"${args[i]}" belongs to no option`;
+      throw new AppError("invalid_request", `${found}; parlor auth --help lists them all`);
     }
     const value = takesValue ? inline ?? args[++i] : inline ?? "true";
     if (value === undefined || value === "") {

@@ -70,9 +70,12 @@ async function lockFolder(root: string): Promise<ProcessLock> {
     const file = await Deno.open(lockPath, { write: true, createNew: true, mode: FILE_MODE });
     file.close();
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.AlreadyExists)) {
-      throw cannotOpen(root, `it cannot be written to (${messageOf(cause)})`, cause);
-    }
+    if (!(cause instanceof Deno.errors.AlreadyExists)) throw cannotWrite(root, cause);
+    // What is mounted for reading alone would be noticed by the first write of all, long after the start.
+    const now = new Date();
+    await Deno.utime(lockPath, now, now).catch((reason) => {
+      throw cannotWrite(root, reason);
+    });
   }
   return takeProcessLock(lockPath);
 }
@@ -116,6 +119,10 @@ async function makeFolder(folder: string): Promise<void> {
   } catch (cause) {
     throw new AppError("internal", `Cannot make the folder "${folder}": ${messageOf(cause)}`, { cause });
   }
+}
+
+function cannotWrite(root: string, cause: unknown): AppError {
+  return cannotOpen(root, `it cannot be written to (${messageOf(cause)})`, cause);
 }
 
 function cannotOpen(path: string, found: string, cause?: unknown): AppError {

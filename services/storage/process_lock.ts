@@ -32,9 +32,11 @@ export function takeProcessLock(path: string): ProcessLock {
   } catch (cause) {
     database?.close();
     if (isLocked(cause)) {
-      throw new AppError("conflict", `Cannot lock "${path}": another Parlor process uses this data directory`, {
-        cause,
-      });
+      throw new AppError(
+        "conflict",
+        `Cannot lock "${path}": another Parlor process uses this data directory; stop it first, or name another by --data-dir`,
+        { cause },
+      );
     }
     throw new AppError("internal", `Cannot lock "${path}": ${describeLockFailure(cause)}`, { cause });
   }

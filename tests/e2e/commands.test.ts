@@ -31,6 +31,10 @@ test.each([
 
 test.each([
   [["dance"], {}, "parlor: Unknown command dance; parlor --help lists them all\n"],
+  [["key"], {}, "parlor: Usage: parlor key export | import | rotate; parlor key --help says more\n"],
+  [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite; parlor auth --help says more\n"],
+  [["backup", "one", "two"], {}, 'parlor: "two" belongs to no option; parlor --help lists them all\n'],
+  [["auth", "logout", "now"], {}, 'parlor: "now" belongs to no option; parlor auth --help lists them all\n'],
   [["--port", "x"], {}, "parlor: Bad value for port (--port): expected a whole number\n"],
   [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT; parlor --help lists those there are\n"],
   [
@@ -46,6 +50,21 @@ test.each([
     expect(code).toBe(1);
     expect(stderr.startsWith(sentence), stderr).toBe(true);
     expect(stderr.trim().split("\n").length).toBe(1);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+test("a port that is taken is told of with the way out", async () => {
+  const dataDir = await Deno.makeTempDir();
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  try {
+    const { code, stderr } = await parlor(["--data-dir", dataDir, "--port", `${taken.addr.port}`]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `parlor: Cannot listen on 127.0.0.1, port ${taken.addr.port}: something listens there already, ` +
+        "perhaps another Parlor; name another port by --port\n",
+    );
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }

@@ -13,6 +13,12 @@ export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncD
   };
 }
 
+/** Mounts a file system anew for reading alone. */
+export async function makeReadOnly(path: string): Promise<void> {
+  const { success } = await new Deno.Command("mount", { args: ["-o", "remount,ro", path] }).output();
+  if (!success) throw new Error(`Cannot mount "${path}" for reading alone`);
+}
+
 /** Fills a file system to the last byte; removing the file clears it. */
 export async function fill(path: string): Promise<void> {
   using file = await Deno.open(path, { write: true, createNew: true });

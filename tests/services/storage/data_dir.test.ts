@@ -3,6 +3,7 @@ import { openDataDir } from "../../../services/storage/data_dir.ts";
 import { MIGRATIONS } from "../../../services/storage/migrations.ts";
 import { holdsSealedData } from "../../../services/storage/sealed_data.ts";
 import { runChild, startChild } from "../../helpers/storage_child.ts";
+import { makeReadOnly, smallFileSystem } from "../../helpers/storage_small_disk.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o7777).toString(8);
@@ -36,12 +37,29 @@ test("D05 a second process is refused while the first lives, and a killed one le
   const [refusal] = await runChild("storage_lock_child.ts", [path]);
   expect(JSON.parse(refusal!)).toMatchObject({
     code: "conflict",
-    message: expect.stringMatching(/^Cannot lock ".*lock": another Parlor process uses this data directory$/),
+    message: expect.stringMatching(
+      /^Cannot lock ".*lock": another Parlor process uses this data directory; stop it first/,
+    ),
   });
   await expect(openDataDir(path)).rejects.toMatchObject({ code: "conflict" });
   await holder.kill();
   await holder.end();
   (await openDataDir(path)).close();
+});
+
+test("M05 a directory on a disk that is mounted for reading alone is told of at the start", async (context) => {
+  await using folder = await tempFolder();
+  const path = folder.file("data");
+  await using disk = await smallFileSystem(path);
+  if (disk === undefined) return context.skip("only root can mount");
+  (await openDataDir(path)).close();
+  await makeReadOnly(path);
+  await expect(openDataDir(path)).rejects.toMatchObject({
+    code: "internal",
+    message: expect.stringMatching(
+      /^Cannot open the data directory ".*": it cannot be written to \(Read-only file system/,
+    ),
+  });
 });
 
 test("one process cannot open a data directory twice, and can open it again after closing it", async () => {
