@@ -67,6 +67,13 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** Gives a handler that takes errors of these codes for "there is none", and lets every other failure pass. */
+export function noneOn(...codes: ErrorCode[]): (thrown: unknown) => undefined {
+  return (thrown) => {
+    if (!(thrown instanceof AppError && codes.includes(thrown.code))) throw thrown;
+  };
+}
+
 /** Gives what a log has to say of any thrown value: its stack, and those of its causes. */
 export function traceOf(thrown: unknown): string {
   const parts: string[] = [];

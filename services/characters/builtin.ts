@@ -1,7 +1,7 @@
 /** Puts the built-in character into the gallery: once by itself, later when asked. */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError, messageOf, noneOn } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
@@ -52,7 +52,7 @@ export class BuiltinCharacter {
   /** Puts it there as it came; one that is there goes to the trash before if its card was changed. */
   async restore(): Promise<ReadCharacter> {
     const card = builtinCard();
-    const standing = await this.#characters.get(BUILTIN_ID).catch(ignore("not_found", "unprocessable"));
+    const standing = await this.#characters.get(BUILTIN_ID).catch(noneOn("not_found", "unprocessable"));
     const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
       ? await this.#characters.setAvatar(BUILTIN_ID, picture())
       : await this.#replace(card);
@@ -61,20 +61,14 @@ export class BuiltinCharacter {
   }
 
   async #replace(card: ReturnType<typeof builtinCard>): Promise<ReadCharacter> {
-    await this.#characters.remove(BUILTIN_ID).catch(ignore("not_found"));
+    await this.#characters.remove(BUILTIN_ID).catch(noneOn("not_found"));
     return await this.#characters.add(BUILTIN_ID, card, picture());
   }
 }
 
 /** Where a flag or the environment says "not installed", the owner wants it looked for at every start. */
 async function remember(flag: InstalledFlag): Promise<void> {
-  if (!flag.isSet()) await flag.set().catch(ignore("conflict"));
-}
-
-function ignore(...codes: string[]): (error: unknown) => undefined {
-  return (error) => {
-    if (!(error instanceof AppError && codes.includes(error.code))) throw error;
-  };
+  if (!flag.isSet()) await flag.set().catch(noneOn("conflict"));
 }
 
 function picture(): Uint8Array {

@@ -1,11 +1,14 @@
 /** Card files of every kind, told apart by their content. */
-import { AppError } from "../errors.ts";
+import { AppError, noneOn } from "../errors.ts";
 import type { Card } from "./card.ts";
 import { isJsonObject, parseCardText } from "./card_text.ts";
 import { hasPicture } from "./card_head.ts";
 import { isCharx, readCharx } from "./charx.ts";
 import { cardOfPng } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
+
+/** Takes a card that is not there, or is none, for `undefined`. A file that cannot be read is an error all the same. */
+export const NO_CARD = noneOn("not_found", "unprocessable", "too_large");
 
 /** What a card file holds. */
 export interface CardFile {

@@ -1,4 +1,6 @@
 /** Compares folders of card files with what the index knows of them. Blocks while it reads, so it runs in a Worker. */
+import { dirname } from "node:path";
+import { AppError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import {
   BUFFER_BYTES,
@@ -40,37 +42,52 @@ export const CARD_NAME = /^[^.].*\.(png|json)$/i;
  * Finds what changed. Only files that are new or whose time or size differ are opened; links are not followed.
  *
  * @param known What the index holds, read before this call.
+ * @throws What the system says of a folder of our own that is there and cannot be read: its characters are not gone.
  */
 export function scanFolders(folders: readonly CardFolder[], known: readonly KnownFile[]): ScanChanges {
   const standing = new Map(known.map((file) => [file.path, file]));
   const rows: CardRow[] = [];
   const buffer = new Uint8Array(BUFFER_BYTES);
-  for (const place of folders.flatMap(placesIn)) {
-    const before = standing.get(place.path);
-    standing.delete(place.path);
-    const isSame = before?.id === place.id && before.mtimeMs === place.mtimeMs && before.size === place.size;
-    if (!isSame) rows.push(readRow(place, buffer));
+  for (const folder of folders) {
+    const places = placesIn(folder);
+    if (places === undefined) {
+      for (const path of standing.keys()) if (dirname(path) === folder.path) standing.delete(path);
+    }
+    for (const place of places ?? []) {
+      const before = standing.get(place.path);
+      standing.delete(place.path);
+      const isSame = before?.id === place.id && before.mtimeMs === place.mtimeMs && before.size === place.size;
+      if (isSame) continue;
+      const row = readRow(place, buffer);
+      const isStillUnread = before?.id === row.id && before.mtimeMs === UNREAD_MS && row.mtimeMs === UNREAD_MS;
+      if (!isStillUnread) rows.push(row);
+    }
   }
   return { rows, removed: [...standing.keys()] };
 }
+
+/** Stands for the time of a file that the system did not let us read: no file has it, so each scan tries again. */
+const UNREAD_MS = -1;
 
 /** Looks at one file, as the scan would. */
 function readRow(place: CardPlace, buffer: Uint8Array<ArrayBuffer>): CardRow {
   try {
     return rowOf(place, readCardOf(place.path, place.size, buffer));
-  } catch {
-    // A file nobody may read, or one that went meanwhile, is no more a card than one with nonsense inside.
-    return unreadableRow(place);
+  } catch (error) {
+    // Nonsense inside stays until the file changes; that nobody may read it can end without a trace in time or size.
+    return unreadableRow(error instanceof AppError ? place : { ...place, mtimeMs: UNREAD_MS });
   }
 }
 
-/** Gives the card files of a folder with their ids; a folder that cannot be read has none. */
-function placesIn(folder: CardFolder): CardPlace[] {
+/** Gives the card files of a folder with their ids; `undefined` for one of another program that cannot be read now. */
+function placesIn(folder: CardFolder): CardPlace[] | undefined {
   const names: string[] = [];
   try {
     for (const { name, isFile } of Deno.readDirSync(folder.path)) if (isFile && CARD_NAME.test(name)) names.push(name);
-  } catch {
-    return [];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    if (folder.isExternal) return undefined;
+    throw error;
   }
   const places: CardPlace[] = [];
   const taken = new Set<string>();

@@ -9,7 +9,7 @@ import type { Database } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { type Card, cardOf } from "./card.ts";
 import type { CardAssets } from "./card_assets.ts";
-import { cardIn, readCardFile } from "./card_file.ts";
+import { cardIn, NO_CARD, readCardFile } from "./card_file.ts";
 import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
 import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
@@ -81,11 +81,11 @@ export class Characters {
     return listCards(this.#parts.db, query);
   }
 
-  /** Gives the JSON texts of the characters in a list with their cards; a file that went meanwhile is left out. */
+  /** Gives the JSON texts of the characters in a list with their cards; one whose file went, or holds no card any more, is left out. */
   async *withCards(items: readonly string[]): AsyncGenerator<string> {
     for (let at = 0; at < items.length; at += READ_AHEAD) {
       const ids = items.slice(at, at + READ_AHEAD).map((item): string => JSON.parse(item).id);
-      const found = await Promise.all(ids.map((id) => this.get(id).catch(() => undefined)));
+      const found = await Promise.all(ids.map((id) => this.get(id).catch(NO_CARD)));
       for (const one of found) if (one !== undefined) yield JSON.stringify(one.character);
     }
   }

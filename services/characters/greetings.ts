@@ -1,6 +1,6 @@
 /** What a character says first, as it is shown: with the names that stand for each other in a card's text. */
-import { AppError } from "../errors.ts";
 import type { Card } from "./card.ts";
+import { NO_CARD } from "./card_file.ts";
 import type { Characters } from "./characters.ts";
 
 /** Stands for the name of a character that has no card. */
@@ -50,10 +50,6 @@ export function withNames(text: string, { char, user }: Names): string {
 
 /** Finds the card of a character; `undefined` where there is none to be read. */
 export async function findCard(characters: Characters, id: string): Promise<Card | undefined> {
-  try {
-    return (await characters.get(id)).character.card;
-  } catch (error) {
-    if (error instanceof AppError && ["not_found", "unprocessable", "too_large"].includes(error.code)) return undefined;
-    throw error;
-  }
+  const found = await characters.get(id).catch(NO_CARD);
+  return found?.character.card;
 }

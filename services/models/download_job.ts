@@ -3,11 +3,11 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext } from "../jobs/job.ts";
-import { writeFileAtomic } from "../storage/atomic_file.ts";
+import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { type DownloadParams, DownloadProgress } from "./download_progress.ts";
 import { downloadFile, type DownloadLimits, isExpectedHash, targetOf } from "./file_download.ts";
 import type { Hub, HubFile } from "./hub.ts";
-import { keyOf, type ModelsFolder } from "./models_folder.ts";
+import { keyOf, lookIfThere, type ModelsFolder } from "./models_folder.ts";
 import { Transfer } from "./transfer.ts";
 import type { TransferPolicy } from "./transfer_protocol.ts";
 
@@ -65,8 +65,8 @@ async function dropForeignParts(work: string, files: HubFile[]): Promise<void> {
   const note = JSON.stringify(
     files.map(({ path, sizeBytes, sha256, gitSha1 }) => [path, sizeBytes, sha256 ?? gitSha1]),
   );
-  const before = await Deno.readTextFile(notePath).catch(() => "");
-  if (before === note) return;
+  const before = await readFileIfExists(notePath);
+  if (before !== undefined && new TextDecoder().decode(before) === note) return;
   for await (const { name } of Deno.readDir(work)) await Deno.remove(join(work, name), { recursive: true });
   await writeFileAtomic(notePath, note);
 }
@@ -79,7 +79,7 @@ async function isInPlace(
   onProgress: (bytes: number) => void,
 ): Promise<boolean> {
   const path = folder.resolve(pathOf(params, file));
-  const info = await Deno.lstat(path).catch(() => undefined);
+  const info = await lookIfThere(path);
   if (info === undefined) return false;
   if (!info.isFile) throw new AppError("conflict", `Cannot place "${path}": something that is no file has that name`);
   return info.size === file.sizeBytes && isExpectedHash(file, await transfer.hash(targetOf(file, path), onProgress));
@@ -88,7 +88,7 @@ async function isInPlace(
 async function assertRoom(folder: ModelsFolder, missing: { file: HubFile; partPath: string }[]): Promise<void> {
   let needed = 0;
   for (const { file, partPath } of missing) {
-    needed += file.sizeBytes - Math.min(file.sizeBytes, (await Deno.stat(partPath).catch(() => ({ size: 0 }))).size);
+    needed += file.sizeBytes - Math.min(file.sizeBytes, (await lookIfThere(partPath))?.size ?? 0);
   }
   if (needed === 0) return;
   const { bavail, bsize } = await statfs(folder.path);

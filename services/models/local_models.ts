@@ -11,7 +11,7 @@ import {
   roleOf,
   wholeShardGroups,
 } from "./model_paths.ts";
-import { type ModelsFolder, readIfThere, removeIfThere } from "./models_folder.ts";
+import { lookIfThere, type ModelsFolder, readIfThere, removeIfThere } from "./models_folder.ts";
 
 /** One model on disk. */
 export interface LocalModel {
@@ -94,7 +94,7 @@ export class LocalModels {
       if (files.length >= MAX_FILES || !isSafePath(path)) continue; // `.parts` is no safe path either
       if (entry.isDirectory && depth < MAX_DEPTH) await this.#walk(path, depth + 1, files);
       if (!entry.isFile) continue; // links are not followed: they lead out of the folder
-      const info = await Deno.lstat(this.#folder.resolve(path)).catch(() => undefined);
+      const info = await lookIfThere(this.#folder.resolve(path));
       if (info?.isFile) files.push({ path, sizeBytes: info.size, modifiedAtMs: info.mtime?.getTime() ?? 0 });
     }
   }

@@ -103,6 +103,16 @@ export async function* readIfThere(folder: string): AsyncGenerator<Deno.DirEntry
   }
 }
 
+/** Gives what is known of a name, `undefined` when there is nothing of it. @throws {AppError} `internal` */
+export async function lookIfThere(path: string): Promise<Deno.FileInfo | undefined> {
+  try {
+    return await Deno.lstat(path);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return undefined;
+    throw fileError(`Cannot look at "${path}"`, cause);
+  }
+}
+
 /** Removes a file or a folder with all in it. @throws {AppError} `internal` */
 export async function removeIfThere(path: string): Promise<void> {
   try {

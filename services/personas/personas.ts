@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
 import { type Card, v2Of } from "../characters/card.ts";
-import { cardIn } from "../characters/card_file.ts";
+import { cardIn, NO_CARD } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
 import { embedCard, withoutCard } from "../characters/png_card.ts";
@@ -84,7 +84,7 @@ export class Personas {
       if (info === undefined) continue;
       let known = this.#known.get(path);
       if (known === undefined || known.mtimeMs !== info.mtimeMs || known.size !== info.size) {
-        known = { ...info, read: await this.#open(id, path).catch(() => undefined) };
+        known = { ...info, read: await this.#open(id, path).catch(NO_CARD) };
         this.#known.set(path, known);
       }
       if (known.read !== undefined) found.push(known.read.persona);
@@ -105,14 +105,8 @@ export class Personas {
 
   /** Finds a persona; `undefined` where there is none to be read. */
   async find(id: string): Promise<Persona | undefined> {
-    try {
-      return (await this.get(id)).persona;
-    } catch (error) {
-      if (error instanceof AppError && ["not_found", "unprocessable", "too_large"].includes(error.code)) {
-        return undefined;
-      }
-      throw error;
-    }
+    const found = await this.get(id).catch(NO_CARD);
+    return found?.persona;
   }
 
   /**

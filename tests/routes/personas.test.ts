@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
 import { cardUnder, sillyTavernReads } from "../helpers/cards.ts";
 import { fixtureImage } from "../helpers/image_files.ts";
@@ -174,4 +174,16 @@ test("P10 pictures put at once are whole, and fit their card", async () => {
   const bytes = new Uint8Array(await (await app.get("/api/personas/p1/avatar")).arrayBuffer());
   expect(pictures.some((given) => bytes.every((byte, index) => byte === given[index]))).toBe(true);
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
+});
+
+test("one that cannot be read now fails the list, and is in it as soon as it can be", async () => {
+  await put("p1");
+  await app.restart();
+  const open = vi.spyOn(Deno, "open").mockRejectedValue(new Deno.errors.PermissionDenied("not now"));
+  try {
+    expect((await app.get("/api/personas")).status).toBe(500);
+  } finally {
+    open.mockRestore();
+  }
+  expect(await list()).toMatchObject([{ id: "p1", name: "Ann" }]);
 });
