@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Journal, type JournalBatch, type ReplyJournal } from "../../../services/chat/journal.ts";
 import { readJournal, removeJournals } from "../../../services/chat/journal_reader.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
@@ -63,6 +63,49 @@ test("a journal gives back what was appended, in order, without having been clos
   for (const text of ["Grü", "ße ", "\ud83d", "\ude00"]) await one.write(text);
   const found = await readJournal(folder, sealer, [RUNS[0]]);
   expect(found).toEqual(new Map([["a1", { after: 0, seq: 4, text: "Grüße 😀", reasoning: "GRÜSSE 😀" }]]));
+});
+
+test("what is written is synced within a second of the first write, with the file's name, and what follows again", async () => {
+  const data = vi.spyOn(Deno.FsFile.prototype, "syncData");
+  const names = vi.spyOn(Deno.FsFile.prototype, "sync");
+  const counts = () => [data.mock.calls.length, names.mock.calls.length];
+  const wasCalled = async (count: number) => await vi.waitFor(() => expect(data).toHaveBeenCalledTimes(count));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const { write } = writerOf(RUNS[0]);
+    await write("a");
+    vi.advanceTimersByTime(600);
+    await write("b");
+    expect(counts()).toEqual([0, 0]);
+    vi.advanceTimersByTime(400);
+    vi.useRealTimers();
+    await wasCalled(1);
+    await vi.waitFor(() => expect(names).toHaveBeenCalledTimes(1));
+    await Promise.all([...data.mock.results, ...names.mock.results].map(({ value }) => value));
+    await new Promise((resolve) => setTimeout(resolve)); // what waits for those has gone on then
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    vi.advanceTimersByTime(5000);
+    expect(counts()).toEqual([1, 1]);
+    await write("c");
+    vi.advanceTimersByTime(1000);
+    vi.useRealTimers();
+    await wasCalled(2);
+    expect(names).toHaveBeenCalledTimes(1);
+  } finally {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  }
+});
+
+test("closing the journal syncs what is left in it", async () => {
+  const data = vi.spyOn(Deno.FsFile.prototype, "syncData");
+  try {
+    await writerOf(RUNS[0]).write("a");
+    await journal.close();
+    expect(data).toHaveBeenCalledTimes(1);
+  } finally {
+    data.mockRestore();
+  }
 });
 
 test("K08 a journal is readable by its owner only", async () => {
