@@ -53,12 +53,12 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return c.json(replies, 200);
     })
     .openapi(followRoute, async (c) => {
-      const reply = await chat.get(c.req.valid("param").mid);
+      const reply = await chat.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       nameMessages(c, { reply });
       return streamReply(c, reply, placeOf(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
     .openapi(stopRoute, async (c) => {
-      const message = await chat.stop(c.req.valid("param").mid);
+      const message = await chat.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       return rawAnswer(c.json(message, 202));
     });
 }

@@ -46,7 +46,11 @@ export function conversationRoutes(conversations: Conversations) {
     })
     .openapi(schema.patchDraftRoute, async (c) => {
       const { draft } = c.req.valid("json");
-      const version = await conversations.saveDraft(c.req.valid("param").id, draft, expected(c.req.valid("header")));
+      const version = await conversations.saveDraft(
+        c.req.valid("param").id,
+        draft ?? "",
+        expected(c.req.valid("header")),
+      );
       return c.body(null, 204, { ETag: etag(version) });
     });
 }

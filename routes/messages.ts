@@ -17,7 +17,7 @@ export function messageRoutes(messages: Messages) {
       const { before, limit, variants } = c.req.valid("query");
       const page = messages.page(id, limit, before);
       tagged(c, messages.revisionOf(id));
-      return rawAnswer(c.json(variants === "1" ? await messages.withVariants(page) : page, 200));
+      return rawAnswer(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
     })
     .openapi(schema.addRoute, async (c) => {
       const { message: given, after } = c.req.valid("json");
@@ -33,7 +33,7 @@ export function messageRoutes(messages: Messages) {
       const { id, mid } = c.req.valid("param");
       const page = { items: [messages.get(id, mid)], next_cursor: null };
       tagged(c, messages.revisionOf(id));
-      const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(page) : page;
+      const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(id, page) : page;
       return rawAnswer(c.json(items[0]!, 200));
     })
     .openapi(schema.patchMessageRoute, async (c) => {

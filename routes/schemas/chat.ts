@@ -191,6 +191,11 @@ const events = {
 };
 const tags = ["Chat"];
 const ReplyParams = z.object({ mid: Id });
+const ReplyQuery = z.object({
+  conversation_id: Id.optional().openapi({
+    description: "Where the message is; needed only where several conversations have messages of this id",
+  }),
+});
 
 /** Ask the model. */
 export const chatRoute = createRoute({
@@ -239,7 +244,11 @@ export const followRoute = createRoute({
   path: "/api/chat/replies/{mid}",
   tags,
   summary: "Follow a reply, running or done; Last-Event-ID gives the exact rest",
-  request: { params: ReplyParams, headers: z.object({ "last-event-id": z.string().max(200).optional() }) },
+  request: {
+    params: ReplyParams,
+    query: ReplyQuery,
+    headers: z.object({ "last-event-id": z.string().max(200).optional() }),
+  },
   responses: { 200: { description: "The stream", content: events }, ...ERRORS },
 });
 
@@ -249,6 +258,6 @@ export const stopRoute = createRoute({
   path: "/api/chat/replies/{mid}/stop",
   tags,
   summary: "Stop a reply and keep what has come",
-  request: { params: ReplyParams },
+  request: { params: ReplyParams, query: ReplyQuery },
   responses: { 202: json(MessageAnswer, "The message"), ...ERRORS },
 });

@@ -192,6 +192,6 @@ export const patchDraftRoute = route({
   path: "/api/conversations/{id}/draft",
   tags,
   summary: "Persist the composer draft",
-  request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string() })) },
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string().nullable() })) },
   responses: { 204: { description: "Saved; the ETag is the draft's version" }, ...ERRORS },
 });

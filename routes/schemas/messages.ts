@@ -21,7 +21,9 @@ const MessageFields = z.looseObject({
 });
 
 /** A message as a client sends it. */
-const MessageBody = MessageFields.extend({ id: Id.optional() });
+const MessageBody = MessageFields.extend({
+  id: Id.optional().openapi({ description: "Unique in its conversation; made by the server where mid is absent, too" }),
+});
 
 /** A message as a client sends it inside a whole conversation. */
 export const MessageInDocument = MessageBody.extend({

@@ -76,8 +76,7 @@ export class Arrivals {
       const before = store.find(id);
       const past = before ?? store.findRemoved(id);
       const standing = past === undefined ? [] : await blocks.openAll(id);
-      const stored = new Set(standing.flatMap((block) => block.messages.map((message) => message.id)));
-      this.#conversations.refuseClashes(id, messages.map(({ id }) => id).filter((mid) => !stored.has(mid)));
+      this.#conversations.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
       const whole = messages.map((message) => wholeMessage(message, new Date(nowMs).toISOString()));

@@ -8,7 +8,8 @@ import type { Database } from "../storage/database.ts";
 import type { BlockRow } from "./block_rows.ts";
 import type { BlockStore } from "./blocks.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { revisionPlace, variantPlace } from "./sealed_places.ts";
+import { revisionPlace } from "./sealed_places.ts";
+import { openVariant, type VariantRow } from "./variants.ts";
 import type { Turns } from "../turns.ts";
 
 /** What looking needs. */
@@ -80,10 +81,10 @@ export class AttachmentReferences {
     const opened: (() => Promise<Uint8Array>)[] = [
       ...db.all<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)
         .map((row) => () => blocks.open(id, row)),
-      ...db.all<{ mid: string; n: number; version: number; sealed: Uint8Array }>(
-        "SELECT mid, n, version, sealed FROM variant WHERE conversation_id = ?",
+      ...db.all<VariantRow>(
+        "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ?",
         id,
-      ).map((row) => () => sealer.open(variantPlace(row.mid, row.n, row.version), row.sealed)),
+      ).map((row) => () => openVariant(sealer, row)),
       ...db.all<{ n: number; sealed: Uint8Array }>("SELECT n, sealed FROM revision WHERE conversation_id = ?", id)
         .map((row) => () => sealer.open(revisionPlace(id, row.n), row.sealed)),
     ];

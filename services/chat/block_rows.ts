@@ -124,13 +124,14 @@ export class BlockReader {
     );
   }
 
-  /** Gives the conversations that have messages of these ids, each by the message's id; ids that are free are left out. */
-  ownersOf(mids: string[]): Map<string, string> {
-    const rows = this.#db.all<{ mid: string; owner: string }>(
-      "SELECT mid, conversation_id AS owner FROM message WHERE mid IN (SELECT value FROM json_each(?))",
+  /** Gives those of these ids that messages of a conversation have already. */
+  taken(conversationId: string, mids: string[]): Set<string> {
+    const rows = this.#db.all<{ mid: string }>(
+      "SELECT mid FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+      conversationId,
       JSON.stringify(mids),
     );
-    return new Map(rows.map(({ mid, owner }) => [mid, owner]));
+    return new Set(rows.map(({ mid }) => mid));
   }
 
   /** Opens a block off the serving thread: messages as JSON texts joined by commas. */

@@ -152,7 +152,7 @@ export class BlockStore extends BlockReader {
     const after = changed && inOrder(changed);
     if (after !== undefined) messages[index] = after;
     else messages.splice(index, 1);
-    const statements: Statement[] = after === undefined ? [removeMids([mid])] : [];
+    const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
     if (messages.length === 0) statements.push(...retire(row));
     else statements.push(...this.#repack(conversationId, row, messages));
     return { statements, before, after, last: this.#lastAfter(conversationId, row, messages) };
@@ -169,7 +169,7 @@ export class BlockStore extends BlockReader {
     const opened = await this.openMany(conversationId, behind);
     const staying = messages.slice(0, index);
     const removed = [...messages.slice(index), ...opened.flatMap((block) => block.messages)];
-    const statements = [removeMids(removed.map(({ id }) => id)), ...behind.flatMap(retire)];
+    const statements = [removeMids(conversationId, removed.map(({ id }) => id)), ...behind.flatMap(retire)];
     if (staying.length === 0) statements.push(...retire(row));
     else statements.push(...this.#repack(conversationId, row, staying));
     const last = staying.at(-1) ?? this.#lastBefore(conversationId, row.position);
@@ -250,8 +250,8 @@ export class BlockStore extends BlockReader {
       const id = this.#nextId++;
       const position = from + (gap * (index + 1)) / (rest.length + 1);
       statements.push(...this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text), {
-        sql: "UPDATE message SET block_id = ? WHERE mid IN (SELECT value FROM json_each(?))",
-        params: [id, JSON.stringify(piece.mids)],
+        sql: "UPDATE message SET block_id = ? WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+        params: [id, conversationId, JSON.stringify(piece.mids)],
       });
     });
     return statements;
@@ -323,11 +323,14 @@ function moveMids(
     else moved.push([mid, blockId]);
   }
   return [
-    ...(before.size === 0 ? [] : [removeMids([...before.keys()])]),
+    ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
     ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
   ];
 }
 
-function removeMids(mids: string[]): Statement {
-  return { sql: "DELETE FROM message WHERE mid IN (SELECT value FROM json_each(?))", params: [JSON.stringify(mids)] };
+function removeMids(conversationId: string, mids: string[]): Statement {
+  return {
+    sql: "DELETE FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+    params: [conversationId, JSON.stringify(mids)],
+  };
 }

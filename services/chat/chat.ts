@@ -22,7 +22,7 @@ import { isEmptyFailure, type Message } from "./message.ts";
 import { joined } from "./continuation.ts";
 import { Reply } from "./reply.ts";
 import type { ReplyPlace, ReplySource } from "./reply_source.ts";
-import { findReplyRow, replyEnded } from "./reply_rows.ts";
+import { conversationsOfReply, findReplyRow, replyEnded } from "./reply_rows.ts";
 import { StoredReply } from "./stored_reply.ts";
 import { TemplateForms } from "./template_forms.ts";
 import { writeTurn } from "./turn_writer.ts";
@@ -138,7 +138,7 @@ export class ChatService {
   /**
    * Starts a reply in a conversation, or attaches to the one that the same ids already have.
    *
-   * @throws {AppError} `conflict` when another reply runs there or an id is used elsewhere, `not_available`, `not_found`
+   * @throws {AppError} `conflict` when another reply runs there, `not_available`, `not_found`
    */
   async start(request: StatefulChatRequest): Promise<StartedReply> {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
@@ -169,23 +169,25 @@ export class ChatService {
   /**
    * Finds the reply that wrote a message, running or done.
    *
+   * @param conversationId Where the message is; without it, of several the one that runs or began last.
    * @throws {AppError} `not_found`
    */
-  async get(mid: string): Promise<ReplySource> {
+  async get(mid: string, conversationId?: string): Promise<ReplySource> {
     const { live, db, turns } = this.#parts;
-    const find = () => live.ofMessage(mid) ?? this.#stored(mid);
-    const row = findReplyRow(db, mid);
-    // In turn, as in start(); a reply that runs already needs no waiting.
-    const reply = live.ofMessage(mid) ?? (row === undefined ? undefined : await turns.take(row.conversation_id, find));
-    if (reply === undefined) throw new AppError("not_found", `There is no reply "${mid}"`);
-    return reply;
+    for (const id of conversationId === undefined ? conversationsOfReply(db, mid) : [conversationId]) {
+      // In turn, as in start(); a reply that runs already needs no waiting.
+      const find = () => live.ofMessage(id, mid) ?? this.#stored(id, mid);
+      const reply = live.ofMessage(id, mid) ?? await turns.take(id, find);
+      if (reply !== undefined) return reply;
+    }
+    throw new AppError("not_found", `There is no reply "${mid}"`);
   }
 
-  /** Stops a running reply and gives its message; one that is over already stays as it is. */
-  async stop(mid: string): Promise<Message> {
-    const reply = await this.get(mid);
-    await this.#parts.live.ofMessage(mid)?.stop();
-    return this.#parts.conversations.reader.message(reply.conversationId, mid);
+  /** Stops a running reply and gives its message; one that is over already stays as it is. @throws {AppError} as `get` does */
+  async stop(mid: string, conversationId?: string): Promise<Message> {
+    const { conversationId: id } = await this.get(mid, conversationId);
+    await this.#parts.live.ofMessage(id, mid)?.stop();
+    return this.#parts.conversations.reader.message(id, mid);
   }
 
   /** Ends every reply, keeps what has come as `interrupted`, and waits until all is saved. */
@@ -207,24 +209,21 @@ export class ChatService {
   #attach(request: StatefulChatRequest): StartedReply | undefined {
     const { assistantMessageId: mid, conversationId, userMessageId } = request;
     if (mid === undefined) return undefined;
-    const live = this.#parts.live.ofMessage(mid);
-    const reply = live ?? (request.action === "send" ? this.#stored(mid) : undefined);
+    const live = this.#parts.live.ofMessage(conversationId, mid);
+    const reply = live ?? (request.action === "send" ? this.#stored(conversationId, mid) : undefined);
     if (reply === undefined) return undefined;
-    if (reply.conversationId !== conversationId) {
-      throw new AppError("conflict", `Message id "${mid}" belongs to another conversation`);
-    }
     if (live === undefined && isEmptyFailure(this.#parts.conversations.reader.message(conversationId, mid))) {
       return undefined;
     }
     return { reply, userMessageId, from: START, begun: Promise.resolve() };
   }
 
-  #stored(mid: string): StoredReply | undefined {
+  #stored(conversationId: string, mid: string): StoredReply | undefined {
     const { db, store, conversations } = this.#parts;
-    const row = findReplyRow(db, mid);
-    if (row === undefined || store.find(row.conversation_id) === undefined) return undefined;
-    const message = conversations.reader.message(row.conversation_id, mid);
-    return new StoredReply(row.conversation_id, row.generation, row.started_at, message);
+    const row = findReplyRow(db, conversationId, mid);
+    if (row === undefined || store.find(conversationId) === undefined) return undefined;
+    const message = conversations.reader.message(conversationId, mid);
+    return new StoredReply(conversationId, row.generation, row.started_at, message);
   }
 
   /** Stores the user's turn and the place for the answer, then asks the model. The caller holds the turn. */
@@ -331,7 +330,7 @@ export class ChatService {
             (message) => ({ ...reply.finalMessage(message), ...kept, updated_at: now }),
             {
               byReply: true,
-              beside: () => [replyEnded(reply.messageId, this.#parts.now())],
+              beside: () => [replyEnded(reply.conversationId, reply.messageId, this.#parts.now())],
               written: () => reply.markSaved(),
             },
           );

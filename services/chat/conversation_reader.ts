@@ -107,7 +107,9 @@ export class ConversationReader {
       found = [...end < 0 ? messages : messages.slice(0, end), ...found];
       hasMore = found.length > limit;
     }
-    const items = found.slice(-limit).map((message) => this.#live.ofMessage(message.id)?.overlay(message) ?? message);
+    const items = found.slice(-limit).map((message) =>
+      this.#live.ofMessage(id, message.id)?.overlay(message) ?? message
+    );
     return { items, next_cursor: hasMore ? items[0]!.id : null };
   }
 
@@ -117,7 +119,7 @@ export class ConversationReader {
     const row = this.#blocks.rowOf(id, mid);
     const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
     if (message === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
-    return this.#live.ofMessage(mid)?.overlay(message) ?? message;
+    return this.#live.ofMessage(id, mid)?.overlay(message) ?? message;
   }
 
   /** Gives the JSON array of all conversations with all messages, newest first; one that cannot be read stands as an error. */

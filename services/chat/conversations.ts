@@ -111,7 +111,7 @@ export class Conversations {
       const pace = new Pace();
       await pace.rest();
       const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
-      this.refuseClashes(id, mids.filter((mid) => !stored.has(mid)));
+      this.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
       const { messages, withTexts } = await completeMessages(given, { stored, runningId, now: isoNow });
@@ -288,7 +288,7 @@ export class Conversations {
     return this.#parts.turns.take(id, async () => {
       const state = this.#parts.store.get(id);
       checkRevision(id, state.revision, options.expected);
-      if (!options.byReply && this.#parts.live.ofMessage(mid) !== undefined) {
+      if (!options.byReply && this.#parts.live.ofMessage(id, mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
       const edit = this.#parts.blocks.edit(id, mid, change);
@@ -357,30 +357,23 @@ export class Conversations {
   }
 
   /**
-   * Throws when an id cannot be used for a conversation or message. The caller holds the conversation's turn.
+   * Throws when an id cannot be used for a conversation. The caller holds the conversation's turn.
    *
-   * @param isThere The conversation is: its own id is no question then, since the database takes no two that differ by
-   *   letter case alone.
-   * @returns Those of the messages that the conversation has already.
    * @throws {AppError} `conflict`
    */
-  refuseClashes(id: string, mids: string[], isThere = false): Set<string> {
-    const clash = isThere ? undefined : this.#parts.store.findCaseClash(id);
+  refuseCaseClash(id: string): void {
+    const clash = this.#parts.store.findCaseClash(id);
     if (clash !== undefined) {
       throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
     }
-    const owners = this.#parts.blocks.ownersOf(mids);
-    for (const [mid, owner] of owners) {
-      if (owner !== id) throw new AppError("conflict", `Message id "${mid}" belongs to another conversation`);
-    }
-    return new Set(owners.keys());
   }
 
-  /** A draft inside a saved conversation counts only where it cannot undo a newer one. */
+  /** A draft inside a saved conversation overwrites, unless the version beside it says that there is a newer one. */
   #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
     if (typeof input.draft !== "string") return [];
     const before = this.#parts.store.draft(id);
-    if (input.draft === before.text || (!isNew && input.draft_version !== before.version)) return [];
+    const isStale = !isNew && input.draft_version !== undefined && input.draft_version !== before.version;
+    if (input.draft === before.text || isStale) return [];
     return this.#saveDraft(id, { text: input.draft, version: before.version + 1 });
   }
 

@@ -58,8 +58,8 @@ export class Forks {
       if (end < 0) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
       const copied = stored.slice(0, end + 1);
       const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
-      const messages = copied.map((message) => ({ ...standing(message, live), id: newIds.get(message.id)! }));
-      const texts = variants.textsOf(copied.map((message) => message.id)).map((text) => ({
+      const messages = copied.map((message) => ({ ...standing(id, message, live), id: newIds.get(message.id)! }));
+      const texts = variants.textsOf(id, copied.map((message) => message.id)).map((text) => ({
         ...text,
         mid: newIds.get(text.mid)!,
       }));
@@ -127,8 +127,8 @@ export class Forks {
   }
 }
 
-function standing(message: Message, live: ConversationParts["live"]): Message {
-  const reply = live.ofMessage(message.id);
+function standing(id: string, message: Message, live: ConversationParts["live"]): Message {
+  const reply = live.ofMessage(id, message.id);
   if (reply === undefined) return message;
   const { error: _, ...written } = reply.overlay(message);
   return { ...written, status: "stopped" };

@@ -2,6 +2,7 @@
 import { moveOut, type PictureParts } from "../attachments/picture_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
+import { isId } from "../ids.ts";
 import { Pace } from "../pace.ts";
 import { type GivenTexts, type VariantInput, variantsIn, withGivenTexts } from "./given_variants.ts";
 import { completeMessage, type Message, type MessageInput } from "./message.ts";
@@ -21,7 +22,7 @@ export interface GivenMessages {
  * @throws {AppError} `invalid_request` for an id that occurs twice; as `moveOut` does
  */
 export async function takeMessages(pictures: PictureParts, given: MessageInput[]): Promise<GivenMessages> {
-  const mids = given.map((message) => message.id ?? uuidV7());
+  const mids = given.map((message) => givenId(message) ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
   const pace = new Pace();
@@ -65,6 +66,11 @@ export async function completeMessages(
     }
   }
   return { messages, withTexts };
+}
+
+/** Gives the id that a client gave a message; SPEC calls it `mid`. */
+export function givenId({ id, mid }: MessageInput): string | undefined {
+  return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
 }
 
 async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {

@@ -70,7 +70,7 @@ export function withGivenTexts(
 /** Tells how the stored texts become the given ones; texts that are the same stay as they lie, with all that is known of them. */
 export async function changeTexts(store: VariantStore, id: string, given: GivenTexts[]): Promise<TextChange> {
   if (given.length === 0) return NO_TEXT_CHANGE;
-  const rows = await store.openMany(store.rowsOf(given.map(({ message }) => message.id)));
+  const rows = await store.openMany(store.rowsOf(id, given.map(({ message }) => message.id)));
   const stored = Map.groupBy(rows, ({ mid }) => mid);
   const change: TextChange = { statements: [], replaced: [] };
   for (const { message, others } of given) {
@@ -80,7 +80,7 @@ export async function changeTexts(store: VariantStore, id: string, given: GivenT
     const isShorter = before.some(({ n }) => n >= message.variant_count);
     if (changed.length === 0 && !isShorter) continue;
     change.replaced.push(...before);
-    change.statements.push(store.removeFrom(message.id, message.variant_count), ...store.restore(id, changed));
+    change.statements.push(store.removeFrom(id, message.id, message.variant_count), ...store.restore(id, changed));
   }
   return change;
 }

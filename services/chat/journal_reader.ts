@@ -13,7 +13,7 @@ export async function journalNumbers(folder: string): Promise<number[]> {
 }
 
 /**
- * Gives everything that the journal holds of some replies, by message id.
+ * Gives everything that the journal holds of some replies, by the generation of their run, of which each has its own.
  *
  * A record that was cut off or damaged ends its file. Of each reply only what follows without a gap counts, so that no text
  * comes back with a hole in it.
@@ -24,14 +24,14 @@ export async function readJournal(
   wanted: JournalKey[],
 ): Promise<Map<string, JournalBatch>> {
   const found = new Map<string, JournalBatch>(
-    wanted.map(({ messageId }) => [messageId, { after: 0, seq: 0, text: "", reasoning: "" }]),
+    wanted.map(({ generation }) => [generation, { after: 0, seq: 0, text: "", reasoning: "" }]),
   );
-  const generations = new Map(wanted.map(({ messageId, generation }) => [messageId, generation]));
+  const messageIds = new Map(wanted.map(({ messageId, generation }) => [generation, messageId]));
   if (wanted.length === 0) return found;
   for (const number of await journalNumbers(folder)) {
     for await (const [mid, generation, after, seq, text, reasoning] of entriesOf(folder, sealer, number)) {
-      const whole = found.get(mid);
-      if (whole === undefined || generations.get(mid) !== generation || whole.seq !== after) continue;
+      const whole = found.get(generation);
+      if (whole === undefined || messageIds.get(generation) !== mid || whole.seq !== after) continue;
       whole.seq = seq;
       whole.text += text;
       whole.reasoning += reasoning;

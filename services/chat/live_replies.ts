@@ -1,4 +1,4 @@
-/** The replies that are being written right now, by message and by conversation; at most one a conversation. */
+/** The replies that are being written right now, by conversation; at most one in each. */
 import type { Message } from "./message.ts";
 
 /** What the conversations need to know of a running reply. */
@@ -20,21 +20,19 @@ export interface LiveReply {
 
 /** Who is being answered where. */
 export class LiveReplies<R extends LiveReply = LiveReply> {
-  #byMessage = new Map<string, R>();
   #byConversation = new Map<string, R>();
 
   add(reply: R): void {
-    this.#byMessage.set(reply.messageId, reply);
     this.#byConversation.set(reply.conversationId, reply);
   }
 
   remove(reply: R): void {
-    if (this.#byMessage.get(reply.messageId) === reply) this.#byMessage.delete(reply.messageId);
     if (this.#byConversation.get(reply.conversationId) === reply) this.#byConversation.delete(reply.conversationId);
   }
 
-  ofMessage(mid: string): R | undefined {
-    return this.#byMessage.get(mid);
+  ofMessage(conversationId: string, mid: string): R | undefined {
+    const reply = this.#byConversation.get(conversationId);
+    return reply?.messageId === mid ? reply : undefined;
   }
 
   ofConversation(conversationId: string): R | undefined {
@@ -42,6 +40,6 @@ export class LiveReplies<R extends LiveReply = LiveReply> {
   }
 
   all(): R[] {
-    return [...this.#byMessage.values()];
+    return [...this.#byConversation.values()];
   }
 }

@@ -8,9 +8,11 @@ import { checkRevision, type ConversationParts, type Conversations } from "./con
 import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
 import { snippetOf } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
+import { givenId } from "./given_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
 import { greetingQuestion, openingFrom } from "./openings.ts";
 import { forget, type RemovedMessages } from "./removed_messages.ts";
+import { replyEdited } from "./reply_rows.ts";
 import { withTrueSummary } from "./summary_standing.ts";
 import type { Variant } from "./variants.ts";
 
@@ -59,9 +61,9 @@ export class Messages {
   }
 
   /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
-  async withVariants({ items, next_cursor }: MessagePage): Promise<MessagePage> {
+  async withVariants(id: string, { items, next_cursor }: MessagePage): Promise<MessagePage> {
     const { variants } = this.#parts;
-    const rows = variants.rowsOf(items.map(({ id }) => id));
+    const rows = variants.rowsOf(id, items.map(({ id }) => id));
     return { items: await variants.besideThem(items, rows), next_cursor };
   }
 
@@ -80,8 +82,8 @@ export class Messages {
     return await turns.take(id, async () => {
       const state = store.get(id);
       checkRevision(id, state.revision, options.expected);
-      const message = completeMessage(input, input.id ?? uuidV7(), new Date(now()).toISOString());
-      if (this.#conversations.refuseClashes(id, [message.id], true).has(message.id)) {
+      const message = completeMessage(input, givenId(input) ?? uuidV7(), new Date(now()).toISOString());
+      if (blocks.taken(id, [message.id]).size > 0) {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
       }
       const change = options.after === undefined
@@ -130,10 +132,10 @@ export class Messages {
     const message = await this.#conversations.editMessage(id, mid, (before) => {
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Places in the reply as it was streamed mean nothing in another text.
-      beside.push({ sql: "UPDATE reply SET generation = ? WHERE mid = ?", params: [randomToken(9), mid] });
+      beside.push(replyEdited(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
-        base = variants.switched(before, wanted);
+        base = variants.switched(id, before, wanted);
         beside.push(...variants.keep(id, before));
         // Nothing is lost by that: the text before is the variant just kept.
         if (Object.keys(fields).length === 0) return base;
@@ -183,14 +185,14 @@ export class Messages {
       checkRevision(id, state.revision, expected);
       const { change, messages, place } = await take(blocks);
       const mids = messages.map((message) => message.id);
-      const running = mids.find((removed) => live.ofMessage(removed) !== undefined);
+      const running = mids.find((removed) => live.ofMessage(id, removed) !== undefined);
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
-      const removed: RemovedMessages = { messages, variants: variants.textsOf(mids), place };
+      const removed: RemovedMessages = { messages, variants: variants.textsOf(id, mids), place };
       const title = snippetOf(messages[0]);
       const trashId = uuidV7();
       const next = mids[0] === undefined ? state : withTrueSummary(blocks, state, mids[0]);
       const { revision } = await this.#conversations.write(next, -mids.length, change, [
-        ...forget(mids),
+        ...forget(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, trashId),
         ...refer("trash", trashId, JSON.stringify(removed)),
@@ -202,6 +204,6 @@ export class Messages {
 
   /** Gives all texts of one message. */
   variantsOf(id: string, mid: string): Variant[] {
-    return this.#parts.variants.list(this.get(id, mid));
+    return this.#parts.variants.list(id, this.get(id, mid));
   }
 }

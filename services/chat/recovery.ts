@@ -36,11 +36,11 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
     return;
   }
   let areAllSettled = true;
-  for (const { mid, conversation_id: id } of unended) {
+  for (const { mid, conversation_id: id, generation } of unended) {
     try {
       if (store.find(id) !== undefined) {
-        const { text, reasoning } = journalled.get(mid)!;
-        const beside = () => [replyEnded(mid, now())];
+        const { text, reasoning } = journalled.get(generation)!;
+        const beside = () => [replyEnded(id, mid, now())];
         await conversations.editMessage(id, mid, (message) => interrupted(message, text, reasoning, now()), {
           byReply: true,
           beside,

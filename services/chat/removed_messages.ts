@@ -16,10 +16,10 @@ export interface RemovedMessages {
 }
 
 /** Statements that remove what belongs to messages beside their place in a block. */
-export function forget(mids: string[]): Statement[] {
+export function forget(conversationId: string, mids: string[]): Statement[] {
   return ["variant", "reply"].map((table) => ({
-    sql: `DELETE FROM ${table} WHERE mid IN (SELECT value FROM json_each(?))`,
-    params: [JSON.stringify(mids)],
+    sql: `DELETE FROM ${table} WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))`,
+    params: [conversationId, JSON.stringify(mids)],
   }));
 }
 
@@ -33,9 +33,8 @@ export function putBack(
   conversationId: string,
   { messages, variants: texts, place }: RemovedMessages,
 ): BlockChange {
-  const owners = blocks.ownersOf(messages.map(({ id }) => id));
-  const taken = messages.find(({ id }) => owners.get(id) === conversationId);
-  if (taken !== undefined) throw new AppError("conflict", `Message "${taken.id}" is there again`);
+  const [taken] = blocks.taken(conversationId, messages.map(({ id }) => id));
+  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" is there again`);
   const change = insertion(blocks, conversationId, messages, place);
   return { ...change, statements: [...change.statements, ...variants.restore(conversationId, texts)] };
 }

@@ -13,8 +13,16 @@ export interface ReplyRow {
 const COLUMNS = "mid, conversation_id, generation, started_at";
 
 /** Finds the last reply that wrote a message. */
-export function findReplyRow(db: Database, mid: string): ReplyRow | undefined {
-  return db.get<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE mid = ?`, mid);
+export function findReplyRow(db: Database, conversationId: string, mid: string): ReplyRow | undefined {
+  return db.get<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE mid = ? AND conversation_id = ?`, mid, conversationId);
+}
+
+/** Finds the conversations that have replies under a message id, the one that runs or began last first. */
+export function conversationsOfReply(db: Database, mid: string): string[] {
+  return db.all<{ conversation_id: string }>(
+    "SELECT conversation_id FROM reply WHERE mid = ? ORDER BY ended_at IS NULL DESC, started_at DESC, rowid DESC",
+    mid,
+  ).map((row) => row.conversation_id);
 }
 
 /** Gives the replies that no process has ended. */
@@ -26,12 +34,28 @@ export function unendedReplies(db: Database): ReplyRow[] {
 export function replyBegun(row: ReplyRow): Statement {
   return {
     sql: `INSERT INTO reply (mid, conversation_id, generation, started_at) VALUES (?1, ?2, ?3, ?4)
-          ON CONFLICT (mid) DO UPDATE SET generation = ?3, started_at = ?4, ended_at = NULL`,
+          ON CONFLICT (mid, conversation_id) DO UPDATE SET generation = ?3, started_at = ?4, ended_at = NULL`,
     params: [row.mid, row.conversation_id, row.generation, row.started_at],
   };
 }
 
 /** Statement that ends the run of a message's reply. */
-export function replyEnded(mid: string, now: number): Statement {
-  return { sql: "UPDATE reply SET ended_at = ? WHERE mid = ?", params: [now, mid] };
+export function replyEnded(conversationId: string, mid: string, now: number): Statement {
+  return {
+    sql: "UPDATE reply SET ended_at = ? WHERE mid = ? AND conversation_id = ?",
+    params: [now, mid, conversationId],
+  };
+}
+
+/** Statement that makes places in a message's reply, as it was streamed, mean nothing any more. */
+export function replyEdited(conversationId: string, mid: string, generation: string): Statement {
+  return {
+    sql: "UPDATE reply SET generation = ? WHERE mid = ? AND conversation_id = ?",
+    params: [generation, mid, conversationId],
+  };
+}
+
+/** Statement that makes a message one that no reply wrote. */
+export function replyForgotten(conversationId: string, mid: string): Statement {
+  return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }

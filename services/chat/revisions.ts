@@ -10,6 +10,7 @@ import { checkRevision, type ConversationParts, type Conversations } from "./con
 import { NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import { type Message, withoutNulls } from "./message.ts";
 import { forget, putBack } from "./removed_messages.ts";
+import { replyForgotten } from "./reply_rows.ts";
 import type { Revision, RevisionCause, RevisionRecord, RevisionStore } from "./revision_store.ts";
 import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
 import type { VariantStore } from "./variants.ts";
@@ -39,9 +40,9 @@ export async function replaceMessages(
   await new Pace().rest();
   const staying = new Set(messages.map(({ id }) => id));
   const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
-  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(leaving));
+  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
   const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), [...left, ...texts.replaced]);
-  const gone = leaving.length === 0 ? [] : forget(leaving);
+  const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
   return { statements: [...kept, ...statements, ...gone, ...texts.statements], text };
 }
 
@@ -65,7 +66,7 @@ export class Revisions {
    * Brings back what a change replaced: of a whole conversation its fields and messages, of a message that message alone.
    * That is a change too, and what it replaces is kept.
    *
-   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when an id was taken since
+   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
    */
   restore(id: string, n: number, expected?: number): Promise<void> {
     const { store, live, turns, revisions } = this.#parts;
@@ -78,10 +79,8 @@ export class Revisions {
         throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
       }
       if (record.removed !== undefined) {
-        const { messages } = record.removed;
-        this.#conversations.refuseClashes(id, messages.map((message) => message.id));
         const next = withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
-        await this.#conversations.write(next, messages.length, putBack(this.#parts, id, record.removed));
+        await this.#conversations.write(next, record.removed.messages.length, putBack(this.#parts, id, record.removed));
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
       else await this.#restoreWhole(state, n, record);
     });
@@ -110,7 +109,7 @@ export class Revisions {
       return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
     });
     beside.push(
-      { sql: "DELETE FROM reply WHERE mid = ?", params: [edited.id] },
+      replyForgotten(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
     await this.#conversations.write(withTrueSummary(blocks, state, edited.id), 0, edit, beside);
@@ -136,13 +135,12 @@ export class Revisions {
     }
     const past = await blocks.openMany(state.id, rows.filter((row) => row !== undefined));
     const messages = past.flatMap((block) => block.messages).map(settled);
-    this.#conversations.refuseClashes(state.id, messages.map(({ id }) => id).filter((mid) => !present.has(mid)));
     const since = await revisions.textsSince(state.id, n);
     const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
     const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
     const texts: TextChange = {
       statements: variants.restore(state.id, back),
-      replaced: await variants.openMany(variants.rowsOf(replaced)),
+      replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
     };
     const replacement = { standing, head, messages, texts, cause: "restore" as const };
     const { statements } = await replaceMessages(this.#parts, state, replacement);

@@ -1,13 +1,25 @@
 /** Where the sealed values of conversations belong, for whoever opens them beside their stores. Part of the stored format. */
 import type { Place } from "../crypto/sealer.ts";
 
+/** Names one version of a message's stored text. */
+export interface VariantName {
+  mid: string;
+  n: number;
+  version: number;
+}
+
 /** Gives the place of a block's messages. */
 export function blockPlace(conversationId: string, block: { id: number; version: number }): Place {
   return { table: "block", id: `${block.id}/${conversationId}`, field: "messages", version: block.version };
 }
 
 /** Gives the place of a message's stored text. */
-export function variantPlace(mid: string, n: number, version: number): Place {
+export function variantPlace(conversationId: string, { mid, n, version }: VariantName): Place {
+  return { table: "variant", id: `${mid}/${n}/${conversationId}`, field: "text", version };
+}
+
+/** Gives the place under which such a text was sealed before schema 3, when a message id was all conversations' own. */
+export function oldVariantPlace({ mid, n, version }: VariantName): Place {
   return { table: "variant", id: `${mid}/${n}`, field: "text", version };
 }
 

@@ -41,7 +41,6 @@ export function removedMessages(parts: ConversationParts, conversations: Convers
       await parts.turns.take(id, async () => {
         const state = parts.store.find(id);
         if (state === undefined) throw new AppError("conflict", `Its conversation "${id}" is gone`);
-        conversations.refuseClashes(id, removed.messages.map((message) => message.id));
         const next = withTrueSummaryBeside(parts.blocks, state, removed.place);
         await conversations.write(next, removed.messages.length, putBack(parts, id, removed), [takeOut]);
       });

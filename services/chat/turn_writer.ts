@@ -57,9 +57,11 @@ export async function writeTurn(
   if (turn?.id === run.messageId) {
     throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
   }
+  // Of one that is there its own id is no question: the database takes no two that differ by letter case alone.
+  if (existing === undefined) conversations.refuseCaseClash(id);
   const mids = [run.messageId, ...(turn === undefined ? [] : [turn.id])];
-  const taken = conversations.refuseClashes(id, mids, existing !== undefined);
-  if (request.action !== "send" || (existing !== undefined && taken.has(run.messageId))) {
+  const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
+  if (request.action !== "send" || taken.has(run.messageId)) {
     return { turn, base: await rewrite(parts, request, run, existing) };
   }
   const isTurnThere = turn !== undefined && existing !== undefined && taken.has(turn.id);

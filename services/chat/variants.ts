@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { Message, MessageContent } from "./message.ts";
-import { variantPlace } from "./sealed_places.ts";
+import { oldVariantPlace, variantPlace } from "./sealed_places.ts";
 
 /** One text of a message, as `GET …/variants` shows it. */
 export interface Variant {
@@ -28,6 +28,7 @@ export interface VariantText {
 
 /** A stored text as it lies in the database. */
 export interface VariantRow {
+  conversation_id: string;
   mid: string;
   n: number;
   version: number;
@@ -60,7 +61,7 @@ export class VariantStore {
       TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
     );
     const text = { mid: message.id, n: message.active_variant, record };
-    return this.#save(conversationId, text, this.#versions([text.mid]).get(keyOf(text)));
+    return this.#save(conversationId, text, this.#versions(conversationId, [text.mid]).get(keyOf(text)));
   }
 
   /**
@@ -68,29 +69,34 @@ export class VariantStore {
    *
    * @throws {AppError} `invalid_request` when there is no such text.
    */
-  switched(message: Message, n: number): Message {
-    const record = this.#record(message.id, n);
+  switched(conversationId: string, message: Message, n: number): Message {
+    const record = this.#record(conversationId, message.id, n);
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
     const { reasoning: _, error: __, usage: ___, model: ____, ...rest } = message;
     return { ...rest, ...record, active_variant: n } as Message;
   }
 
   /** Gives all texts of a message in order. */
-  list(message: Message): Variant[] {
-    return variantsOf(message, (n) => this.#record(message.id, n));
+  list(conversationId: string, message: Message): Variant[] {
+    return variantsOf(message, (n) => this.#record(conversationId, message.id, n));
   }
 
   /** Gives the rows of some messages. */
-  rowsOf(mids: string[]): VariantRow[] {
+  rowsOf(conversationId: string, mids: string[]): VariantRow[] {
     return this.#db.all(
-      "SELECT mid, n, version, sealed FROM variant WHERE mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n",
+      `SELECT conversation_id, mid, n, version, sealed FROM variant
+       WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n`,
+      conversationId,
       JSON.stringify(mids),
     );
   }
 
   /** Gives all rows of a conversation. */
   rowsIn(conversationId: string): VariantRow[] {
-    return this.#db.all("SELECT mid, n, version, sealed FROM variant WHERE conversation_id = ?", conversationId);
+    return this.#db.all(
+      "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
+      conversationId,
+    );
   }
 
   /** Opens rows off the serving thread, a few at a time. */
@@ -99,9 +105,9 @@ export class VariantStore {
     for (let at = 0; at < rows.length; at += OPENED_AT_ONCE) {
       texts.push(
         ...await Promise.all(
-          rows.slice(at, at + OPENED_AT_ONCE).map(async ({ mid, n, version, sealed }) => {
-            const text = decoder.decode(await this.#sealer.open(variantPlace(mid, n, version), sealed));
-            return { mid, n, record: JSON.parse(text) as VariantRecord };
+          rows.slice(at, at + OPENED_AT_ONCE).map(async (row) => {
+            const text = decoder.decode(await openVariant(this.#sealer, row));
+            return { mid: row.mid, n: row.n, record: JSON.parse(text) as VariantRecord };
           }),
         ),
       );
@@ -125,30 +131,27 @@ export class VariantStore {
   }
 
   /** Statement that removes the rows of a message from a number on. */
-  removeFrom(mid: string, n: number): Statement {
-    return { sql: "DELETE FROM variant WHERE mid = ? AND n >= ?", params: [mid, n] };
+  removeFrom(conversationId: string, mid: string, n: number): Statement {
+    return {
+      sql: "DELETE FROM variant WHERE conversation_id = ? AND mid = ? AND n >= ?",
+      params: [conversationId, mid, n],
+    };
   }
 
   #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
     const version = 1 + (before ?? 0);
     const text = JSON.stringify(record);
-    const sealed = this.#sealer.sealNow(variantPlace(mid, n, version), text);
+    const sealed = this.#sealer.sealNow(variantPlace(conversationId, { mid, n, version }), text);
     return [...refer("conversation", conversationId, text), {
-      sql:
-        "INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (mid, n) DO UPDATE SET conversation_id = ?1, version = ?4, sealed = ?5",
+      sql: `INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (conversation_id, mid, n) DO UPDATE SET version = ?4, sealed = ?5`,
       params: [conversationId, mid, n, version, sealed],
     }];
   }
 
   /** Gives all rows of messages, to keep them beside messages that are removed. */
-  textsOf(mids: string[]): VariantText[] {
-    return this.#db.all<{ mid: string; n: number }>(
-      "SELECT mid, n FROM variant WHERE mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n",
-      JSON.stringify(mids),
-    ).flatMap(({ mid, n }) => {
-      const record = this.#record(mid, n);
-      return record === undefined ? [] : [{ mid, n, record }];
-    });
+  textsOf(conversationId: string, mids: string[]): VariantText[] {
+    return this.rowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
   }
 
   /**
@@ -156,13 +159,8 @@ export class VariantStore {
    * parsed. The row of a text that is the active one again may be older than the message.
    */
   async lines(conversationId: string): Promise<Uint8Array[]> {
-    const rows = this.#db.all<{ mid: string; n: number; version: number; sealed: Uint8Array }>(
-      "SELECT mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
-      conversationId,
-    );
-    const opened = await Promise.all(
-      rows.map(({ mid, n, version, sealed }) => this.#sealer.open(variantPlace(mid, n, version), sealed)),
-    );
+    const rows = this.rowsIn(conversationId);
+    const opened = await Promise.all(rows.map((row) => openVariant(this.#sealer, row)));
     return opened.flatMap((text, index) => {
       const { mid, n } = rows[index]!;
       return [encoder.encode(`{"message_id":${JSON.stringify(mid)},"n":${n},"text":`), text, LINE_END];
@@ -171,26 +169,47 @@ export class VariantStore {
 
   /** Statements that bring rows back. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
-    const versions = this.#versions([...new Set(texts.map(({ mid }) => mid))]);
+    const versions = this.#versions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
     return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
   }
 
   /** Gives the versions of all rows of messages, by `keyOf`. */
-  #versions(mids: string[]): Map<string, number> {
+  #versions(conversationId: string, mids: string[]): Map<string, number> {
     const rows = this.#db.all<{ mid: string; n: number; version: number }>(
-      "SELECT mid, n, version FROM variant WHERE mid IN (SELECT value FROM json_each(?))",
+      "SELECT mid, n, version FROM variant WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+      conversationId,
       JSON.stringify(mids),
     );
     return new Map(rows.map((row) => [keyOf(row), row.version]));
   }
 
-  #record(mid: string, n: number): VariantRecord | undefined {
-    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
-      "SELECT version, sealed FROM variant WHERE mid = ? AND n = ?",
+  #record(conversationId: string, mid: string, n: number): VariantRecord | undefined {
+    const row = this.#db.get<VariantRow>(
+      "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? AND mid = ? AND n = ?",
+      conversationId,
       mid,
       n,
     );
-    return row && JSON.parse(decoder.decode(this.#sealer.openNow(variantPlace(mid, n, row.version), row.sealed)));
+    return row && this.#open(row);
+  }
+
+  #open(row: VariantRow): VariantRecord {
+    let text: Uint8Array;
+    try {
+      text = this.#sealer.openNow(variantPlace(row.conversation_id, row), row.sealed);
+    } catch {
+      text = this.#sealer.openNow(oldVariantPlace(row), row.sealed);
+    }
+    return JSON.parse(decoder.decode(text));
+  }
+}
+
+/** Opens a row off the serving thread. */
+export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promise<Uint8Array> {
+  try {
+    return await sealer.open(variantPlace(row.conversation_id, row), row.sealed);
+  } catch {
+    return await sealer.open(oldVariantPlace(row), row.sealed);
   }
 }
 

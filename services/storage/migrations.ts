@@ -180,4 +180,43 @@ export const MIGRATIONS: Migration[] = [
       CREATE INDEX card_tag_by_id ON card_tag(id);
     `,
   },
+  {
+    version: 3,
+    // Message ids are unique in their conversation only: SPEC addresses a message by both ids.
+    sql: `
+      CREATE TABLE new_message(
+        conversation_id TEXT NOT NULL,
+        mid TEXT NOT NULL,
+        block_id INTEGER NOT NULL,
+        PRIMARY KEY(conversation_id, mid)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO new_message SELECT conversation_id, mid, block_id FROM message;
+      DROP TABLE message;
+      ALTER TABLE new_message RENAME TO message;
+
+      CREATE TABLE new_variant(
+        conversation_id TEXT NOT NULL,
+        mid TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(conversation_id, mid, n)
+      ) STRICT;
+      INSERT INTO new_variant SELECT conversation_id, mid, n, version, sealed FROM variant;
+      DROP TABLE variant;
+      ALTER TABLE new_variant RENAME TO variant;
+
+      CREATE TABLE new_reply(
+        mid TEXT NOT NULL,
+        conversation_id TEXT NOT NULL,
+        generation TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        ended_at INTEGER,
+        PRIMARY KEY(mid, conversation_id)
+      ) STRICT;
+      INSERT INTO new_reply SELECT mid, conversation_id, generation, started_at, ended_at FROM reply;
+      DROP TABLE reply;
+      ALTER TABLE new_reply RENAME TO reply;
+    `,
+  },
 ];

@@ -57,7 +57,12 @@ const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
     summary: (row) => chat("conversation", "summary", row.id, row.revision),
   },
   block: { sealed: (row) => chat("block", "messages", `${row.id}/${row.conversation_id}`, row.version) },
-  variant: { sealed: (row) => chat("variant", "text", `${row.mid}/${row.n}`, row.version) },
+  variant: {
+    sealed: (row) => [
+      ...chat("variant", "text", `${row.mid}/${row.n}/${row.conversation_id}`, row.version),
+      ...chat("variant", "text", `${row.mid}/${row.n}`, row.version), // before schema 3
+    ],
+  },
   draft: { sealed: (row) => chat("draft", "text", row.conversation_id, row.version) },
   revision: { sealed: (row) => chat("revision", "record", `${row.n}/${row.conversation_id}`, row.n) },
   setting: { sealed: (row) => shared("setting", ["value", "sealed"], String(row.key), [row.version, 1]) },

@@ -116,9 +116,13 @@ export async function savedMessage(app: TestApp, mid: string, id = "c1"): Promis
   return conversation.messages.find((message: { id: string }) => message.id === mid);
 }
 
-/** Waits until a condition holds. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const limit = Date.now() + PATIENCE_MS; !(await condition());) {
+/** Waits until a condition holds; as long as a real program may take where another limit is given. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs = PATIENCE_MS,
+): Promise<void> {
+  for (const limit = Date.now() + withinMs; !(await condition());) {
     if (Date.now() > limit) throw new Error(`Waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

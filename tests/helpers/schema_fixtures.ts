@@ -66,7 +66,7 @@ function rows(): string[] {
     `INSERT INTO block VALUES(1, 1, 'c1', 1.0, 1, 0, 2, ${
       chat("block", "1/c1", "messages", 1, MESSAGES.map((message) => JSON.stringify(message)).join(","))
     });`,
-    ...MESSAGES.map(({ id }) => `INSERT INTO message VALUES('${id}', 'c1', 1);`),
+    ...MESSAGES.map(({ id }) => `INSERT INTO message(mid, conversation_id, block_id) VALUES('${id}', 'c1', 1);`),
     `INSERT INTO draft VALUES('c1', 1, ${chat("draft", "c1", "text", 1, JSON.stringify("half a thought"))});`,
     `INSERT INTO document VALUES('connection', 'kept', 1, ${AT_MS}, ${AT_MS}, ${
       seal("connections", { table: "document", id: "connection/kept", field: "sealed", version: 1 }, connection)

@@ -199,7 +199,7 @@ test("many sends of the same ids at the same moment are one reply, heard whole b
   expect(llm.chats.length).toBe(10);
 });
 
-test("a second reply in a busy conversation, and ids that are taken, are conflicts that change nothing", async () => {
+test("a second reply in a busy conversation, and an id that is taken there, are conflicts that change nothing", async () => {
   llm.switches.manual = "on";
   const running = await ask(app, 1);
   const call = await llm.nextCall();
@@ -208,12 +208,36 @@ test("a second reply in a busy conversation, and ids that are taken, are conflic
   await call.finish();
   await gather(running);
   llm.switches.manual = "off";
-  expect((await ask(app, 1, { conversation_id: "c2" })).status).toBe(409);
-  expect((await ask(app, 1, { conversation_id: "c2", assistant_message_id: "a9" })).status).toBe(409);
   expect((await ask(app, 3, { assistant_message_id: "u1" })).status).toBe(409);
   expect((await ask(app, 3, { assistant_message_id: "u3" })).status).toBe(400);
-  expect((await app.get("/api/conversations/c2")).status).toBe(404);
   expect((await conversation()).messages.length).toBe(2);
+});
+
+test("replies under the same ids in two conversations are two replies, running and done", async () => {
+  llm.switches.manual = "on";
+  const first = await ask(app, 1);
+  const one = await llm.nextCall();
+  await one.emit("one");
+  const second = await ask(app, 1, { conversation_id: "c2" });
+  const two = await llm.nextCall();
+  await two.emit("two");
+  const running = await (await app.get("/api/chat/replies")).json();
+  expect(running.map((reply: Record<string, string>) => [reply.conversation_id, reply.assistant_message_id]).sort())
+    .toEqual([["c1", "a1"], ["c2", "a1"]]);
+  expect((await app.delete("/api/conversations/c1/messages/a1")).status, "it is being written").toBe(409);
+  const stopped = await app.post("/api/chat/replies/a1/stop?conversation_id=c1");
+  expect([stopped.status, (await stopped.json()).content]).toEqual([202, "one"]);
+  expect((await gather(first)).text).toBe("one");
+  await two.emit(", and on");
+  const followed = gather(await app.get("/api/chat/replies/a1"));
+  await two.finish();
+  expect((await gather(second)).text).toBe("two, and on");
+  expect((await followed).text, "without a conversation it is the one that runs").toBe("two, and on");
+  expect((await gather(await app.get("/api/chat/replies/a1?conversation_id=c1"))).text).toBe("one");
+  expect((await gather(await app.get("/api/chat/replies/a1"))).text, "else the last one").toBe("two, and on");
+  expect((await app.get("/api/chat/replies/a1?conversation_id=c3")).status).toBe(404);
+  expect(await (await app.get("/api/conversations/c1/messages/a1")).json()).toMatchObject({ content: "one" });
+  expect(await (await app.get("/api/conversations/c2/messages/a1")).json()).toMatchObject({ content: "two, and on" });
 });
 
 test("a model that refuses gives an ordinary error; turn and reason stay, and sending again tries again", async () => {

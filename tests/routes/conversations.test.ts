@@ -90,11 +90,10 @@ test("the recent part of a conversation is its head and its last messages, of on
   expect((await recent("&limit=501")).status).toBe(400);
 });
 
-test("messages without an id get one, and ids that occur twice or elsewhere are refused", async () => {
+test("messages without an id get one, and ids that occur twice are refused", async () => {
   const { messages } = await (await put("c1", { messages: [{ role: "user", content: "a" }] })).json();
   expect(messages[0].id).toMatch(/^[0-9a-f-]{36}$/);
   expect((await put("c2", { messages: [say("x", "1"), say("x", "2")] })).status).toBe(400);
-  expect((await put("c2", { messages: [{ ...messages[0] }] })).status).toBe(409);
   expect((await app.get("/api/conversations/c2")).status).toBe(404);
 });
 
@@ -203,6 +202,47 @@ test("the draft has its own version and moves nothing else", async () => {
   const { items } = await (await app.get("/api/conversations?view=summary")).json();
   expect(items).toMatchObject([{ id: "c1", revision: 1, draft_version: 2 }]);
   expect((await app.patch("/api/conversations/none/draft", { draft: "x" })).status).toBe(404);
+});
+
+test("the same message ids in two conversations are different messages, also while one of them lies in the trash", async () => {
+  const first = { messages: [say("m1", "one"), say("m2", "two")] };
+  expect((await put("c1", first)).status).toBe(201);
+  expect((await put("c2", { ...await read("c1"), id: "c2" })).status, "a copy as it was read").toBe(201);
+  await app.patch("/api/conversations/c2/messages/m1", { content: "changed" });
+  await app.delete("/api/conversations/c2/messages/m2");
+  await app.post("/api/conversations/c2/messages", { message: say("m3") });
+  expect(await read("c1")).toMatchObject({ messages: [{ content: "one" }, { content: "two" }], revision: 1 });
+  expect((await read("c2")).messages.map(({ id, content }) => [id, content])).toEqual([
+    ["m1", "changed"],
+    ["m3", "says m3"],
+  ]);
+  await app.delete("/api/conversations/c1");
+  expect((await put("c3", first)).status).toBe(201);
+  expect((await put("c1", { messages: [say("m2", "other")] })).status).toBe(201);
+  expect((await read("c3")).messages.map(({ content }) => content)).toEqual(["one", "two"]);
+});
+
+test("a message whose id comes as mid is addressed by it", async () => {
+  const saved = await (await put("c1", { messages: [{ mid: "k1", role: "user", content: "one" }] })).json();
+  expect(saved.messages).toMatchObject([{ id: "k1", mid: "k1", content: "one" }]);
+  expect((await app.patch("/api/conversations/c1/messages/k1", { content: "two" })).status).toBe(200);
+  const added = await app.post("/api/conversations/c1/messages", { message: { mid: "k2", role: "user", content: "" } });
+  expect((await added.json()).id).toBe("k2");
+  await put("c1", { messages: [{ id: "k3", mid: "k1", role: "user", content: "three" }, { ...say("k4"), mid: 5 }] });
+  expect((await read("c1")).messages.map(({ id }) => id), "an id counts more").toEqual(["k3", "k4"]);
+  const twice = await put("c1", { messages: [say("k1"), { mid: "k1", role: "user", content: "" }] });
+  expect(twice.status).toBe(400);
+});
+
+test("a draft is saved with a conversation, and null clears one", async () => {
+  await put("c1", { messages: [] });
+  await put("c1", { messages: [], draft: "begun" });
+  expect(await read("c1")).toMatchObject({ draft: "begun", draft_version: 1 });
+  await put("c1", { messages: [] });
+  expect(await read("c1"), "without one it stays").toMatchObject({ draft: "begun", draft_version: 1 });
+  expect((await app.patch("/api/conversations/c1/draft", { draft: null })).status).toBe(204);
+  expect(await read("c1")).toMatchObject({ draft: "", draft_version: 2 });
+  expect((await app.patch("/api/conversations/c1/draft", {})).status).toBe(400);
 });
 
 test("a save by a page that has not seen the newer draft does not undo it", async () => {

@@ -141,15 +141,17 @@ test("revisions older than thirty days go with their blocks, at the next change 
   expect(keptBlocks()).toBe(0);
 });
 
-test("a restore is refused when it is stale, names nothing, or would take an id that is in use", async () => {
-  await put({ messages: [say("m0"), say("m1")] });
+test("a restore is refused when it is stale or names nothing; an id that another conversation has is free", async () => {
+  await put({ messages: [say("m0"), say("m1", "mine")] });
   await put({ messages: [say("m0")] });
-  await app.put("/api/conversations/c2", { messages: [say("m1")] });
+  await app.put("/api/conversations/c2", { messages: [say("m1", "theirs")] });
   expect((await restore(1, { "If-Match": '"1"' })).status).toBe(412);
   expect((await restore(7)).status).toBe(404);
   expect((await app.post("/api/conversations/c1/revisions/x/restore")).status).toBe(400);
-  expect((await restore(1)).status).toBe(409);
   expect(await read()).toMatchObject({ revision: 2, messages: [{ id: "m0" }] });
+  expect((await restore(1)).status).toBe(200);
+  expect(await read()).toMatchObject({ messages: [{ id: "m0" }, { id: "m1", content: "mine" }] });
+  expect((await (await app.get("/api/conversations/c2")).json()).messages).toMatchObject([{ content: "theirs" }]);
   expect((await app.get("/api/conversations/none/revisions")).status).toBe(404);
 });
 

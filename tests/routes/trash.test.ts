@@ -170,13 +170,10 @@ test("a removal of messages names the entry that brings them back", async () => 
   expect(await idsNow()).toEqual(range(5).map((i) => `m${i}`));
 });
 
-test("a message whose conversation is gone or whose id is taken stays in the trash", async () => {
+test("a message whose conversation is gone or whose id is there again stays in the trash", async () => {
   await put("c1", { messages: [say("m0"), say("m1")] });
   await app.delete("/api/conversations/c1/messages/m1");
   const [item] = await list();
-  await put("c2", { messages: [say("m1")] });
-  expect((await restore(item!.id)).status).toBe(409);
-  await app.delete("/api/conversations/c2/messages/m1");
   await app.post("/api/conversations/c1/messages", { message: say("m1", "again") });
   expect((await restore(item!.id)).status).toBe(409);
   await app.delete("/api/conversations/c1");

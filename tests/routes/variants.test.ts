@@ -1,4 +1,8 @@
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { oldVariantPlace, variantPlace } from "../../services/chat/sealed_places.ts";
+import { createSealer } from "../../services/crypto/sealer.ts";
+import { loadStorageKey } from "../../services/crypto/storage_key.ts";
 import { ask, gather, useModel } from "../helpers/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
 import { readConversation, say, type StoredConversation } from "../helpers/stored_chat.ts";
@@ -146,4 +150,49 @@ test("texts of a message that a later save left out come back with an earlier re
   await app.put(C1, { ...before, messages: [say("m9")] });
   await app.post(`${C1}/revisions/${before.revision}/restore`);
   expect((await whole()).messages).toEqual(before.messages);
+});
+
+test("messages of the same id in two conversations have texts of their own", async () => {
+  await twoTexts();
+  await app.put("/api/conversations/c2", { ...await whole(), id: "c2" });
+  await app.put("/api/conversations/c2", {
+    messages: [{ ...say("a1", "", "assistant"), variants: [{ content: "x" }, { content: "y" }], content: null }],
+  });
+  expect(await textsOf()).toEqual(["first", "second"]);
+  await app.delete("/api/conversations/c2/messages/a1");
+  expect(await textsOf()).toEqual(["first", "second"]);
+  await app.post(`${C1}/revisions/${(await (await app.get(`${C1}/revisions`)).json())[0]?.n ?? 1}/restore`);
+  expect(await textsOf()).toEqual(["first", "second"]);
+});
+
+test("K02 a text moved to the message of the same id in another conversation does not open", async () => {
+  await twoTexts();
+  await app.put("/api/conversations/c2", { ...await whole(), id: "c2" });
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec(
+    "UPDATE variant SET sealed = (SELECT sealed FROM variant WHERE conversation_id = 'c1') WHERE conversation_id = 'c2'",
+  );
+  db.close();
+  expect((await app.get("/api/conversations/c2/messages/a1/variants")).status).toBe(500);
+  expect(await textsOf()).toEqual(["first", "second"]);
+});
+
+test("a text sealed before schema 3, when a message id was all conversations' own, is read as before", async () => {
+  await twoTexts();
+  const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
+  const sealer = createSealer(key).forPurpose("conversations");
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const { n, version, sealed } = db.prepare("SELECT n, version, sealed FROM variant").get() as {
+    n: number;
+    version: number;
+    sealed: Uint8Array;
+  };
+  const name = { mid: "a1", n, version };
+  const text = sealer.openNow(variantPlace("c1", name), sealed);
+  db.prepare("UPDATE variant SET sealed = ?").run(sealer.sealNow(oldVariantPlace(name), text));
+  db.close();
+  expect(await textsOf()).toEqual(["first", "second"]);
+  expect(replyOf(await whole()).variants).toMatchObject([{ content: "first" }, { content: "second" }]);
+  await app.patch(`${C1}/messages/a1`, { active_variant: 0 });
+  expect(await textsOf()).toEqual(["first", "second"]);
 });

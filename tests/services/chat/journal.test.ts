@@ -35,7 +35,7 @@ function batchOf(after: number, seq: number, text: string): JournalBatch {
 
 async function textsIn(path = folder): Promise<string[]> {
   const found = await readJournal(path, sealer, [...RUNS]);
-  return RUNS.map(({ messageId }) => found.get(messageId)!.text);
+  return RUNS.map(({ generation }) => found.get(generation)!.text);
 }
 
 function names(): string[] {
@@ -62,7 +62,7 @@ test("a journal gives back what was appended, in order, without having been clos
   const one = writerOf(RUNS[0]);
   for (const text of ["Grü", "ße ", "\ud83d", "\ude00"]) await one.write(text);
   const found = await readJournal(folder, sealer, [RUNS[0]]);
-  expect(found).toEqual(new Map([["a1", { after: 0, seq: 4, text: "Grüße 😀", reasoning: "GRÜSSE 😀" }]]));
+  expect(found).toEqual(new Map([["g1", { after: 0, seq: 4, text: "Grüße 😀", reasoning: "GRÜSSE 😀" }]]));
 });
 
 test("what is written is synced within a second of the first write, with the file's name, and what follows again", async () => {
@@ -150,7 +150,7 @@ test("K02 records of another run, in another order or from another file are not 
   const writer = writerOf(RUNS[0]);
   await writer.write("one ");
   await writer.write("two ");
-  expect((await readJournal(folder, sealer, [{ ...RUNS[0], generation: "g0" }])).get("a1")?.text).toBe("");
+  expect((await readJournal(folder, sealer, [{ ...RUNS[0], generation: "g0" }])).get("g0")?.text).toBe("");
   expect(await textsIn()).toEqual(["one two ", ""]);
   const path = onlyFile();
   const bytes = await Deno.readFile(path);
