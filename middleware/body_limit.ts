@@ -2,11 +2,15 @@
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
 import { parseJsonInTurns } from "../services/json_in_turns.ts";
+import { isNestedDeeper } from "../services/json_nesting.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 
 /** A body that makes no progress for this long is given up: a slow writer must not hold memory for ever. */
 const DEFAULT_IDLE_MS = 30_000;
+
+/** Deeper than any document is; what compares or writes one goes a step down the stack for each level. */
+const MAX_JSON_DEPTH = 500;
 
 /** A body up to this size, of a length that is said, is read at once and not chunk by chunk. */
 const SMALL_BYTES = 64 * 1024;
@@ -18,7 +22,8 @@ const LONG_BYTES = 512 * 1024;
  * marked as streaming get the body counted as they read it.
  *
  * @param options.defaultLimitBytes Where no route is reached, and so no limit of its own holds.
- * @throws {AppError} `too_large`; `invalid_json` for a JSON body that is no UTF-8; `invalid_request` for one cut off.
+ * @throws {AppError} `too_large`; `invalid_json` for a JSON body that is no UTF-8; `invalid_request` for one that was cut
+ *   off or is nested too deep.
  */
 export function bodyLimit(options: {
   routes: () => RouteTable;
@@ -58,13 +63,15 @@ async function keepBody(
   const isLong = bytes.byteLength > LONG_BYTES;
   if (!isJson || isLong) req.bodyCache.arrayBuffer = Promise.resolve(bytes.buffer);
   if (!isJson) return;
+  if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw nestedTooDeep();
   try {
     if (isLong) {
-      const parsing = parseJsonInTurns(bytes);
+      const parsing = parseJsonInTurns(bytes, MAX_JSON_DEPTH);
       req.json = () => parsing;
       await parsing;
     } else req.bodyCache.text = Promise.resolve(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
+    if (cause instanceof RangeError) throw nestedTooDeep();
     // What is no JSON is told where the validators read it, after what they find in the path and the headers.
     if (!(cause instanceof SyntaxError)) {
       throw new AppError("invalid_json", "The body of the request is not JSON: it is no UTF-8", { cause });
@@ -153,6 +160,10 @@ async function within<T>(idleMs: number, reading: Promise<T>, giveUp: () => void
   } finally {
     clearTimeout(timer);
   }
+}
+
+function nestedTooDeep(): AppError {
+  return new AppError("invalid_request", `The body of the request is nested deeper than ${MAX_JSON_DEPTH} levels`);
 }
 
 function tooLarge(limitBytes: number): AppError {

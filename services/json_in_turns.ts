@@ -20,14 +20,17 @@ interface List {
  * parsed a piece at a time. Any other document is parsed at once.
  *
  * @param bytes UTF-8; a byte order mark at its begin is left out.
+ * @param maxDepth Levels a document may have.
  * @throws {TypeError} for what is no UTF-8
  * @throws {SyntaxError} for what is no JSON
+ * @throws {RangeError} for what has more levels
  */
-export async function parseJsonInTurns(bytes: Uint8Array): Promise<unknown> {
+export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
   const pace = new Pace();
   const search = new ListSearch(bytes);
   while (!search.isDone) {
     search.goOn();
+    if (search.deepest > maxDepth) throw new RangeError(`Nested deeper than ${maxDepth} levels`);
     await pace.rest();
   }
   // Stands for the items of a list; no document can hold it by itself.
@@ -73,6 +76,9 @@ function textOf(bytes: Uint8Array, ignoreBOM: boolean): string {
 /** Looks for lists that are long enough to be taken apart. It judges nothing: in what is no JSON it may find anything. */
 class ListSearch {
   readonly lists: List[] = [];
+  /** Levels of the deepest place so far. */
+  deepest = 0;
+  readonly #isObject: boolean;
   readonly #bytes: Uint8Array;
   #at = 0;
   #depth = 0;
@@ -82,9 +88,10 @@ class ListSearch {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    // A list in another list is no member of an object.
     const first = bytes.findIndex((byte) => byte === OBJECT_BEGIN || byte === LIST_BEGIN);
-    this.#at = bytes[first] === OBJECT_BEGIN ? first : bytes.length;
+    this.#at = first < 0 ? bytes.length : first;
+    // A list in another list is no member of an object.
+    this.#isObject = bytes[first] === OBJECT_BEGIN;
   }
 
   get isDone(): boolean {
@@ -109,7 +116,8 @@ class ListSearch {
           break;
         case LIST_BEGIN:
         case OBJECT_BEGIN:
-          if (++this.#depth === 2 && byte === LIST_BEGIN) this.#list = { start: at, end: at, cuts: [] };
+          if (++this.#depth > this.deepest) this.deepest = this.#depth;
+          if (this.#depth === 2 && byte === LIST_BEGIN && this.#isObject) this.#list = { start: at, end: at, cuts: [] };
           break;
         case LIST_END:
         case OBJECT_END:

@@ -277,7 +277,7 @@ describe("P07 a card in a request", () => {
     ["a null card", 422, '{"card":null}'],
     [
       "nested 100,000 deep",
-      422,
+      400,
       `{"name":"A","description":"","extensions":{"x":${"[".repeat(1e5)}${"]".repeat(1e5)}}}`,
     ],
   ])("%s is refused", async (_, status, body) => {

@@ -193,6 +193,37 @@ test.each([
 });
 
 test.each([
+  ["objects", '{"a":', "1", "}"],
+  ["arrays", "[", "", "]"],
+  ["arrays with odd strings", '["\\\\\\"[",{"]":', "1", "}]"],
+])(
+  "P07 a good document with %s nested by the thousand in a field of its own is a 400, and none is lost",
+  async (...nest) => {
+    const [, open, inner, close] = nest;
+    await using app = await openTestApp();
+    const documents: [string, string, (field: string) => string][] = [
+      ["PUT", "/api/conversations/c1", (field) => `{"messages":[{"id":"m","role":"user","content":"x","x":${field}}]}`],
+      ["PATCH", "/api/conversations/c1", (field) => `{"x":${field}}`],
+      ["PATCH", "/api/conversations/c1/messages/m", (field) => `{"x":${field}}`],
+      ["PUT", "/api/characters/fox", (field) => `{"name":"Fox","description":"","x":${field}}`],
+      ["PUT", "/api/image/workflows/w1", (field) => `{"1":{"class_type":"K","inputs":{"a":${field}}}}`],
+      ["PUT", "/api/lorebooks/l1", (field) => `{"name":"L","entries":[],"x":${field}}`],
+      ["PUT", "/api/presets/p1", (field) => `{"name":"P","x":${field}}`],
+      ["POST", "/api/chat", (field) => `{"messages":[{"role":"user","content":"x"}],"stream":false,"x":${field}}`],
+    ];
+    for (const [method, path, withField] of documents) {
+      for (const [depth, expected] of [[20, "fine"], [50_000, 400]] as const) {
+        const body = withField(open.repeat(depth) + inner + close.repeat(depth));
+        const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
+        expect([path, depth, answer.status < 300 ? "fine" : answer.status]).toEqual([path, depth, expected]);
+        await answer.body?.cancel();
+      }
+    }
+    expect((await (await app.get("/api/conversations")).json())[0].messages).toHaveLength(1);
+  },
+);
+
+test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
   ...["discover", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
 ])("P01 the id %j is 400 or 404 on every route that takes one, and never a defect", async (id) => {

@@ -1,8 +1,9 @@
 import { expect, test, vi } from "vitest";
 import { parseJsonInTurns } from "../../services/json_in_turns.ts";
 
+const MAX_DEPTH = 500;
 const encoder = new TextEncoder();
-const parse = (text: string) => parseJsonInTurns(encoder.encode(text));
+const parse = (text: string) => parseJsonInTurns(encoder.encode(text), MAX_DEPTH);
 
 /** Items as they come, with what a search for commas and brackets could stumble over. */
 const ITEMS = Array.from({ length: 4_000 }, (_, n) => ({
@@ -60,7 +61,18 @@ test.each([
 test("what is no UTF-8 is told from what is no JSON", async () => {
   const bytes = encoder.encode(`{"messages":${LIST}}`);
   bytes[bytes.length - 20] = 0xff;
-  await expect(parseJsonInTurns(bytes)).rejects.toThrow(TypeError);
+  await expect(parseJsonInTurns(bytes, MAX_DEPTH)).rejects.toThrow(TypeError);
+});
+
+test.each([
+  ["in an item of a list", (inner: string) => `{"messages":[${HALF},${inner}]}`, 2],
+  ["in a member beside a list", (inner: string) => `{"messages":[${HALF}],"more":${inner}}`, 1],
+  ["in a list by itself", (inner: string) => `[${HALF},${inner}]`, 1],
+])("P07 as many levels as are allowed are taken, one more is refused: %s", async (_what, document, around) => {
+  const levels = (count: number) => document("[".repeat(count - around) + "]".repeat(count - around));
+  expect(JSON.stringify(await parse(levels(MAX_DEPTH)))).toBe(levels(MAX_DEPTH));
+  await expect(parse(levels(MAX_DEPTH + 1))).rejects.toThrow(RangeError);
+  await expect(parse(levels(100_000))).rejects.toThrow(RangeError);
 });
 
 test("no more than a piece of a long list is parsed at once", async () => {
