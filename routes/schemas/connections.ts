@@ -18,7 +18,7 @@ const ConnectionBody = z.object({
   context_size: z.number().int().min(1).max(100_000_000).nullish(),
   timeouts: Timeouts.nullish(),
   api_key: z.string().max(10_000).nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
-});
+}).openapi("ConnectionInput", { description: "Of a saved one, what is left out stays; null clears it" });
 
 const ConnectionAnswer = z.object({
   id: Id,

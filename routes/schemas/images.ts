@@ -31,15 +31,15 @@ const Settings = z.object({
 const ProfileBody = z.object({
   id: Id.optional(),
   name: z.string().max(200).nullish(),
-  kind: Kind,
-  base_url: z.string().min(1).max(2000),
+  kind: Kind.optional().openapi({ description: "Needed for a new one, as is base_url" }),
+  base_url: z.string().min(1).max(2000).optional(),
   checkpoint: Name.nullish(),
   workflow_id: Id.nullish(),
   defaults: Settings.nullish(),
   api_key: z.string().max(10_000).nullish().openapi({
     description: "A bearer token, or user:password for A1111; absent keeps the stored key, null clears it",
   }),
-}).openapi("ImageProfileInput");
+}).openapi("ImageProfileInput", { description: "Of a saved one, what is left out stays; null clears it" });
 
 const ProfileAnswer = z.object({
   id: Id,
@@ -93,7 +93,8 @@ const Generated = z.object({
 /** Gives what a client sent its form inside the server. */
 export function inputOf(body: z.infer<typeof ProfileBody>): ImageProfileInput {
   const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
-  return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults: settingsOf(body.defaults ?? {}) };
+  const defaults = body.defaults === undefined ? undefined : settingsOf(body.defaults ?? {});
+  return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults };
 }
 
 /** Gives a request for a picture its form inside the server. */

@@ -44,17 +44,18 @@ export interface ImageProfile {
   isUnreadable?: boolean;
 }
 
-/** What an owner enters. */
+/** What an owner enters. Of a stored profile that has the same id, what is left out stays and `null` clears. */
 export interface ImageProfileInput {
   /** Made by the server when left out. */
   id?: string;
   name?: string | null;
-  kind: BackendKind;
-  baseUrl: string;
+  /** Needed for a new one, as is `baseUrl`. */
+  kind?: BackendKind;
+  baseUrl?: string;
   checkpoint?: string | null;
   workflowId?: string | null;
   defaults?: DrawDefaults | null;
-  /** Left out it keeps the stored key as long as the origin stays, `null` clears it. */
+  /** The stored key stays only as long as the origin does. */
   apiKey?: string | null;
 }
 
@@ -157,15 +158,26 @@ function targetOf({ kind, baseUrl, key }: Content): BackendTarget {
 }
 
 function contentFrom(input: ImageProfileInput, before: Content | undefined): Content {
-  const baseUrl = normaliseBaseUrl(input.baseUrl);
-  const set = Object.entries(input.defaults ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  const { kind = before?.kind, baseUrl: givenUrl = before?.baseUrl, defaults = before?.defaults } = input;
+  const { checkpoint = before?.checkpoint, workflowId = before?.workflowId } = input;
+  if (kind === undefined) throw missing("kind", "a new image backend needs its kind");
+  if (givenUrl === undefined) throw missing("base_url", "a new image backend needs its base URL");
+  const baseUrl = normaliseBaseUrl(givenUrl);
+  const set = Object.entries(defaults ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  // A name that only says where the server was would be wrong beside another address.
+  const isOwnName = before !== undefined && before.name !== new URL(before.baseUrl).host;
+  const { name = isOwnName ? before.name : undefined } = input;
   return {
-    name: input.name?.trim() || new URL(baseUrl).host,
-    kind: input.kind,
+    name: name?.trim() || new URL(baseUrl).host,
+    kind,
     baseUrl,
-    ...(input.checkpoint && { checkpoint: input.checkpoint }),
-    ...(input.workflowId && { workflowId: input.workflowId }),
+    ...(checkpoint && { checkpoint }),
+    ...(workflowId && { workflowId }),
     defaults: Object.fromEntries(set),
     ...keyAfter(baseUrl, input.apiKey, before?.key),
   };
+}
+
+function missing(path: string, message: string): AppError {
+  return new AppError("invalid_request", `Cannot use the image backend: ${message}`, { issues: [{ path, message }] });
 }

@@ -27,7 +27,7 @@ export interface Connection {
   isUnreadable?: boolean;
 }
 
-/** What an owner enters. */
+/** What an owner enters. Of a stored profile that has the same id, what is left out stays and `null` clears. */
 export interface ConnectionInput {
   /** Made by the server when left out. */
   id?: string;
@@ -37,7 +37,7 @@ export interface ConnectionInput {
   model?: string | null;
   contextSize?: number | null;
   timeouts?: Partial<UpstreamTimeouts> | null;
-  /** Left out it keeps the stored key as long as the origin stays, `null` clears it. */
+  /** The stored key stays only as long as the origin does. */
   apiKey?: string | null;
 }
 
@@ -57,19 +57,27 @@ const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https:
 /**
  * Checks what an owner entered and makes the content of the record.
  *
- * @param before The stored content under the same id, from which the key is kept when it may be.
+ * @param before The stored content under the same id, from which is kept what is left out, the key when it may be.
  * @throws {AppError} `invalid_request`, `address_not_allowed`
  */
 export function contentFrom(input: ConnectionInput, before: ConnectionContent | undefined): ConnectionContent {
-  const kind = input.kind ?? "openai";
-  const baseUrl = baseUrlOf(kind, input.baseUrl);
+  const { baseUrl: givenUrl = before?.baseUrl } = input;
+  const { model = before?.model, contextSize = before?.contextSize, timeouts = before?.timeouts } = input;
+  // The demo has no address: who gives it one makes a model server of it.
+  const storedKind = before?.kind === "demo" && input.baseUrl ? undefined : before?.kind;
+  const { kind: givenKind = storedKind } = input;
+  const kind = givenKind ?? "openai";
+  const baseUrl = baseUrlOf(kind, givenUrl);
+  // A name that only says where the server was would be wrong beside another address.
+  const isOwnName = before !== undefined && before.name !== defaultName(before.kind, before.baseUrl);
+  const { name = isOwnName ? before.name : undefined } = input;
   return {
-    name: input.name?.trim() || defaultName(kind, baseUrl),
+    name: name?.trim() || defaultName(kind, baseUrl),
     kind,
     baseUrl,
-    ...(input.model && { model: input.model }),
-    ...(input.contextSize && { contextSize: input.contextSize }),
-    ...timeoutsFrom(input.timeouts),
+    ...(model && { model }),
+    ...(contextSize && { contextSize }),
+    ...timeoutsFrom(timeouts),
     ...(kind === "demo" ? {} : keyAfter(baseUrl, input.apiKey, before?.key)),
   };
 }

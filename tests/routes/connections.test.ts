@@ -29,6 +29,25 @@ test("a fresh server lists one active demo", async () => {
   ]);
 });
 
+test("of a saved profile, what is left out stays; a name that said where the server was follows its address", async () => {
+  await app.put("/api/connections", profile({ model: "m", context_size: 4096, timeouts: { idle_ms: 9 } }));
+  const host = new URL(llm.origin).host;
+  const kept = { base_url: llm.origin, model: "m", context_size: 4096, timeouts: { idle_ms: 9 }, has_key: true };
+  expect(await json(app.put("/api/connections", { id: "llama" }), 200)).toMatchObject({ name: host, ...kept });
+  const moved = await json(app.put("/api/connections", { id: "llama", base_url: "http://127.0.0.1:1" }), 200);
+  expect(moved).toMatchObject({ name: "127.0.0.1:1", model: "m", has_key: false });
+  const named = await json(app.put("/api/connections", { id: "llama", name: "Mine", kind: "anthropic" }), 200);
+  expect(named).toMatchObject({ name: "Mine", kind: "anthropic", base_url: "http://127.0.0.1:1", model: "m" });
+  const cleared = { id: "llama", name: null, model: null, context_size: null, timeouts: null };
+  const bare = await json(app.put("/api/connections", cleared), 200);
+  expect(bare).toMatchObject({ name: "127.0.0.1:1", kind: "anthropic" });
+  for (const field of ["model", "context_size", "timeouts"]) expect(bare).not.toHaveProperty(field);
+  expect(await json(app.put("/api/connections", { id: "demo", base_url: llm.origin }), 200)).toMatchObject({
+    kind: "openai",
+  });
+  await json(app.put("/api/connections", { id: "new", name: "New" }), 400);
+});
+
 test("PUT creates and updates a profile, the list never holds the key", async () => {
   const created = await app.put("/api/connections", profile({ name: "Llama", model: "m", timeouts: { idle_ms: 9 } }));
   expect(created.status).toBe(201);

@@ -41,6 +41,21 @@ test("another backend is not active until it is activated, and removing the acti
   expect((await app.post("/api/image/generate", { prompt: "x" })).status).toBe(503);
 });
 
+test("of a saved backend, what is left out stays; a new one needs its kind and address", async () => {
+  const defaults = { width: 512, steps: 8 };
+  const whole = { id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860", checkpoint: "fox", defaults };
+  await put({ ...whole, api_key: "u:pw" });
+  expect(await (await put({ id: "one", name: "Mine" })).json())
+    .toMatchObject({ ...whole, name: "Mine", has_key: true });
+  const bare = await (await put({ id: "one", checkpoint: null, defaults: null, name: null })).json();
+  expect(bare).toMatchObject({ name: "127.0.0.1:7860", kind: "a1111", defaults: {} });
+  expect(bare).not.toHaveProperty("checkpoint");
+  for (const [body, path] of [[{ base_url: whole.base_url }, "kind"], [{ id: "two", kind: "a1111" }, "base_url"]]) {
+    const refused = await put(body as Record<string, unknown>);
+    expect([refused.status, (await refused.json()).error.issues[0].path]).toEqual([400, path]);
+  }
+});
+
 test("a checked write against another version is a 412, and nothing is written", async () => {
   await put({ id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860" });
   const refused = await put({ id: "one", kind: "a1111", base_url: "http://127.0.0.1:7861" }, {
