@@ -58,7 +58,8 @@ export function characterRoutes({ characters, avatars, portraits, builtinCharact
       return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
-      const { file } = await readUpload(c, "file");
+      // The API document names no part.
+      const { file } = await readUpload(c, "file", { takesAnyName: true });
       const read = await characters.importCard(file.slice());
       return characterAnswer(c, read, 201);
     })
@@ -80,10 +81,10 @@ export function characterAnswer(c: AppContext, { character, version }: ReadChara
   return rawAnswer(c.json(character, status, { ETag: etag(version) }));
 }
 
-/** Gives the card of a body that may hold it under `card`. */
+/** Gives the card of a body that may hold it under `card`, alone or among the fields of a character as GET gives it. */
 function bareCard(body: unknown): unknown {
-  const { card, spec, data, name } = body as Record<string, unknown>;
-  const isWrapped = typeof card === "object" && spec === undefined && data === undefined && name === undefined;
+  const { card, spec, data } = body as Record<string, unknown>;
+  const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;
   return isWrapped ? card : body;
 }
 

@@ -16,9 +16,14 @@ export interface UploadedForm {
  * Reads a multipart body with one file.
  *
  * @param fileName Name of the part that holds the file.
+ * @param options.takesAnyName The only file of the form is that file, whatever its part is called.
  * @throws {AppError} `unsupported_media_type`; `invalid_request` for a broken body, a missing or repeated part; `too_large`.
  */
-export async function readUpload(c: AppContext, fileName: string): Promise<UploadedForm> {
+export async function readUpload(
+  c: AppContext,
+  fileName: string,
+  { takesAnyName = false }: { takesAnyName?: boolean } = {},
+): Promise<UploadedForm> {
   const type = c.req.header("content-type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
     throw new AppError("unsupported_media_type", "The body of the request has to be multipart/form-data");
@@ -29,7 +34,8 @@ export async function readUpload(c: AppContext, fileName: string): Promise<Uploa
     if (found.length > 1) throw refused(name, "this part is there more than once");
     return found[0];
   };
-  const file = one(fileName);
+  const files = parts.filter((part) => part.fileName !== undefined && /^[a-z]/i.test(part.name));
+  const file = one(fileName) ?? (takesAnyName && files.length === 1 ? files[0] : undefined);
   if (file?.fileName === undefined) throw refused(fileName, "this part has to be there, as a file");
   return {
     file: file.data,

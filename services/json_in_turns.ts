@@ -88,10 +88,8 @@ class ListSearch {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    const first = bytes.findIndex((byte) => byte === OBJECT_BEGIN || byte === LIST_BEGIN);
-    this.#at = first < 0 ? bytes.length : first;
     // A list in another list is no member of an object.
-    this.#isObject = bytes[first] === OBJECT_BEGIN;
+    this.#isObject = bytes.find((byte) => [QUOTE, LIST_BEGIN, OBJECT_BEGIN].includes(byte)) === OBJECT_BEGIN;
   }
 
   get isDone(): boolean {

@@ -49,6 +49,9 @@ export interface AttachmentOptions {
   now(): number;
 }
 
+/** Twice the largest pictures that cameras of today take. */
+const MAX_PIXELS = 400_000_000;
+
 /** A JPEG tells its size behind everything its camera has to say, which may hold a whole preview. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
@@ -126,7 +129,7 @@ export class Attachments {
    * @throws {AppError} `unprocessable`, `too_large`, `storage_full`
    */
   async keep(bytes: Uint8Array): Promise<Attachment> {
-    const facts = sniffImage(bytes);
+    const facts = checkSize(sniffImage(bytes));
     if (facts === undefined) throw noPicture();
     const hash = createHmac("sha256", this.#nameKey);
     for await (const step of stepsOf(bytes)) hash.update(step);
@@ -279,6 +282,14 @@ function noPicture(): AppError {
   return new AppError("unprocessable", "Cannot store the attachment: it is no PNG, JPEG, WebP or GIF");
 }
 
+/** Refuses what no browser could show: decoded it would take gigabytes. */
+function checkSize(facts: ImageFacts | undefined): ImageFacts | undefined {
+  if (facts === undefined || facts.widthPx * facts.heightPx <= MAX_PIXELS) return facts;
+  const { widthPx, heightPx } = facts;
+  const found = `it says it is ${widthPx} × ${heightPx} pixels, more than ${MAX_PIXELS / 1e6} million`;
+  throw new AppError("unprocessable", `Cannot store the attachment: ${found}`);
+}
+
 /** Reads as much as tells what it is; gives that, and the whole from its begin. */
 async function checkPicture(
   source: AsyncIterable<Uint8Array>,
@@ -295,7 +306,7 @@ async function checkPicture(
       longer.set(head);
       longer.set(value, head.length);
       head = longer;
-      facts = sniffImage(head);
+      facts = checkSize(sniffImage(head));
     }
     if (facts === undefined) throw noPicture();
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Puts the built-in character into the gallery: once by itself, later when asked. */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { AppError, messageOf, noneOn } from "../errors.ts";
+import { messageOf, noneOn } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";

@@ -6,7 +6,7 @@ import { type Card, v2Of } from "../characters/card.ts";
 import { cardIn, NO_CARD } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
-import { embedCard, withoutCard } from "../characters/png_card.ts";
+import { embedCard } from "../characters/png_card.ts";
 import { isPng } from "../characters/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -131,11 +131,11 @@ export class Personas {
     });
   }
 
-  /** Gives the picture as PNG, without the card. @throws {AppError} `not_found` */
+  /** Gives the picture as PNG, which is the portable card of this persona. @throws {AppError} `not_found` */
   async avatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes } = await this.#get(id);
     if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no picture`);
-    return withoutCard(bytes);
+    return bytes;
   }
 
   /**

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
 import { fixtureImage, makeGif } from "../helpers/image_files.ts";
-import { attachmentFiles, noise, picture, putPicture } from "../helpers/pictures.ts";
+import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/pictures.ts";
 import { pngChunk, pngFile, pngHeader } from "../helpers/png_files.ts";
 import { rawRequest } from "../helpers/raw_http.ts";
 import { filesWithText } from "../helpers/storage_folder.ts";
@@ -80,7 +80,25 @@ test("P05 a picture that says it is 2^31 pixels wide is none", async () => {
   ]);
 });
 
-test.each(["text/plain", "application/json", "application/octet-stream"])(
+test("P05 a few bytes that say they are 30,000 × 30,000 pixels are refused by their header, also inside a message", async () => {
+  const header = pngChunk("IHDR", pngHeader(30_000, 30_000, { colourType: 6, bitDepth: 8 }));
+  const large = pngFile(header, pngChunk("IEND"));
+  expect(await codeOf(await putPicture(app, "large.png", large))).toEqual([422, "unprocessable"]);
+  const gif = new TextEncoder().encode("GIF89a<script>alert(1)</script>");
+  expect(await codeOf(await putPicture(app, "large.gif", gif))).toEqual([422, "unprocessable"]);
+  const message = { id: "m1", role: "user", content: [picturePart(dataUrl(large))] };
+  const answer = await app.put("/api/conversations/c1", { messages: [message] });
+  expect(await codeOf(answer)).toEqual([422, "unprocessable"]);
+});
+
+test("a picture may be called bytes of any kind: its content says what it is", async () => {
+  const stored = await app.put("/api/attachments/x.png", picture(), {
+    headers: { "Content-Type": "application/octet-stream" },
+  });
+  expect([stored.status, (await stored.json()).content_type]).toEqual([201, "image/png"]);
+});
+
+test.each(["text/plain", "application/json", "application/octet-streams"])(
   "a body called %s is refused",
   async (type) => {
     const stored = await app.put("/api/attachments/x.png", picture(), { headers: { "Content-Type": type } });

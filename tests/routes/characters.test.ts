@@ -224,7 +224,7 @@ describe("import", () => {
         [part("file").slice(0, -30)],
         [part("file")],
         [`--B\r\n\r\n${card}\r\n--B--`],
-        [`${part("other")}--B--`],
+        [`${part("other")}${part("another")}--B--`],
         [`${part("file")}${part("file")}--B--`],
         [`${part("__proto__")}--B--`],
         [`${part("x", "").repeat(10_000)}${part("file")}--B--`],
@@ -557,4 +557,33 @@ test("a character is there all the time while it gets its first picture", async 
     expect(new Set(seen)).toEqual(new Set([200]));
     expect((await app.get(`/api/characters/${id}/avatar`)).status).toBe(200);
   }
+});
+
+test("what was read of a character and is saved again changes nothing of its card", async () => {
+  await put("fox", v2("Fox", { mes_example: "<START>", extensions: { mine: { deep: 1 } } }));
+  const read = await get("fox");
+  expect((await app.put("/api/characters/fox", read)).status).toBe(200);
+  expect((await get("fox")).card).toEqual(read.card);
+  expect((await app.put("/api/characters/fox", { ...read, name: "Only the list's name" })).status).toBe(200);
+  expect(await get("fox")).toMatchObject({ name: "Fox", card: read.card });
+});
+
+test("an import takes the only file of a form, whatever its part is called; of several it takes none", async () => {
+  const form = (...parts: string[]) => {
+    const body = new FormData();
+    body.append("note", "just text");
+    for (const part of parts) body.append(part, new Blob([JSON.stringify(v2(`As ${part}`))]), "card.json");
+    return app.request("POST", "/api/characters/import", body);
+  };
+  const taken = await form("avatar");
+  expect([taken.status, (await taken.json()).name]).toEqual([201, "As avatar"]);
+  expect((await (await form("avatar", "file")).json()).name).toBe("As file");
+  for (const parts of [[], ["a", "b"]]) expect((await form(...parts)).status).toBe(400);
+});
+
+test("a picture may come as bytes of any kind", async () => {
+  await put("fox", v2("Fox"));
+  const init = { headers: { "content-type": "application/octet-stream" } };
+  expect((await putAvatar("fox", plainPng(), init)).status).toBe(200);
+  expect(sillyTavernReads(await avatarOf("fox")).data.name).toBe("Fox");
 });
