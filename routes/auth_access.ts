@@ -21,6 +21,9 @@ import {
 /** Time the command line has to mint its token with the session it got. */
 const CLI_SESSION_MS = 5 * 60 * 1000;
 
+/** What a token is called to which nobody gave a name. */
+const DEFAULT_LABEL = "API token";
+
 /** Routes of passkeys, tokens, invites and the command line's login. */
 export function authAccessRoutes(auth: Auth) {
   return newRouter()
@@ -37,7 +40,7 @@ export function authAccessRoutes(auth: Auth) {
     })
     .openapi(mintTokenRoute, async (c) => {
       sessionOf(c, "Minting a token needs a session: sign in with a passkey first");
-      const { record, token } = await auth.mintToken(c.req.valid("json").label);
+      const { record, token } = await auth.mintToken(c.req.valid("json")?.label ?? DEFAULT_LABEL);
       return c.json({ id: record.id, label: record.label, token, created_at: record.created_at }, 201);
     })
     .openapi(tokensRoute, async (c) => {

@@ -54,7 +54,16 @@ export const mintTokenRoute = createRoute({
   path: "/api/auth/token",
   tags,
   summary: "Mint a bearer token; needs a session",
-  request: { body: jsonBody(z.object({ label: z.string().trim().min(1).max(100) }).openapi("TokenRequest")) },
+  request: {
+    body: {
+      required: false,
+      content: {
+        "application/json": {
+          schema: z.object({ label: z.string().trim().min(1).max(100).optional() }).openapi("TokenRequest"),
+        },
+      },
+    },
+  },
   responses: { 201: json(MintedToken, "The token, shown this once"), ...ERRORS },
 });
 

@@ -163,7 +163,7 @@ export const downloadRoute = createRoute({
   request: {
     body: jsonBody(z.object({
       repo: Repo,
-      format: Format,
+      format: Format.default("gguf"),
       file: Path.nullish().openapi({ description: "Of GGUF, any shard; MLX models come whole" }),
     })),
   },

@@ -28,7 +28,7 @@ const PatchBody = z.object({
 
 const ImportBody = z.object({
   url: z.string().max(4000),
-  name: SampleName,
+  name: SampleName.nullish().openapi({ description: "By default what the address ends in" }),
   description: SampleDescription.nullish(),
   start_s: z.number().min(0).max(86_400).nullish(),
   end_s: z.number().min(0).max(86_400).nullish(),
@@ -49,8 +49,24 @@ export function voiceAnswerOf(sample: VoiceSample): z.infer<typeof VoiceAnswer> 
 
 /** Gives an import its form inside the server. */
 export function importRequestOf(body: z.infer<typeof ImportBody>): VoiceImportRequest {
-  const { url, name, description, start_s: startS, end_s: endS } = body;
+  const { url, description, start_s: startS, end_s: endS } = body;
+  const name = body.name ?? nameIn(url);
   return { url, name, description: description ?? "", startS: startS ?? undefined, endS: endS ?? undefined };
+}
+
+/** Gives the last part of an address without its ending, else its host. */
+function nameIn(text: string): string {
+  const url = URL.parse(text);
+  const last = decodedOrRaw(url?.pathname.split("/").findLast((part) => part !== "") ?? "").replace(/\.[^.]*$/, "");
+  return last.trim().slice(0, 200) || url?.host || text.slice(0, 200);
+}
+
+function decodedOrRaw(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 const path = "/api/voices";

@@ -44,6 +44,20 @@ test("S12 a token mints no token and invites nobody, but lists and revokes", asy
   expect((await script.get("/api/auth/credentials")).json).toMatchObject([{ current: false }]);
 });
 
+test("a token that nobody named has a label all the same, and who has no session is told so before anything else", async () => {
+  await using app = await openGatedApp();
+  const owner = new Visitor(app, desk);
+  await owner.enrol();
+  for (const body of [{}, undefined]) {
+    expect((await owner.post("/api/auth/token", body)).json).toMatchObject({ label: "API token" });
+    const inGrace = new Visitor(app, { ...desk, host: "phone.example" });
+    expect((await inGrace.post("/api/auth/token", body)).code).toBe("session_required");
+  }
+  for (const label of ["", " ", 5, null, "x".repeat(101)]) {
+    expect((await owner.post("/api/auth/token", { label })).status).toBe(400);
+  }
+});
+
 test("G04 a caller in grace sees nothing and gives nothing; the loopback bypass sees and revokes all", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);

@@ -206,3 +206,15 @@ test("what a killed process left of an import is gone at the next start", async 
   const left = () => Array.fromAsync(Deno.readDir(`${app.dataDir}/imports`));
   await expect.poll(left).toEqual([]);
 });
+
+test("a sample without a name is called as its address ends", async () => {
+  await using site = openSite(() => new Response(wavFile(2)));
+  await using app = await openApp();
+  for (
+    const [path, name] of [["/a/Old%20man.wav?x=1", "Old man"], ["/%ff.wav", "%ff"], ["/", new URL(site.url("/")).host]]
+  ) {
+    const response = await app.post("/api/voices/from-url", { url: site.url(path!) });
+    expect([response.status, (await response.json()).name]).toEqual([201, name]);
+  }
+  expect((await app.post("/api/voices/from-url", { url: "no address" })).status).toBe(400);
+});
