@@ -84,7 +84,10 @@ function partsOf(services: Services, { version, all }: { version: string; all():
         // Routes under words beside ids, as /api/characters/search, come before these.
         cardSiteRoutes(cardSite, characters),
         creatorRoutes(creator),
-        characterRoutes({ characters, avatars, builtinCharacter, portraits }),
+        characterRoutes({
+          ...{ characters, avatars, builtinCharacter, portraits },
+          maxCardBytes: config.maxUploadBodyBytes,
+        }),
       ];
     }),
     part(["/api/personas"], async () => {

@@ -3,7 +3,7 @@ import type { Attachments } from "../services/attachments/attachments.ts";
 import { expected } from "./conversations.ts";
 import { etag } from "./etag.ts";
 import { checkPictureType } from "./picture_body.ts";
-import { rawAnswer } from "./raw_answer.ts";
+import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/attachments.ts";
 
@@ -21,15 +21,9 @@ export function attachmentRoutes(attachments: Attachments) {
     .openapi(schema.getRoute, async (c) => {
       const { attachment, picture } = attachments.read(c.req.valid("param").name);
       const { name, type, sizeBytes, version } = attachment;
-      // A file that cannot be opened at all is an ordinary error; later ones can only cut the answer off.
-      const first = await picture.next();
-      const pieces = (async function* () {
-        if (!first.done) yield first.value;
-        yield* picture;
-      })();
       // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
       return rawAnswer(
-        c.body(ReadableStream.from(pieces), 200, {
+        c.body(await startedStream(picture), 200, {
           "Content-Type": type,
           "Content-Length": String(sizeBytes),
           "Content-Disposition": `attachment; filename="${name}"`,

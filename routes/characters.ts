@@ -2,15 +2,15 @@
 import type { AppContext } from "../middleware/env.ts";
 import type { Avatars } from "../services/characters/avatars.ts";
 import type { BuiltinCharacter } from "../services/characters/builtin.ts";
-import { exportCard } from "../services/characters/card_export.ts";
+import { exportCard, type ExportedCard } from "../services/characters/card_export.ts";
 import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
 import type { Portraits } from "../services/characters/portraits.ts";
 import { AppError } from "../services/errors.ts";
 import { attachment } from "./content_disposition.ts";
 import { etag, expectedHash } from "./etag.ts";
-import { readUpload } from "./multipart.ts";
+import { readStreamedUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
-import { rawAnswer } from "./raw_answer.ts";
+import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/characters.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
@@ -22,10 +22,14 @@ export interface CharacterServices {
   /** Opens who draws. */
   portraits(): Promise<Portraits>;
   builtinCharacter: BuiltinCharacter;
+  /** Largest card that is no CHARX, in bytes. */
+  maxCardBytes: number;
 }
 
 /** Routes of characters. */
-export function characterRoutes({ characters, avatars, portraits, builtinCharacter }: CharacterServices) {
+export function characterRoutes(
+  { characters, avatars, portraits, builtinCharacter, maxCardBytes }: CharacterServices,
+) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { view, ...query } = c.req.valid("query");
@@ -59,15 +63,14 @@ export function characterRoutes({ characters, avatars, portraits, builtinCharact
     })
     .openapi(schema.importRoute, async (c) => {
       // The API document names no part.
-      const { file } = await readUpload(c, "file", { takesAnyName: true });
-      const read = await characters.importCard(file.slice());
+      const read = await readStreamedUpload(c, (file) => characters.importStream(file, maxCardBytes));
       return characterAnswer(c, read, 201);
     })
     .openapi(schema.restoreAppRoute, async (c) => characterAnswer(c, await builtinCharacter.restore(), 200))
     .openapi(schema.exportRoute, async (c) => {
       const file = await exportCard(characters, c.req.valid("param").id, c.req.valid("query").format);
       const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
-      return rawAnswer(c.body(file.bytes, 200, headers));
+      return rawAnswer(c.body(await startedStream(bodyOf(file)), 200, headers));
     })
     .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))
     .openapi(
@@ -86,6 +89,11 @@ function bareCard(body: unknown): unknown {
   const { card, spec, data } = body as Record<string, unknown>;
   const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;
   return isWrapped ? card : body;
+}
+
+async function* bodyOf(file: ExportedCard): AsyncGenerator<Uint8Array> {
+  using own = file;
+  yield* own.pieces();
 }
 
 function listText(items: readonly string[], cursor: string | null | undefined): string {

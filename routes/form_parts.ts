@@ -13,8 +13,9 @@ export interface Part {
 }
 
 /** More parts than any form of ours has. */
-const MAX_PARTS = 50;
-const MAX_HEADER_BYTES = 8 * 1024;
+export const MAX_PARTS = 50;
+/** Of one part. */
+export const MAX_HEADER_BYTES = 8 * 1024;
 const CRLF = "\r\n";
 
 /**
@@ -46,7 +47,8 @@ export function parseForm(body: ArrayBuffer, contentType: string | undefined): P
   throw bad("it is cut off, or not of the form its type says");
 }
 
-function boundaryOf(contentType: string | undefined): string {
+/** Gives the boundary that a content type names. @throws {AppError} `invalid_request` */
+export function boundaryOf(contentType: string | undefined): string {
   const match = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i
     .exec(contentType ?? "");
   const boundary = match?.[1] ?? match?.[2];
@@ -54,7 +56,8 @@ function boundaryOf(contentType: string | undefined): string {
   return boundary;
 }
 
-function namesIn(header: string): { name: string; fileName?: string } {
+/** Gives what the header of a part says. @throws {AppError} `invalid_request` for a part without a name */
+export function namesIn(header: string): { name: string; fileName?: string } {
   const line = header.split(CRLF).find((one) => /^content-disposition\s*:/i.test(one));
   const value = (name: string) =>
     new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, "i").exec(line ?? "");
@@ -66,6 +69,15 @@ function namesIn(header: string): { name: string; fileName?: string } {
   return { name, fileName };
 }
 
-function bad(found: string): AppError {
+/** Says that a body is no form. */
+export function bad(found: string): AppError {
   return new AppError("invalid_request", `Cannot read the form in the body of the request: ${found}`);
+}
+
+/** Says that a part of a form is not as its path wants it. */
+export function refusedPart(path: string, message: string): AppError {
+  const place = path === "" ? "" : `${path}: `;
+  return new AppError("invalid_request", `The body of the request is not as the API describes it: ${place}${message}`, {
+    issues: [{ path, message }],
+  });
 }

@@ -1,5 +1,6 @@
 /** What the chain has to know of each route, read off the API document: declared once, used for 405, body caps and types. */
 import type { RouteFacts } from "../middleware/route_table.ts";
+import { MAX_CHARX_BYTES } from "../services/characters/charx_format.ts";
 import type { Config } from "../services/config.ts";
 import type { Router } from "./router.ts";
 
@@ -9,6 +10,7 @@ export interface BodyLimits {
   chat: number;
   conversation: number;
   card: number;
+  charx: number;
   upload: number;
   voice: number;
   import: number;
@@ -24,7 +26,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "PUT /api/characters/{id}": "card",
   "PUT /api/characters/{id}/avatar": "card",
   "PUT /api/personas/{id}/avatar": "card",
-  "POST /api/characters/import": "card",
+  "POST /api/characters/import": "charx",
   "PUT /api/lorebooks/{id}": "card",
   "POST /api/lorebooks/import": "card",
   "POST /api/lorebooks/test": "card",
@@ -37,7 +39,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
 };
 
 /** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
-const STREAMED_CLASSES = new Set<keyof BodyLimits>(["upload", "voice", "import"]);
+const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "import"]);
 
 /** Picks the caps out of the configuration. */
 export function bodyLimitsOf(config: Config): BodyLimits {
@@ -46,6 +48,7 @@ export function bodyLimitsOf(config: Config): BodyLimits {
     chat: config.maxChatBodyBytes,
     conversation: config.maxConversationBodyBytes,
     card: config.maxUploadBodyBytes, // read whole: a card is judged before anything of it is kept
+    charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // of any other card no more is held than of "card"
     upload: config.maxUploadBodyBytes,
     voice: config.maxVoiceBodyBytes,
     import: config.maxImportBodyBytes,

@@ -25,7 +25,7 @@ export const ImportReport = z.object({
     state: z.enum(["added", "updated"]),
   })).openapi({ description: "The first of each kind that came in; the counts say how many there are" }),
   lines: z.array(z.object({
-    level: z.enum(["refused", "left_out", "changed"]),
+    level: z.enum(["refused", "left_out", "changed", "kept"]),
     source: z.string().openapi({ description: "Path in what was imported" }),
     reason: z.string(),
     count: z.number().int().optional().openapi({ description: "How many files this speaks of" }),

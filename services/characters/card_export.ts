@@ -12,9 +12,10 @@ import { embedCard, withoutCard } from "./png_card.ts";
 export const CARD_FORMATS = ["png", "json", "charx"] as const;
 export type CardFormat = (typeof CARD_FORMATS)[number];
 
-/** A file to be handed out. */
-export interface ExportedCard {
-  bytes: Uint8Array<ArrayBuffer>;
+/** A file to be handed out, to be disposed of when it was. */
+export interface ExportedCard extends Disposable {
+  /** Gives it from its begin, each time the same bytes. @throws {AppError} `unprocessable` for other files that are damaged */
+  pieces(): AsyncGenerator<Uint8Array>;
   contentType: string;
   /** The character's name with the format's ending; as its author wrote it. */
   fileName: string;
@@ -36,16 +37,20 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
 export async function exportCard(characters: Characters, id: string, format: CardFormat): Promise<ExportedCard> {
   const { stored, file, card } = await characters.open(id);
   const picture = hasPicture(stored.path) ? file.bytes : undefined;
+  const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
+  if (format === "charx") {
+    const others = await characters.filesOf(stored);
+    const made = await makeCharx(card, picture && withoutCard(picture), others);
+    return { ...facts, pieces: () => made.pieces(), [Symbol.dispose]: () => others?.[Symbol.dispose]() };
+  }
+  const named = await characters.hasAssets(stored) ? withoutEmbedded(card, picture !== undefined) : card;
+  const bytes = fileOf(named, picture, format);
   return {
-    bytes: format === "charx"
-      ? await makeCharx(card, picture && withoutCard(picture), await characters.assetsOf(stored))
-      : fileOf(
-        await characters.hasAssets(stored) ? withoutEmbedded(card, picture !== undefined) : card,
-        picture,
-        format,
-      ),
-    contentType: CONTENT_TYPES[format],
-    fileName: `${card.data.name}.${format}`,
+    ...facts,
+    async *pieces() {
+      yield bytes;
+    },
+    [Symbol.dispose]: () => {},
   };
 }
 

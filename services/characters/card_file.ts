@@ -1,9 +1,13 @@
 /** Card files of every kind, told apart by their content. */
 import { AppError, noneOn } from "../errors.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import type { ZipEntry } from "../storage/zip_reader.ts";
 import type { Card } from "./card.ts";
 import { isJsonObject, parseCardText } from "./card_text.ts";
 import { hasPicture } from "./card_head.ts";
-import { isCharx, readCharx } from "./charx.ts";
+import { readCharx } from "./charx.ts";
+import { isCharx } from "./charx_format.ts";
+import { readPlainFile } from "./plain_files.ts";
 import { cardOfPng } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
 
@@ -17,25 +21,34 @@ export interface CardFile {
   avatarPng?: Uint8Array;
   /** Its picture in another format, to be converted. */
   avatarImage?: Uint8Array;
-  /** A ZIP of the other files of a CHARX: pictures of emotions, backgrounds, data of other programs. */
-  assets?: Uint8Array<ArrayBuffer>;
+  /** The other files of a CHARX: pictures of emotions, backgrounds, data of other programs. */
+  others?: readonly ZipEntry[];
+}
+
+/** Begin of a file that tells its kind. */
+const SIGNATURE_BYTES = 4;
+
+/**
+ * Reads a card file that is held in memory: PNG or JSON. Neither its name nor its stated type counts.
+ *
+ * @throws {AppError} `unprocessable` for what is no such card or broken, `too_large` for what is beyond bounds.
+ */
+export function readCardBytes(bytes: Uint8Array): CardFile {
+  if (isPng(bytes)) return { card: cardOfPng(bytes), avatarPng: bytes };
+  if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
+  throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
 }
 
 /**
- * Reads a card file: PNG, JSON or CHARX. Neither its name nor its stated type counts.
+ * Reads a card file that lies on disk: PNG, JSON or CHARX.
  *
- * @param bytes Not to be used afterwards where they were a CHARX file.
- * @throws {AppError} `unprocessable` for what is no card or broken, `too_large` for what is beyond bounds.
+ * @throws {AppError} `unprocessable` for what is no card or broken, `too_large` for what is beyond bounds, `internal`
  */
-export async function readCardFile(bytes: Uint8Array<ArrayBuffer>): Promise<CardFile> {
-  if (isPng(bytes)) return { card: cardOfPng(bytes), avatarPng: bytes };
-  if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
-  if (isCharx(bytes)) {
-    const { card, picture, assets } = await readCharx(bytes);
-    const avatar = picture !== undefined && isPng(picture) ? { avatarPng: picture } : { avatarImage: picture };
-    return { card, ...avatar, assets };
-  }
-  throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
+export async function readCardFile(path: string): Promise<CardFile> {
+  if (!isCharx(await beginOf(path))) return readCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
+  const { card, picture, others } = await readCharx(path);
+  const avatar = picture !== undefined && isPng(picture) ? { avatarPng: picture } : { avatarImage: picture };
+  return { card, ...avatar, others };
 }
 
 /**
@@ -46,4 +59,14 @@ export async function readCardFile(bytes: Uint8Array<ArrayBuffer>): Promise<Card
  */
 export function cardIn(path: string, bytes: Uint8Array): Card {
   return hasPicture(path) ? cardOfPng(bytes) : parseCardText(bytes);
+}
+
+async function beginOf(path: string): Promise<Uint8Array> {
+  try {
+    using file = await Deno.open(path);
+    const begin = new Uint8Array(SIGNATURE_BYTES);
+    return begin.subarray(0, await file.read(begin) ?? 0);
+  } catch (cause) {
+    throw fileError(`Cannot read "${path}"`, cause);
+  }
 }

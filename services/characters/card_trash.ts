@@ -5,8 +5,9 @@ import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { fileError, fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
+import { filePieces } from "../storage/file_pieces.ts";
 import type { CardAssets } from "./card_assets.ts";
 import { cardIn } from "./card_file.ts";
 import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card_head.ts";
@@ -64,7 +65,7 @@ export class CardTrash {
     try {
       await writeFileAtomic(this.#sealedPath(record), await sealer.seal(placeOf(record), content));
       if (record.sealedAssets !== undefined) {
-        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), piecesOf(assets.pathOf(id)));
+        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), filePieces(assets.pathOf(id)));
       }
       await db.write([bin.put("character", title, record)]);
       bin.changed();
@@ -133,13 +134,4 @@ function rowFor(place: CardPlace, content: Uint8Array): CardRow {
 
 function placeOf({ sealedName }: Record) {
   return { table: "trash", id: sealedName, field: "file", version: 1 };
-}
-
-async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
-  try {
-    using file = await Deno.open(path);
-    for await (const piece of file.readable) yield piece;
-  } catch (cause) {
-    throw fileError(`Cannot read "${path}"`, cause);
-  }
 }

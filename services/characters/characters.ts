@@ -8,14 +8,15 @@ import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { type Card, cardOf } from "./card.ts";
-import type { CardAssets } from "./card_assets.ts";
-import { cardIn, NO_CARD, readCardFile } from "./card_file.ts";
+import type { ArrivingCards } from "./arriving_cards.ts";
+import { type CardAssets, CardFiles } from "./card_assets.ts";
+import { cardIn, NO_CARD, readCardBytes, readCardFile } from "./card_file.ts";
 import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
 import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
 import { cardBytes } from "./card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
-import { withoutAsset } from "./charx.ts";
+import { isCharx } from "./charx_format.ts";
 import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
 import { embedCard } from "./png_card.ts";
@@ -49,6 +50,7 @@ export interface CharacterParts {
   index: CardIndex;
   trash: CardTrash;
   assets: CardAssets;
+  arriving: ArrivingCards;
   pictures: PictureTools;
   events: EventHub;
   /** Folder of our own card files. */
@@ -123,19 +125,37 @@ export class Characters {
   /**
    * Makes a new character of a card file: PNG, JSON or CHARX.
    *
-   * @param bytes Not to be used afterwards, where it is a CHARX.
+   * @param file Its bytes, or where it lies on disk; it stays there.
    * @param options.id By default one of ours.
    * @param options.picture For a file that carries none: PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `unprocessable`, `too_large`; `conflict` when the id is taken
    */
   async importCard(
-    bytes: Uint8Array<ArrayBuffer>,
+    file: Uint8Array<ArrayBuffer> | string,
     { id = uuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
   ): Promise<ReadCharacter> {
-    const { card, avatarPng, avatarImage = picture, assets } = await readCardFile(bytes);
+    // A CHARX is read where it lies.
+    if (typeof file !== "string" && isCharx(file)) {
+      return await this.#parts.arriving.keep([file], (path) => this.importCard(path, { id, picture }));
+    }
+    const isOnDisk = typeof file === "string";
+    const { card, avatarPng, avatarImage = picture, others } = isOnDisk
+      ? await readCardFile(file)
+      : readCardBytes(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
+    using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
     await this.#parts.index.fresh();
-    return await this.#inTurn(id, () => this.#create(id, card, png, assets));
+    return await this.#inTurn(id, () => this.#create(id, card, png, files));
+  }
+
+  /**
+   * Makes a new character of a card file that is still coming: a CHARX goes to disk as it comes.
+   *
+   * @param maxBytes Of a PNG or JSON, which is held.
+   * @throws {AppError} as `importCard`; `storage_full`, and what `content` throws
+   */
+  async importStream(content: AsyncIterable<Uint8Array>, maxBytes: number): Promise<ReadCharacter> {
+    return await this.#parts.arriving.take(content, maxBytes, (file) => this.importCard(file));
   }
 
   /**
@@ -164,7 +184,7 @@ export class Characters {
       // The icon of a CHARX is this character's picture no more.
       const card = replaced === undefined ? before : withMainIcon(before, OWN_PICTURE);
       const saved = await this.#writePicture(stored, embedCard(png, card), card);
-      if (replaced !== undefined) await this.#leaveOut(id, replaced);
+      if (replaced !== undefined) await this.#parts.assets.leaveOut(id, replaced);
       return saved;
     });
   }
@@ -178,9 +198,9 @@ export class Characters {
     return image;
   }
 
-  /** Gives the other files of the CHARX that a character came in, as a ZIP. @throws {AppError} `internal` */
-  async assetsOf({ id, isExternal }: StoredCard): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    return isExternal ? undefined : await this.#parts.assets.read(id);
+  /** Opens the other files of the CHARX that a character came in. @throws {AppError} `unprocessable`, `internal` */
+  async filesOf({ id, isExternal }: StoredCard): Promise<CardFiles | undefined> {
+    return isExternal ? undefined : await this.#parts.assets.open(id);
   }
 
   /** Says whether it came in a CHARX with other files. @throws {AppError} `internal` */
@@ -256,15 +276,8 @@ export class Characters {
     return await this.#write({ ...stored, path }, content, card, stored.path);
   }
 
-  /** Removes one of the other files of a CHARX. */
-  async #leaveOut(id: string, path: string): Promise<void> {
-    const { assets } = this.#parts;
-    const zip = await assets.read(id);
-    if (zip !== undefined) await assets.write(id, await withoutAsset(zip, path));
-  }
-
   /** Writes the file of a new character. */
-  async #create(id: string, card: Card, png?: Uint8Array, assets?: Uint8Array): Promise<ReadCharacter> {
+  async #create(id: string, card: Card, png?: Uint8Array, files?: CardFiles): Promise<ReadCharacter> {
     const { db } = this.#parts;
     if (findCard(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
     const clash = findCaseClash(db, id);
@@ -275,7 +288,7 @@ export class Characters {
     const content = png === undefined ? cardBytes(card, 2) : embedCard(png, card);
     const path = this.#pathOf(id, png === undefined ? "json" : "png");
     // First, so that whoever sees the card finds them; those of one that is gone are no business of this one.
-    await this.#parts.assets.write(id, assets);
+    await this.#parts.assets.write(id, files);
     return await this.#write({ id, path, isExternal: false }, content, card);
   }
 

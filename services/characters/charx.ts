@@ -1,91 +1,123 @@
-/** CHARX files: a ZIP with card.json and the pictures it names. Opened and made in a Worker, which ends with its task. */
+/**
+ * CHARX files: a ZIP with card.json and the pictures it names. One is judged by a Worker, which ends with its task; its
+ * other files are then copied as they lie in it, piece by piece.
+ */
+import { crc32 } from "node:zlib";
 import { AppError } from "../errors.ts";
+import { Pace } from "../pace.ts";
+import type { ZipEntry } from "../storage/zip_reader.ts";
+import { type PackedEntry, writeZip } from "../storage/zip_writer.ts";
 import type { Card } from "./card.ts";
+import type { CardFiles } from "./card_assets.ts";
 import { cardBytes, parseCardText } from "./card_text.ts";
+import { CARD_PATH, isPlainPath, MAX_CHARX_BYTES, PICTURE_PATH } from "./charx_format.ts";
 import type { CharxAnswer, CharxOrder } from "./charx_worker.ts";
-import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
+import { EMBEDDED, embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 
 /** What is used of a CHARX file. */
 export interface CharxContent {
   card: Card;
   /** The main picture in whatever format it has. */
-  picture?: Uint8Array;
-  /** A ZIP of all its other files under their paths; the main picture too where it is no PNG. */
-  assets?: Uint8Array<ArrayBuffer>;
+  picture?: Uint8Array<ArrayBuffer>;
+  /** All its other files under their paths; the main picture too where it is no PNG. */
+  others: ZipEntry[];
 }
 
-/** Longest time a file may take; one of 20 MB takes a second. */
+/** Longest time a file may take: it is read once, and one of 200 MB takes two seconds on a disk at home. */
 const TIMEOUT_MS = 30_000;
+const TIMEOUT_PER_MIB_MS = 500;
+const MIB = 1024 * 1024;
 
-/** Says whether bytes may be a CHARX file: a ZIP, or a picture or program with a ZIP behind it. */
-export function isCharx(bytes: Uint8Array): boolean {
-  return startsWith(bytes, [0x50, 0x4b, 0x03, 0x04]) || startsWith(bytes, [0xff, 0xd8, 0xff]) ||
-    startsWith(bytes, [0x4d, 0x5a]);
-}
+/** A step of packing, of a millisecond or so. */
+const STEP_BYTES = 64 * 1024;
 
 /**
- * Reads a CHARX file.
+ * Reads a CHARX file that lies on disk.
  *
- * @param bytes Handed over to the Worker: not to be used afterwards.
- * @throws {AppError} `unprocessable` for what is none, `too_large` when it inflates by more than 64 MiB.
+ * @throws {AppError} `unprocessable` for what is none, `too_large` for one of more than 512 MiB or one that inflates by
+ *   more than 64 MiB.
  */
-export async function readCharx(bytes: Uint8Array<ArrayBuffer>): Promise<CharxContent> {
-  const { card: text, picture, assets } = await inWorker({ kind: "open", bytes }, [bytes.buffer]);
+export async function readCharx(path: string): Promise<CharxContent> {
+  const { size } = await Deno.stat(path);
+  if (size > MAX_CHARX_BYTES) {
+    throw new AppError("too_large", `The CHARX file is larger than ${MAX_CHARX_BYTES} bytes`);
+  }
+  const { card: text, picture, others = [] } = await inWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
   if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
   const card = parseCardText(text);
-  const isAlone = assets === undefined && picture !== undefined && embeddedPath(mainIconOf(card)?.uri) !== undefined;
-  return { card: isAlone ? withMainIcon(card, OWN_PICTURE) : card, picture, assets };
+  const isAlone = others.length === 0 && picture !== undefined && embeddedPath(mainIconOf(card)?.uri) !== undefined;
+  return { card: isAlone ? withMainIcon(card, OWN_PICTURE) : card, picture, others };
+}
+
+/** A CHARX that is ready to be written. */
+export interface MadeCharx {
+  /** Gives it from its begin, each time the same bytes. */
+  pieces(): AsyncGenerator<Uint8Array>;
 }
 
 /**
  * Makes a CHARX file.
  *
- * @param png The picture without a card inside; absent for a character without one. Not to be used afterwards.
- * @param assets What `readCharx` gave of other files. Not to be used afterwards.
+ * @param png The picture without a card inside; absent for a character without one.
+ * @param others Its other files, which have to stay open while it is written.
  */
-export async function makeCharx(
-  card: Card,
-  png?: Uint8Array<ArrayBuffer>,
-  assets?: Uint8Array<ArrayBuffer>,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const sent = [png, assets].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);
-  const { zip } = await inWorker({ kind: "make", card: cardBytes(card), png, assets }, sent);
-  if (zip === undefined) throw new AppError("internal", "Cannot make the CHARX file: nothing came back");
-  return zip;
+export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<MadeCharx> {
+  const paths = new Set(others?.entries.map(({ path }) => path));
+  const placed = png === undefined ? { card } : withPlace(card, paths);
+  const text = cardBytes(placed.card);
+  const own = [await deflated(CARD_PATH, text)];
+  if (png !== undefined && placed.path !== undefined) {
+    const facts = { crc: crc32(png), sizeBytes: png.length, packedBytes: png.length };
+    own.push({ path: placed.path, isDeflated: false, ...facts, content: [png] });
+  }
+  return { pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }) };
 }
 
-/** Gives the other files of a CHARX without one of them; `undefined` when none is left. @param assets Not to be used afterwards. */
-export async function withoutAsset(
-  assets: Uint8Array<ArrayBuffer>,
-  path: string,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  return (await inWorker({ kind: "leave_out", assets, path }, [assets.buffer])).assets;
+/** Gives where the character's picture lies beside the other files, and the card that says so. */
+function withPlace(card: Card, others: ReadonlySet<string>): { card: Card; path?: string } {
+  const icon = mainIconOf(card);
+  const named = embeddedPath(icon?.uri);
+  if (named !== undefined && others.has(named)) return { card }; // the file that the picture was made of
+  if (named !== undefined && isPlainPath(named) && /\.png$/i.test(named)) return { card, path: named };
+  let path = PICTURE_PATH;
+  for (let n = 2; others.has(path); n++) path = PICTURE_PATH.replace(".png", `-${n}.png`);
+  const isOurs = icon === undefined || named !== undefined || icon.uri === OWN_PICTURE;
+  return { card: isOurs ? withMainIcon(card, EMBEDDED + path) : card, path };
 }
 
-function inWorker(order: CharxOrder, transfer: Transferable[]): Promise<CharxAnswer> {
+async function deflated(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<PackedEntry> {
+  const pace = new Pace();
+  const steps = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+      await pace.rest();
+      yield bytes.subarray(at, at + STEP_BYTES);
+    }
+  };
+  const stream = ReadableStream.from(steps()).pipeThrough(new CompressionStream("deflate-raw"));
+  const packed = await new Response(stream).bytes();
+  const facts = { crc: crc32(bytes), sizeBytes: bytes.length, packedBytes: packed.length };
+  return { path, isDeflated: true, ...facts, content: [packed] };
+}
+
+function inWorker(order: CharxOrder, timeoutMs: number): Promise<CharxAnswer> {
   const worker = new Worker(new URL("./charx_worker.ts", import.meta.url), { type: "module" });
   let timer: ReturnType<typeof setTimeout> | undefined;
   return new Promise<CharxAnswer>((resolve, reject) => {
-    timer = setTimeout(() => reject(unreadable("it takes too long")), TIMEOUT_MS);
+    timer = setTimeout(
+      () => reject(new AppError("unprocessable", "Cannot read the CHARX file: it takes too long")),
+      timeoutMs,
+    );
     worker.onmessage = ({ data }: MessageEvent<CharxAnswer>) => {
       if (data.failure === undefined) resolve(data);
-      else reject(new AppError(data.failure.code, `Cannot read the CHARX file: ${data.failure.found}`));
+      else reject(new AppError(data.failure.code, data.failure.message));
     };
     worker.onerror = (event) => {
       event.preventDefault(); // else it would end the process
       reject(new AppError("internal", `Cannot work on a CHARX file: ${event.message}`));
     };
-    worker.postMessage(order, transfer);
+    worker.postMessage(order);
   }).finally(() => {
     clearTimeout(timer);
     worker.terminate();
   });
-}
-
-function unreadable(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the CHARX file: ${found}`);
-}
-
-function startsWith(bytes: Uint8Array, begin: number[]): boolean {
-  return begin.every((byte, index) => bytes[index] === byte);
 }

@@ -1,34 +1,25 @@
-/** The Worker that opens and makes CHARX files. Nothing is written under a name out of a file. charx.ts is its other end. */
-import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
-import { type AssetHolder, EMBEDDED, embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
+/** The Worker that judges CHARX files where they lie on disk, and reads what is used of them. charx.ts is its other end. */
+import { isJsonObject, parseJsonBytes } from "../plain_json.ts";
+import { AppError } from "../errors.ts";
+import { bytesAt } from "../storage/bytes_at.ts";
+import { contentPieces, readZipDirectory, wholeContentOf, type ZipEntry } from "../storage/zip_reader.ts";
+import { CARD_PATH, isPlainPath, PICTURE_PATH } from "./charx_format.ts";
+import { type AssetHolder, embeddedPath, mainIconOf } from "./main_icon.ts";
 import { withoutCard } from "./png_card.ts";
 
-/** What the serving thread sends. */
-export type CharxOrder =
-  | { kind: "open"; bytes: Uint8Array<ArrayBuffer> }
-  | {
-    kind: "make";
-    /** The text of card.json. */
-    card: Uint8Array<ArrayBuffer>;
-    /** The character's picture without a card inside. */
-    png?: Uint8Array<ArrayBuffer>;
-    /** `assets` of an answer. */
-    assets?: Uint8Array<ArrayBuffer>;
-  }
-  | { kind: "leave_out"; assets: Uint8Array<ArrayBuffer>; path: string };
+/** What the serving thread sends: the path of a file. */
+export type CharxOrder = string;
 
 /** What it gets back. */
 export interface CharxAnswer {
   /** The text of card.json. */
-  card?: Uint8Array;
-  picture?: Uint8Array;
-  /** A ZIP of all other files under their paths; absent where there are none. */
-  assets?: Uint8Array<ArrayBuffer>;
-  zip?: Uint8Array<ArrayBuffer>;
-  failure?: { code: "unprocessable" | "too_large"; found: string };
+  card?: Uint8Array<ArrayBuffer>;
+  /** The main picture in whatever format it has. */
+  picture?: Uint8Array<ArrayBuffer>;
+  /** All its other files. */
+  others?: ZipEntry[];
+  failure?: { code: "unprocessable" | "too_large"; message: string };
 }
-
-type Files = Record<string, Uint8Array>;
 
 /** Entries of a file; emotions and backgrounds make hundreds. */
 const MAX_ENTRIES = 10_000;
@@ -36,40 +27,70 @@ const MAX_CARD_BYTES = 10 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 /** What a file may become beyond its own size: pictures are packed already. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
-const MAX_PATH_CHARACTERS = 500;
-
-const CARD_PATH = "card.json";
-/** Where the picture lies in a file of ours, unless its card says another place. */
-const PICTURE_PATH = "assets/icon/images/main.png";
-
-/** The record behind which a ZIP ends. @see PKWARE APPNOTE, section 4.3.16 */
-const END_BYTES = 22;
-const END_MARK = 0x06054b50;
-const MAX_COMMENT_BYTES = 65_535;
-
 const PICTURE_ENDINGS = /\.(png|apng|jpe?g|jfif|webp|gif)$/i;
 
 class Refused extends Error {
   constructor(readonly code: "unprocessable" | "too_large", found: string) {
-    super(found);
+    super(`Cannot read the CHARX file: ${found}`);
   }
 }
 
-function open(bytes: Uint8Array): CharxAnswer {
-  const { zip, behind } = zipPart(bytes);
-  const files = filesIn(zip, bytes.length + MAX_INFLATED_BYTES);
-  const { [CARD_PATH]: card, ...others } = files;
-  if (card === undefined) throw new Refused("unprocessable", "it holds no card.json");
-  const path = mainIconPath(card);
-  const inside = path === undefined ? undefined : others[path];
-  const picture = inside ?? (behind[0] === 0xff ? behind.slice() : others[PICTURE_PATH]);
-  if (picture !== undefined && picture.length > MAX_PICTURE_BYTES) {
-    throw new Refused("too_large", "its main picture is too large");
-  }
+async function open(path: string): Promise<CharxAnswer> {
+  using file = await Deno.open(path);
+  const { size } = await file.stat();
+  const { entries, beginsAt } = await readZipDirectory(file, MAX_ENTRIES);
+  const files = judged(entries, size);
+  const cardEntry = files.get(CARD_PATH);
+  if (cardEntry === undefined) throw new Refused("unprocessable", "it holds no card.json");
+  const card = await wholeContentOf(file, cardEntry);
+  files.delete(CARD_PATH);
+  const named = mainIconPath(card);
+  const inside = named !== undefined && files.has(named) ? named : undefined;
+  const picture = await pictureIn(file, files, inside, beginsAt);
   // The picture of the character is the same file then; any other is converted, and stays as it came.
-  const own = inside === undefined ? PICTURE_PATH : path!;
-  if (others[own] === picture && picture !== undefined && isBarePng(own, picture)) delete others[own];
-  return { card, picture: picture?.slice(), assets: packed(others) };
+  const own = inside ?? PICTURE_PATH;
+  if (picture !== undefined && picture.path === own && isBarePng(own, picture.bytes)) files.delete(own);
+  const others = [...files.values()];
+  for (const entry of others) await inflate(file, entry);
+  return { card, picture: picture?.bytes, others };
+}
+
+async function pictureIn(
+  file: Deno.FsFile,
+  files: Map<string, ZipEntry>,
+  inside: string | undefined,
+  beginsAt: number,
+): Promise<{ path?: string; bytes: Uint8Array<ArrayBuffer> } | undefined> {
+  const isBehindPicture = inside === undefined && beginsAt > 0 && (await bytesAt(file, 0, 1))?.[0] === 0xff;
+  if (isBehindPicture && beginsAt > MAX_PICTURE_BYTES) throw new Refused("too_large", "its main picture is too large");
+  if (isBehindPicture) return { bytes: (await bytesAt(file, 0, beginsAt))! };
+  const entry = files.get(inside ?? PICTURE_PATH);
+  if (entry === undefined) return undefined;
+  if (entry.sizeBytes > MAX_PICTURE_BYTES) throw new Refused("too_large", "its main picture is too large");
+  return { path: entry.path, bytes: await wholeContentOf(file, entry) };
+}
+
+/** Gives all files by their exact names, the first of several; names that lead elsewhere are left out. Sizes are as stated. */
+function judged(entries: readonly ZipEntry[], fileBytes: number): Map<string, ZipEntry> {
+  const files = new Map<string, ZipEntry>();
+  const maxBytes = fileBytes + MAX_INFLATED_BYTES;
+  let total = 0;
+  for (const entry of entries) {
+    const { path, sizeBytes, packedBytes, method } = entry;
+    if (!isPlainPath(path) || files.has(path)) continue;
+    files.set(path, entry);
+    total += sizeBytes;
+    const isTooLarge = path === CARD_PATH && sizeBytes > MAX_CARD_BYTES;
+    if (isTooLarge || packedBytes > fileBytes) throw new Refused("too_large", `its ${path} is too large`);
+    if (total > maxBytes) throw new Refused("too_large", `its files together are larger than ${maxBytes} bytes`);
+    if (method !== 0 && method !== 8) throw new Refused("unprocessable", `its ${path} is packed oddly`);
+  }
+  return files;
+}
+
+/** Goes through a file that is handed on as it is: what it becomes is no more than it says. */
+async function inflate(file: Deno.FsFile, entry: ZipEntry): Promise<void> {
+  for await (const _ of contentPieces(file, entry));
 }
 
 /** Says whether a picture comes out of the character's own file byte by byte. */
@@ -83,116 +104,33 @@ function isBarePng(path: string, picture: Uint8Array): boolean {
   }
 }
 
-function packed(files: Files): Uint8Array<ArrayBuffer> | undefined {
-  return Object.keys(files).length === 0 ? undefined : zipOf(files);
-}
-
-function zipOf(files: Files): Uint8Array<ArrayBuffer> {
-  // A picture is compressed already.
-  const tree = Object.entries(files).map(([path, content]) =>
-    [path, [content, { level: path.endsWith(".json") ? 6 : 0 }]] as const
-  );
-  return zipSync(Object.fromEntries(tree) as Parameters<typeof zipSync>[0]) as Uint8Array<ArrayBuffer>;
-}
-
-/** The ZIP, which may stand behind a picture: its directory is found from the end, its entries from its own begin. */
-function zipPart(bytes: Uint8Array): { zip: Uint8Array; behind: Uint8Array } {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const lowest = Math.max(0, bytes.length - END_BYTES - MAX_COMMENT_BYTES);
-  for (let at = bytes.length - END_BYTES; at >= lowest; at--) {
-    if (view.getUint32(at, true) !== END_MARK) continue;
-    const [entries, size, offset] = [
-      view.getUint16(at + 10, true),
-      view.getUint32(at + 12, true),
-      view.getUint32(at + 16, true),
-    ];
-    if (entries > MAX_ENTRIES) throw new Refused("too_large", `it has more than ${MAX_ENTRIES} entries`);
-    const begin = at - size - offset;
-    if (begin < 0) throw new Refused("unprocessable", "its directory is out of place");
-    // Where the offsets count from the picture's begin, the first entry tells where the picture ends.
-    const first = begin === 0 && size >= 46 ? view.getUint32(offset + 42, true) : 0;
-    return { zip: bytes.subarray(begin), behind: bytes.subarray(0, begin || first) };
-  }
-  throw new Refused("unprocessable", "it is no ZIP");
-}
-
-/**
- * Gives all files, each by its exact name, the first of several; names that lead elsewhere are left out. Sizes are checked
- * as stated, and no more than stated is inflated.
- */
-function filesIn(zip: Uint8Array, maxBytes: number): Files {
-  const taken = new Set<string>();
-  let total = 0;
-  return unzipSync(zip, {
-    filter({ name, size, originalSize, compression }) {
-      if (!isPlainPath(name) || taken.has(name)) return false;
-      taken.add(name);
-      total += originalSize;
-      const isTooLarge = name === CARD_PATH && originalSize > MAX_CARD_BYTES;
-      if (isTooLarge || size > zip.length) throw new Refused("too_large", `its ${name} is too large`);
-      if (total > maxBytes) throw new Refused("too_large", `its files together are larger than ${maxBytes} bytes`);
-      if (compression !== 0 && compression !== 8) throw new Refused("unprocessable", `its ${name} is packed oddly`);
-      return true;
-    },
-  });
-}
-
-/** Says whether a name leads to a file below, on every system that may once unpack it. */
-function isPlainPath(name: string): boolean {
-  if (name.length > MAX_PATH_CHARACTERS || /[\\:\p{Cc}]/u.test(name)) return false;
-  return name.split("/").every((part) => part !== "" && part !== "." && part !== ".." && part !== "__proto__");
-}
-
 function mainIconPath(card: Uint8Array): string | undefined {
   const path = embeddedPath(mainIconOf(holderOf(card))?.uri);
   return path !== undefined && PICTURE_ENDINGS.test(path) ? path : undefined;
 }
 
+/** What is no card is told by whoever parses it whole. */
 function holderOf(card: Uint8Array): AssetHolder {
-  const json = JSON.parse(strFromU8(card).replace(/^\uFEFF/, ""));
-  return typeof json?.data === "object" && json.data !== null ? json : { data: {} };
-}
-
-function make({ card, png, assets }: Extract<CharxOrder, { kind: "make" }>): CharxAnswer {
-  const others: Files = assets === undefined ? {} : unzipSync(assets);
-  if (png === undefined) return { zip: zipOf({ [CARD_PATH]: card, ...others }) };
-  const placed = withPlace(holderOf(card), others);
-  const picture = placed.path === undefined ? {} : { [placed.path]: png };
-  return { zip: zipOf({ [CARD_PATH]: strToU8(JSON.stringify(placed.card)), ...picture, ...others }) };
-}
-
-/** Gives where the character's picture lies beside the other files, and the card that says so. */
-function withPlace(card: AssetHolder, others: Files): { card: AssetHolder; path?: string } {
-  const icon = mainIconOf(card);
-  const named = embeddedPath(icon?.uri);
-  if (named !== undefined && Object.hasOwn(others, named)) return { card }; // the file that the picture was made of
-  if (named !== undefined && isPlainPath(named) && /\.png$/i.test(named)) return { card, path: named };
-  let path = PICTURE_PATH;
-  for (let n = 2; Object.hasOwn(others, path); n++) path = PICTURE_PATH.replace(".png", `-${n}.png`);
-  const isOurs = icon === undefined || named !== undefined || icon.uri === OWN_PICTURE;
-  return { card: isOurs ? withMainIcon(card, EMBEDDED + path) : card, path };
-}
-
-function leaveOut({ assets, path }: Extract<CharxOrder, { kind: "leave_out" }>): CharxAnswer {
-  const { [path]: _, ...others } = unzipSync(assets);
-  return { assets: packed(others) };
-}
-
-function answerTo(order: CharxOrder): CharxAnswer {
   try {
-    if (order.kind === "open") return open(order.bytes);
-    return order.kind === "make" ? make(order) : leaveOut(order);
-  } catch (error) {
-    if (error instanceof Refused) return { failure: { code: error.code, found: error.message } };
-    return { failure: { code: "unprocessable", found: "it is damaged" } };
+    const json = parseJsonBytes(card);
+    return isJsonObject(json) && isJsonObject(json.data) ? json as unknown as AssetHolder : { data: {} };
+  } catch {
+    return { data: {} };
   }
+}
+
+function failureOf(error: unknown): CharxAnswer["failure"] {
+  if (error instanceof Refused) return { code: error.code, message: error.message };
+  const isKnown = error instanceof AppError && (error.code === "unprocessable" || error.code === "too_large");
+  if (isKnown) return { code: error.code as "unprocessable" | "too_large", message: error.message };
+  return { code: "unprocessable", message: "Cannot read the CHARX file: it is damaged" };
 }
 
 // A page has a window and a Worker has not: importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
-  self.onmessage = ({ data }: MessageEvent<CharxOrder>) => {
-    const answer = answerTo(data);
-    const sent = [answer.assets, answer.zip].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);
+  self.onmessage = async ({ data }: MessageEvent<CharxOrder>) => {
+    const answer: CharxAnswer = await open(data).catch((error) => ({ failure: failureOf(error) }));
+    const sent = [answer.card, answer.picture].flatMap((bytes) => bytes === undefined ? [] : [bytes.buffer]);
     self.postMessage(answer, sent);
   };
 }

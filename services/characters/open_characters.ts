@@ -5,6 +5,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
+import { ArrivingCards } from "./arriving_cards.ts";
 import { Avatars } from "./avatars.ts";
 import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin.ts";
 import { CardAssets } from "./card_assets.ts";
@@ -61,7 +62,9 @@ export async function openCharacters(
     ...{ db, index, assets, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
   });
   options.trash.register("character", trash);
-  const characters = new Characters({ db, index, trash, assets, pictures, events, folder });
+  const arriving = new ArrivingCards(join(cache, "arriving"));
+  await arriving.clear();
+  const characters = new Characters({ arriving, db, index, trash, assets, pictures, events, folder });
   const avatars = new Avatars({ db, index, pictures, log, folder: join(cache, "avatars") });
   return {
     room: {

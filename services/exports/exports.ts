@@ -1,5 +1,6 @@
 /** What a person owns, to be carried away: one conversation as a file, or everything in one zip that imports again whole. */
 import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import type { Attachments } from "../attachments/attachments.ts";
 import { exportCard } from "../characters/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
@@ -15,10 +16,10 @@ import type { Presets } from "../presets/presets.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_config.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { type PackedEntry, writeZip } from "../storage/zip_writer.ts";
 import { EXPORT_FORMAT, EXPORT_MARK } from "./export_mark.ts";
 import { type ChatFormat, type Names, toMarkdown, toTavern, type WholeConversation } from "./chat_formats.ts";
-import { openPacker } from "./zip_packer.ts";
-import { writeZip, type ZipFile } from "./zip_writer.ts";
+import { openPacker, type Packer } from "./zip_packer.ts";
 
 /** What exports stand on. */
 export interface ExportParts {
@@ -49,6 +50,9 @@ export interface ExportedChat {
   contentType: string;
   fileName: string;
 }
+
+/** One file of an export of everything: what fits into memory, or a CHARX, which goes through it piece by piece. */
+type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIterable<Uint8Array> });
 
 /** Gives what can be read; what cannot is told at the end. */
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
@@ -83,13 +87,24 @@ export class Exports {
     const packer = openPacker();
     const pictures = new Set<string>();
     try {
-      yield* writeZip(this.#files(pictures), async ({ path, bytes }) => {
-        const packed = await packer.pack(bytes, /\.jsonl?$/.test(path));
-        for (const name of packed.attachments) pictures.add(name);
-        return packed;
-      });
+      yield* writeZip(this.#entries(packer, pictures), { isLarge: true });
     } finally {
       packer.close();
+    }
+  }
+
+  async *#entries(packer: Packer, pictures: Set<string>): AsyncGenerator<PackedEntry> {
+    for await (const file of this.#files(pictures)) {
+      const { path } = file;
+      if ("pieces" in file) {
+        // Its check sum stands before it: so it is gone through twice, and held never.
+        const { sizeBytes, crc } = await factsOf(file.pieces());
+        yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
+        continue;
+      }
+      const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.jsonl?$/.test(path));
+      for (const name of attachments) pictures.add(name);
+      yield { path, ...facts, packedBytes: packed.length, content: [packed] };
     }
   }
 
@@ -141,8 +156,8 @@ export class Exports {
       const open = await readable(`characters/${id}`, () => characters.open(id));
       if (open === undefined) continue;
       if (await characters.hasAssets(open.stored)) {
-        const file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
-        if (file !== undefined) yield { path: `characters/${id}.charx`, bytes: file.bytes };
+        using file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
+        if (file !== undefined) yield { path: `characters/${id}.charx`, pieces: () => file.pieces() };
         continue;
       }
       yield { path: `characters/${id}.${/\.png$/i.test(open.stored.path) ? "png" : "json"}`, bytes: open.file.bytes };
@@ -207,6 +222,15 @@ export class Exports {
 
 function jsonFile(path: string, json: unknown): ZipFile {
   return { path, bytes: encoder.encode(JSON.stringify(json)) };
+}
+
+async function factsOf(pieces: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number; crc: number }> {
+  let [sizeBytes, crc] = [0, 0];
+  for await (const piece of pieces) {
+    sizeBytes += piece.length;
+    crc = crc32(piece, crc);
+  }
+  return { sizeBytes, crc };
 }
 
 async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> {

@@ -16,7 +16,8 @@ import type { ImportStep } from "./import_item.ts";
 import { contentHash, type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import { objectIn } from "./json_object.ts";
 import { samplerOf } from "./samplers.ts";
-import { baseOf, refused, stemOf } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
+import { baseOf, stemOf } from "./file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 
 /** Files of the folder; pictures in characters make them long. */
@@ -54,7 +55,7 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
         const bytes = await source.read(file, MAX_PICTURE_BYTES);
         const { data } = cardOfPng(bytes);
         const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
-        yield { what: "character", id, source: path, name: data.name, bytes };
+        yield { what: "character", id, source: path, name: data.name, file: bytes };
       } else if (/\.jsonl$/i.test(path)) {
         const title = stemOf(path);
         const place = { source: path, key: title, title, participants: [] };
@@ -82,7 +83,7 @@ function* ofJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<Import
   }
   const { data } = cardIn(path, bytes);
   const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
-  yield { what: "character", id, source: path, name: data.name, bytes };
+  yield { what: "character", id, source: path, name: data.name, file: bytes };
 }
 
 function* ofCharacter(
@@ -92,7 +93,7 @@ function* ofCharacter(
 ): Generator<ImportStep> {
   const name = asText(character.name);
   if (isJsonObject(character.sprite)) {
-    const reason = "its body of parts is kept in the card for Agnai: characters here have one picture";
+    const reason = "its body of parts is kept in the card for Agnai, which alone can draw it";
     yield { what: "note", level: "changed", source, reason };
   }
   if (avatar === undefined && asText(character.avatar) !== "") {
@@ -101,7 +102,7 @@ function* ofCharacter(
   }
   try {
     const bytes = cardBytes(cardOfAgnai(character));
-    yield { what: "character", id: characterId(character), source, name, bytes, avatar };
+    yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
   } catch (error) {
     yield refused(source, error); // too long, or nested so deep that it has no text
   }

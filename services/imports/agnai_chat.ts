@@ -9,7 +9,7 @@ import { besideNote } from "./chat_files.ts";
 import { contentHash, stableId } from "./import_source.ts";
 import type { ImportedMessage, ImportStep } from "./import_item.ts";
 import { chatOfTree, type TreeMessage, type TreeNode } from "./message_tree.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
 /** What is known of a chat besides itself. */

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts"
 import type { ImportSource } from "./import_source.ts";
 import type { ImportNote, ImportStep } from "./import_item.ts";
 import { elementsOf } from "./json_elements.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 
 /** The one file of a long life with such a service; its Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { besideNote, readChatFiles } from "./chat_files.ts";
 import { contentHash, type ImportSource, stableId } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
 import { chatOfTree, type TreeNode } from "./message_tree.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
 /** What is said; tools, files and the service's own notes have other kinds. */

@@ -68,7 +68,10 @@ export interface ImportedConversation extends Origin {
 /** The file of a card: PNG, JSON or CHARX. */
 export interface ImportedCharacter extends Origin {
   what: "character";
-  bytes: Uint8Array<ArrayBuffer>;
+  /** Its bytes, or where it lies on disk until it was brought in. */
+  file: Uint8Array<ArrayBuffer> | string;
+  /** How many pictures and sounds come in it beside the one that shows the character, where that is worth a line. */
+  files?: number;
   /** Its picture, where the file carries none: PNG, JPEG, WebP or GIF. */
   avatar?: Uint8Array<ArrayBuffer>;
 }
@@ -143,10 +146,10 @@ export interface ImportedSettings extends Origin {
   hadSpeechKey: boolean;
 }
 
-/** Something that is there and does not come in, or not whole, and why. */
+/** What has to be said of something: why it does not come in, or not whole, or what comes with it. */
 export interface ImportNote {
   what: "note";
-  level: "refused" | "left_out" | "changed";
+  level: "refused" | "left_out" | "changed" | "kept";
   source: string;
   reason: string;
   /** How many files it speaks of. */

@@ -1,4 +1,5 @@
 /** Reads an import in a Worker, which ends with it; import_worker.ts is its other end. */
+import { dirname } from "node:path";
 import { AppError } from "../errors.ts";
 import type { ImportKind, ImportStep } from "./import_item.ts";
 import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
@@ -9,13 +10,17 @@ export interface ReadingRequest {
   path: string;
   /** What a single file is called. */
   name?: string;
+  /** A folder of its own for files on their way, made when it is needed and gone at the end. */
+  scratch: string;
   signal: AbortSignal;
   /** Told the number of files as soon as it is known. */
   begin(files: number): void;
 }
 
 /** Gives everything that an import holds. @throws {AppError} what its reader throws; the signal's reason */
-export async function* readImport({ signal, begin, kind, path, name }: ReadingRequest): AsyncGenerator<ImportStep> {
+export async function* readImport(
+  { signal, begin, kind, path, name, scratch }: ReadingRequest,
+): AsyncGenerator<ImportStep> {
   const worker = new Worker(new URL("./import_worker.ts", import.meta.url), { type: "module" });
   let take: (answer: ReadingAnswer) => void = () => {};
   let refuse: (error: unknown) => void = () => {};
@@ -33,7 +38,7 @@ export async function* readImport({ signal, begin, kind, path, name }: ReadingRe
   };
   signal.addEventListener("abort", stop);
   try {
-    let next: Promise<ReadingAnswer> | undefined = ask({ kind, path, name });
+    let next: Promise<ReadingAnswer> | undefined = ask({ kind, path, name, scratch });
     while (next !== undefined) {
       const answer: ReadingAnswer = await next;
       if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
@@ -41,10 +46,16 @@ export async function* readImport({ signal, begin, kind, path, name }: ReadingRe
       next = answer.isEnd ? undefined : ask("more");
       next?.catch(() => {}); // told when it is waited for
       if (answer.files !== undefined) begin(answer.files);
-      yield* answer.steps ?? [];
+      for (const step of answer.steps ?? []) {
+        yield step;
+        // Whoever took a character has brought it in before asking for more.
+        const file = step.what === "character" ? step.file : undefined;
+        if (typeof file === "string" && dirname(file) === scratch) await Deno.remove(file).catch(() => {});
+      }
     }
   } finally {
     signal.removeEventListener("abort", stop);
     worker.terminate();
+    await Deno.remove(scratch, { recursive: true }).catch(() => {});
   }
 }

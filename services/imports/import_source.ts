@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
+import { filePieces } from "../storage/file_pieces.ts";
 import { openRisuBackup } from "./risu_backup.ts";
 import { openZip } from "./zip_file.ts";
 
@@ -17,8 +18,12 @@ export interface ImportSource {
   readonly files: readonly SourceFile[];
   /** Paths that were passed over, since they lead outside or are no files. */
   readonly passedOver: readonly string[];
+  /** Where the import itself lies, when it is one zip. */
+  readonly path?: string;
   /** Reads one of `files` whole. @throws {AppError} `too_large`; `unprocessable` when it is damaged */
   read(file: SourceFile, maxBytes: number): Promise<Uint8Array<ArrayBuffer>>;
+  /** Gives one of `files` piece by piece, each of some 100 KiB. @throws {AppError} as `read` */
+  pieces(file: SourceFile, maxBytes: number): AsyncIterable<Uint8Array>;
   close(): void;
 }
 
@@ -46,6 +51,7 @@ export async function openSource(path: string, name = basename(path)): Promise<I
     files: [{ path: name, sizeBytes: info.size }],
     passedOver: [],
     read: (_, maxBytes) => readFile(path, name, maxBytes),
+    pieces: (_, maxBytes) => piecesOf(path, name, maxBytes),
     close: () => {},
   };
 }
@@ -87,6 +93,7 @@ async function openFolder(root: string): Promise<ImportSource> {
     files,
     passedOver,
     read: ({ path }, maxBytes) => readFile(join(root, path), path, maxBytes),
+    pieces: ({ path }, maxBytes) => piecesOf(join(root, path), path, maxBytes),
     close: () => {},
   };
 }
@@ -95,6 +102,11 @@ async function readFile(path: string, name: string, maxBytes: number): Promise<U
   const { size } = await Deno.stat(path);
   if (size > maxBytes) throw tooLarge(name, maxBytes);
   return await Deno.readFile(path);
+}
+
+async function* piecesOf(path: string, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
+  if ((await Deno.stat(path)).size > maxBytes) throw tooLarge(name, maxBytes);
+  yield* filePieces(path);
 }
 
 async function isZip(path: string): Promise<boolean> {

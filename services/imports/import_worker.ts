@@ -3,9 +3,10 @@ import { AppError, type ErrorCode } from "../errors.ts";
 import type { ImportKind, ImportStep } from "./import_item.ts";
 import { openSource } from "./import_source.ts";
 import { READERS } from "./readers.ts";
+import { Scratch } from "./scratch.ts";
 
 /** What the serving thread sends: first what to read, then each time that it wants more. */
-export type ReadingOrder = { kind: ImportKind; path: string; name?: string } | "more";
+export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
 
 /** What it gets back. */
 export interface ReadingAnswer {
@@ -20,7 +21,7 @@ export interface ReadingAnswer {
 const BATCH = 16;
 const BATCH_BYTES = 2 * 1024 * 1024;
 
-async function* answers({ kind, path, name }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
+async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
   const source = await openSource(path, name);
   try {
     yield { files: source.files.length };
@@ -32,7 +33,7 @@ async function* answers({ kind, path, name }: Exclude<ReadingOrder, "more">): As
     }));
     let batch = notes;
     let bytes = 0;
-    for await (const step of READERS[kind](source)) {
+    for await (const step of READERS[kind](source, new Scratch(scratch))) {
       batch.push(step);
       bytes += sizeOf(step);
       if (batch.length < BATCH && bytes < BATCH_BYTES) continue;
@@ -50,7 +51,7 @@ async function* answers({ kind, path, name }: Exclude<ReadingOrder, "more">): As
 function sizeOf(step: ImportStep): number {
   if (step.what === "attachment") return step.bytes.length;
   if (step.what === "voice") return step.audio.length;
-  if (step.what === "character") return step.bytes.length + (step.avatar?.length ?? 0);
+  if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // a path has no weight
   if (step.what === "persona") return step.avatar?.length ?? 0;
   return step.what === "conversation" ? step.messages.length * 1024 : 1024;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { writePieces } from "../storage/file_pieces.ts";
 import type { ImportKind } from "./import_item.ts";
 import { readImport } from "./import_reading.ts";
 import { type ImportReport, newReport } from "./import_report.ts";
@@ -45,7 +45,6 @@ const TITLES: Record<ImportKind, string> = {
 };
 const KEPT_MS = 60 * 60 * 1000;
 const SWEEP_MS = 10 * 60 * 1000;
-const FILE_MODE = 0o600;
 
 /** Imports, one at a time. */
 export class Imports {
@@ -83,7 +82,7 @@ export class Imports {
     const path = this.#pathOf(uploadId);
     this.#usedAtMs.set(uploadId, this.#parts.now());
     try {
-      await writeStream(path, body);
+      await writePieces(path, body);
     } catch (error) {
       await this.#forget(uploadId);
       throw error;
@@ -106,7 +105,8 @@ export class Imports {
   ): Promise<ImportReport> {
     const report = newReport(request.kind, request.isDryRun);
     let [done, total] = [0, 0];
-    const steps = readImport({ ...request, begin: (files) => total = files });
+    const scratch = join(this.#parts.folder, `${uuidV7()}.parts`);
+    const steps = readImport({ ...request, scratch, begin: (files) => total = files });
     const landing = new LandingQueue(this.#parts, report);
     try {
       for await (const step of steps) {
@@ -166,17 +166,5 @@ export class Imports {
 
   #pathOf(uploadId: string): string {
     return join(this.#parts.folder, uploadId);
-  }
-}
-
-/** Writes chunk by chunk, so that the sender waits for the disk. */
-async function writeStream(path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
-  using file = await Deno.open(path, { createNew: true, write: true, mode: FILE_MODE });
-  for await (const chunk of body) {
-    try {
-      for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
-    } catch (cause) {
-      throw fileError("Cannot keep the upload", cause);
-    }
   }
 }

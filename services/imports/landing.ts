@@ -1,6 +1,6 @@
 /** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
 import type { Attachments } from "../attachments/attachments.ts";
-import { readCardFile } from "../characters/card_file.ts";
+import { type CardFile, readCardBytes, readCardFile } from "../characters/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { Arrivals, ArrivingConversation } from "../chat/arrivals.ts";
 import { AppError } from "../errors.ts";
@@ -47,6 +47,8 @@ export interface Landed {
   state: "added" | "updated" | "present";
   /** Said in the report beside it. */
   reason?: string;
+  /** How many further files came with it, where that is worth a line. */
+  kept?: number;
   /** What it turned out to be called. */
   name?: string;
 }
@@ -67,7 +69,7 @@ export async function land(parts: LandingParts, item: ImportedItem, isDryRun: bo
   switch (item.what) {
     case "character":
       if (!isDryRun) return await landCharacter(parts, item);
-      return { state: "added", name: (await readCardFile(item.bytes)).card.data.name };
+      return { state: "added", name: (await cardFileOf(item)).card.data.name, kept: item.files };
     case "persona":
       if (!isDryRun) return await landPersona(parts, item);
       break;
@@ -144,14 +146,19 @@ async function isHere(
 }
 
 async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
-  const { id, bytes, avatar } = item;
+  const { id, file, files, avatar } = item;
   try {
-    return { state: "added", name: nameOf(await characters.importCard(bytes, { id, picture: avatar })) };
+    const name = nameOf(await characters.importCard(file, { id, picture: avatar }));
+    return { state: "added", name, kept: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = nameOf(await characters.importCard(bytes, { id })); // throws the same where it was the card
-    return { state: "added", reason: WITHOUT_PICTURE, name };
+    const name = nameOf(await characters.importCard(file, { id })); // throws the same where it was the card
+    return { state: "added", reason: WITHOUT_PICTURE, name, kept: files };
   }
+}
+
+async function cardFileOf({ file }: ImportedCharacter): Promise<CardFile> {
+  return typeof file === "string" ? await readCardFile(file) : readCardBytes(file);
 }
 
 function nameOf({ character }: ReadCharacter): string {

@@ -9,6 +9,8 @@ const AT_ONCE = 8;
 /** Messages of those under way; a long chat goes alone. */
 const MAX_MESSAGES = 4_000;
 
+const WITH_FILES = "its further pictures and sounds are kept beside it: an export as CHARX has them";
+
 /** A thing that is being brought in, or a note that waits for its turn in the report. */
 type UnderWay = { messages: number } & ({ item: ImportedItem; landed: Promise<Landed> } | { note: ImportNote });
 
@@ -55,9 +57,10 @@ export class LandingQueue {
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, landed } = first;
     try {
-      const { state, reason, name = item.name } = await landed;
+      const { state, reason, kept, name = item.name } = await landed;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, { level: "changed", source: item.source, reason });
+      if (kept) addLine(this.#report, { level: "kept", source: item.source, reason: WITH_FILES, count: kept });
       if (item.what === "conversation" && state !== "present") this.#report.messages += item.messages.length;
     } catch (error) {
       // One that cannot come in keeps nobody else out; a full disk does.

@@ -1,13 +1,15 @@
 /** Reads what another Parlor, or this one, exported; everything keeps its id. */
 import { EXPORT_FORMAT, EXPORT_MARK } from "../exports/export_mark.ts";
+import { MAX_CHARX_BYTES } from "../characters/charx_format.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { contentHash, type ImportSource, type SourceFile } from "./import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportStep } from "./import_item.ts";
 import { objectIn } from "./json_object.ts";
+import type { Scratch } from "./scratch.ts";
 import { connectionOf, imageConnectionOf, settingsOf } from "./parlor_settings.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -22,7 +24,7 @@ const ATTACHMENT_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 const OWN_FIELDS = ["id", "revision", "messages", "draft", "draft_version", "imported", "character_id"];
 
 /** Gives everything in it. @throws {AppError} `unprocessable` when it is none */
-export async function* readParlorExport(source: ImportSource): AsyncGenerator<ImportStep> {
+export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const byPath = new Map(source.files.map((file) => [file.path, file]));
   if (!byPath.has(EXPORT_MARK)) {
     throw new AppError("unprocessable", `Cannot import this as an export of Parlor: it has no ${EXPORT_MARK}`);
@@ -37,7 +39,7 @@ export async function* readParlorExport(source: ImportSource): AsyncGenerator<Im
       const [top, name = "", more] = file.path.split("/");
       if (top !== folder || more !== undefined) continue;
       try {
-        yield* stepsOf(source, byPath, file, folder, name);
+        yield* stepsOf({ source, scratch, byPath }, file, folder, name);
       } catch (error) {
         yield refused(file.path, error);
       }
@@ -54,8 +56,7 @@ export async function* readParlorExport(source: ImportSource): AsyncGenerator<Im
 }
 
 async function* stepsOf(
-  source: ImportSource,
-  byPath: Map<string, SourceFile>,
+  { source, scratch, byPath }: { source: ImportSource; scratch: Scratch; byPath: Map<string, SourceFile> },
   file: SourceFile,
   folder: string,
   fileName: string,
@@ -65,9 +66,13 @@ async function* stepsOf(
   if (!isNamed) throw new AppError("unprocessable", "its name is no id");
   const origin = { id, source: file.path, name: id };
   if (folder === "voices" && !fileName.endsWith(".json")) return; // comes with what is said of it
+  if (folder === "characters" && /\.charx$/i.test(fileName)) {
+    yield { what: "character", ...origin, file: await scratch.keep(source.pieces(file, MAX_CHARX_BYTES)) };
+    return;
+  }
   const bytes = await source.read(file, MAX_BYTES);
   if (folder === "attachments") return yield { what: "attachment", ...origin, bytes };
-  if (folder === "characters") return yield { what: "character", ...origin, bytes };
+  if (folder === "characters") return yield { what: "character", ...origin, file: bytes };
   if (!fileName.endsWith(".json")) return;
   const json = objectIn(bytes);
   const named = { ...origin, name: asText(json.name) || id };

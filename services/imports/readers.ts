@@ -5,12 +5,13 @@ import { readAgnai } from "./agnai.ts";
 import { readChatGpt } from "./chatgpt.ts";
 import { readOpenWebUi } from "./openwebui.ts";
 import { readParlorExport } from "./parlor_export.ts";
+import type { Scratch } from "./scratch.ts";
 import { readRisuAi } from "./risuai.ts";
 import { readSillyTavern } from "./sillytavern.ts";
 import { readTavernFiles } from "./tavern_files.ts";
 
 /** By kind; each gives what others refer to before what refers to it. */
-export const READERS: Record<ImportKind, (source: ImportSource) => AsyncGenerator<ImportStep>> = {
+export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
   sillytavern: readSillyTavern,
   tavern: readTavernFiles,
   risuai: readRisuAi,

@@ -3,16 +3,19 @@
  *
  * @see RisuAI, storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
+import { cardOf } from "../characters/card.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { asNumber, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { type FurtherFile, packCharacter } from "./character_files.ts";
 import { type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import type { ImportedPreset, ImportNote, ImportStep } from "./import_item.ts";
-import { bookOfRisu, cardOfRisu, list, lossesOf } from "./risu_card.ts";
+import { bookOfRisu, cardOfRisu, list, lossesOf, mediaOf } from "./risu_card.ts";
 import { coldKeyOf, readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import type { RisuFiles } from "./risu_files.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpacked } from "./risu_save.ts";
+import type { Scratch } from "./scratch.ts";
 import { samplerOf } from "./samplers.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 
 /** Pictures, as large as an upload of one may be. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
@@ -34,19 +37,19 @@ export async function* readRisuAccount(
   source: ImportSource,
   file: SourceFile,
   files: RisuFiles,
+  scratch: Scratch,
 ): AsyncGenerator<ImportStep> {
-  const read = async (key: string, maxBytes: number) => {
-    const found = files.find(key);
-    return found && await source.read(found, maxBytes);
-  };
   const bytes = await source.read(file, MAX_SAVE_BYTES);
   const { database, missing } = await openRisuSave(
     bytes,
-    (name) => read(`remotes/${name}.local.bin`, MAX_SAVE_BYTES),
+    async (name) => {
+      const found = files.find(`remotes/${name}.local.bin`);
+      return found && await source.read(found, MAX_SAVE_BYTES);
+    },
   );
   for (const name of missing) yield refused(name, "the file of this character is not there");
   yield leftOut(file.path, "keys of services and settings are not taken over; enter connections under Connections");
-  yield* new Account(database, file.path, read).steps();
+  yield* new Account(database, file.path, source, files, scratch).steps();
 }
 
 /** Makes a preset of RisuAI's; its prompts do not come with it. */
@@ -75,7 +78,9 @@ class Account {
   constructor(
     readonly database: JsonObject,
     readonly path: string,
-    readonly read: (key: string, maxBytes: number) => Promise<Uint8Array<ArrayBuffer> | undefined>,
+    readonly source: ImportSource,
+    readonly files: RisuFiles,
+    readonly scratch: Scratch,
   ) {
     const characters = list(database.characters).filter(isJsonObject);
     this.#characters = characters.filter(({ trashTime }) => trashTime === undefined || trashTime === null);
@@ -175,15 +180,36 @@ class Account {
   async *#character(character: JsonObject): AsyncGenerator<ImportStep> {
     const name = asText(character.name);
     const source = this.#in("characters", name);
-    for (const reason of lossesOf(character)) yield { what: "note", level: "changed", source, reason };
+    for (const reason of lossesOf(character)) yield changed(source, reason);
     const { avatar, note } = await this.#picture(character.image, source);
     if (note !== undefined) yield note;
     try {
-      const bytes = cardBytes(cardOfRisu(character));
-      yield { what: "character", id: idOf(character), source, name, bytes, avatar };
+      const card = cardOfRisu(character);
+      const { files, missing } = this.#further(character, source);
+      if (missing > 0) yield changed(source, `${missing} further pictures and sounds of it are not there`);
+      const origin = { id: idOf(character), source, name };
+      if (files.length === 0) {
+        yield { what: "character", ...origin, file: cardBytes(card), avatar };
+        return;
+      }
+      const packed = await packCharacter(this.scratch, { card: cardOf(card), files });
+      yield* packed.notes;
+      yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {
       yield refused(source, error); // too long, or nested so deep that it has no text
     }
+  }
+
+  #further(character: JsonObject, source: string): { files: FurtherFile[]; missing: number } {
+    const media = [...mediaOf(character)].filter(({ key }) => key !== "");
+    const files = media.flatMap(({ key, ...medium }) => {
+      const file = this.files.find(key);
+      const read = () => this.source.read(file!, MAX_PICTURE_BYTES);
+      return file === undefined
+        ? []
+        : [{ ...medium, source: `${source}/${medium.name}`, sizeBytes: file.sizeBytes, read }];
+    });
+    return { files, missing: media.length - files.length };
   }
 
   async *#chat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {
@@ -200,8 +226,8 @@ class Account {
 
   /** Old chats lie in files of their own; what is there is the chat, or in older ones its messages alone. */
   async #warm(chat: JsonObject, key: string): Promise<JsonObject> {
-    const bytes = await this.read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
-      await this.read(`coldstorage/${key}.json`, MAX_COLD_BYTES);
+    const bytes = await this.#read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
+      await this.#read(`coldstorage/${key}.json`, MAX_COLD_BYTES);
     if (bytes === undefined) return chat;
     const json = parseJsonBytes(unpacked(bytes, MAX_COLD_BYTES));
     return { ...chat, ...(Array.isArray(json) ? { message: json } : asObject(json)) };
@@ -253,10 +279,15 @@ class Account {
     source: string,
   ): Promise<{ avatar?: Uint8Array<ArrayBuffer>; note?: ImportNote }> {
     if (asText(key) === "") return {};
-    const avatar = await this.read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
+    const avatar = await this.#read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
     if (avatar !== undefined) return { avatar };
     const reason = "its picture is not there: it comes in without one";
     return { note: { what: "note", level: "changed", source, reason } };
+  }
+
+  async #read(key: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const found = this.files.find(key);
+    return found && await this.source.read(found, maxBytes);
   }
 
   #in(part: string, name?: unknown): string {
@@ -274,6 +305,10 @@ function groupBookId(group: JsonObject): string {
 
 function moduleId(module: JsonObject): string {
   return stableId("risuai", "module", asText(module.id) || asText(module.name));
+}
+
+function changed(source: string, reason: string): ImportNote {
+  return { what: "note", level: "changed", source, reason };
 }
 
 function leftOut(source: string, reason: string, count?: number): ImportNote {

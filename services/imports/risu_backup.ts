@@ -5,7 +5,7 @@
  * @see RisuAI, drive/backuplocal.ts at 460ecae (2025-12-31)
  */
 import { AppError } from "../errors.ts";
-import { bytesAt } from "./bytes_at.ts";
+import { bytesAt } from "../storage/bytes_at.ts";
 import { type ImportSource, MAX_FILES, type SourceFile, tooLarge } from "./import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";
 
@@ -26,16 +26,20 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
     const entries = await entriesIn(file, size);
     if (entries.size === 0) return undefined;
     isOurs = true;
+    const read: ImportSource["read"] = async ({ path: name }, maxBytes) => {
+      const entry = entries.get(name);
+      if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
+      if (entry.sizeBytes > maxBytes) throw tooLarge(name, maxBytes);
+      const bytes = await bytesAt(file, entry.at, entry.sizeBytes);
+      if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is cut off`);
+      return bytes;
+    };
     return {
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes })),
       passedOver: [],
-      async read({ path: name }, maxBytes) {
-        const entry = entries.get(name);
-        if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
-        if (entry.sizeBytes > maxBytes) throw tooLarge(name, maxBytes);
-        const bytes = await bytesAt(file, entry.at, entry.sizeBytes);
-        if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is cut off`);
-        return bytes;
+      read,
+      async *pieces(wanted, maxBytes) {
+        yield await read(wanted, maxBytes);
       },
       close: () => file.close(),
     };

@@ -3,6 +3,7 @@
  *
  * @see RisuAI, characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae (2025-12-31)
  */
+import { endingOf } from "./file_names.ts";
 import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 
 /** What RisuAI does with a character and no other program can; kept in the card under its name, for the way back. */
@@ -14,8 +15,7 @@ const OWN_FIELDS: Record<string, string> = {
   ...{ defaultVariables: "defaultVariables", prebuiltAssetCommand: "prebuiltAssetCommand" },
   ...{ prebuiltAssetExclude: "prebuiltAssetExclude", prebuiltAssetStyle: "prebuiltAssetStyle" },
 };
-/** Lists of pictures and sounds beside the one that shows the character. */
-const MEDIA = ["emotionImages", "additionalAssets", "ccAssets"];
+const RISU_ASSET = "x-risu-asset";
 
 /** Gives the card of a character. */
 export function cardOfRisu(character: JsonObject): JsonObject {
@@ -71,10 +71,30 @@ export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject
   };
 }
 
+/** A picture or sound beside the one that shows the character. */
+export interface RisuMedium {
+  /** As its own export calls it in a card. */
+  type: string;
+  name: string;
+  ext: string;
+  /** RisuAI's name for the file. */
+  key: string;
+}
+
+/** Gives them. */
+export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
+  const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
+    ...{ type, name: asText(name), key: asText(key), ext: asText(ext) || endingOf(asText(key)) },
+  });
+  for (const asset of list(character.ccAssets).map(asObject)) {
+    yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
+  }
+  for (const [name, key, ext] of list(character.additionalAssets).map(list)) yield medium(RISU_ASSET, name, key, ext);
+  for (const [name, key] of list(character.emotionImages).map(list)) yield medium("emotion", name, key, "");
+}
+
 /** Says what of a character has no place here, as half a sentence each. */
 export function* lossesOf(character: JsonObject): Generator<string> {
-  const media = MEDIA.reduce((sum, field) => sum + list(character[field]).length, 0);
-  if (media > 0) yield `${media} further pictures and sounds of it are left out: characters here have one picture`;
   if (isJsonObject(character.vits)) yield "its voice model is left out: voices here are samples of a speech server";
   const effects = list(character.triggerscript).flatMap((trigger) => list(asObject(trigger).effect));
   const isScripted = list(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||

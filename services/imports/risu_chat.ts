@@ -10,7 +10,7 @@ import { settledGreetings } from "../prompts/greetings.ts";
 import { contentHash, stableId } from "./import_source.ts";
 import type { ImportedMessage, ImportStep } from "./import_item.ts";
 import { bookOfRisu, list } from "./risu_card.ts";
-import { refused } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
 /** What is known of a chat besides itself. */

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { ImportSource, SourceFile } from "./import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";
-import { baseOf } from "./sillytavern.ts";
+import { baseOf } from "./file_names.ts";
 
 /** The database in a data folder. */
 const FOLDER_DATABASE = "database.bin";

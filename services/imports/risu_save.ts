@@ -116,11 +116,12 @@ function* blocksIn(
   }
 }
 
-function messagePack(bytes: Uint8Array): unknown {
+/** Reads MessagePack as RisuAI writes it. @throws {AppError} `unprocessable` */
+export function messagePack(bytes: Uint8Array): unknown {
   try {
     return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });
   } catch (cause) {
-    throw new AppError("unprocessable", "it is no database of RisuAI, or a damaged one", { cause });
+    throw new AppError("unprocessable", "it is not of RisuAI, or damaged", { cause });
   }
 }
 

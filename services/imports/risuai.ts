@@ -7,21 +7,22 @@
  */
 import { cardIn, readCardFile } from "../characters/card_file.ts";
 import type { Card } from "../characters/card.ts";
-import { cardBytes } from "../characters/card_text.ts";
-import { isCharx } from "../characters/charx.ts";
-import { withoutEmbedded } from "../characters/main_icon.ts";
+import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../characters/charx_format.ts";
 import { isPng, readPng } from "../characters/png_chunks.ts";
 import { keywordOf, textOf } from "../characters/png_text.ts";
 import { AppError } from "../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
-import type { ImportStep } from "./import_item.ts";
+import type { ImportedCharacter, ImportStep } from "./import_item.ts";
 import { contentHash, type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import { objectIn } from "./json_object.ts";
 import { MAX_PICTURE_BYTES, presetOfRisu, promptsNote, readRisuAccount } from "./risu_account.ts";
 import { bookOfRisu, list } from "./risu_card.ts";
 import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
+import { MAX_RISU_PACK_BYTES, moduleOf, presetOf } from "./risu_pack.ts";
 import { RisuFiles, risuKeyOf } from "./risu_files.ts";
-import { baseOf, refused, stemOf } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
+import type { Scratch } from "./scratch.ts";
+import { baseOf, stemOf } from "./file_names.ts";
 
 /** All chats of one character are one file. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
@@ -29,22 +30,25 @@ const MAX_PERSONA_BYTES = 1024 * 1024;
 /** `Fox_2025-12-31T060320123Z_chat.json`, or `Fox_all_chats_2025-12-31T06-03-20-123Z.json` */
 const CHAT_FILE = /^(.*?)_(?:all_chats_)?\d{4}-\d\d-\d\dT[\dZ-]+(?:_chat)?\.json$/;
 const NO_PLACE: [RegExp, string][] = [
-  [/\.risum$/i, "modules are packed in a form that only RisuAI reads: export their lorebooks there, or make a backup"],
-  [/\.risup(reset)?$/i, "presets are packed in a form that only RisuAI reads: export them there as JSON"],
   [/\.txt$|\.html?$/i, "a chat as text or page has neither times nor roles: export it as JSON"],
 ];
 const CARD_FILE = /\.(png|charx|jpe?g)$/i;
+const MODULE_FILE = /\.risum$/i;
+const PRESET_FILE = /\.risup(reset)?$/i;
+/** What of a CHARX is a picture or a sound. */
+const MEDIUM = /^assets\//;
 
 /** Gives everything in it. @throws {AppError} `unprocessable` when nothing is of RisuAI, or a backup has no database */
-export async function* readRisuAi(source: ImportSource): AsyncGenerator<ImportStep> {
+export async function* readRisuAi(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const files = new RisuFiles(source);
   const { database } = files;
-  if (database !== undefined) return yield* readRisuAccount(source, database, files);
+  if (database !== undefined) return yield* readRisuAccount(source, database, files, scratch);
   if (source.files.length > 0 && source.files.every(({ path }) => isAsset(path))) {
     throw new AppError("unprocessable", "Cannot import this from RisuAI: its database is not there, or is cut off");
   }
-  if (source.files.some(({ path }) => path === "card.json")) return yield* new Files(source).openCharx();
-  yield* new Files(source).steps();
+  const single = new Files(source, scratch);
+  const isCharx = source.path !== undefined && source.files.some(({ path }) => path === CARD_PATH);
+  yield* isCharx ? single.charx(source.path!, CARD_PATH) : single.steps();
 }
 
 /** Single files: characters first, since files of chats name them. */
@@ -53,7 +57,7 @@ class Files {
   /** By their names as names of files have them. */
   readonly #cards = new Map<string, { id: string; card: Card }>();
 
-  constructor(readonly source: ImportSource) {}
+  constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
 
   async *steps(): AsyncGenerator<ImportStep> {
     const later: SourceFile[] = [];
@@ -62,6 +66,8 @@ class Files {
       if (reason !== undefined) yield { what: "note", level: "left_out", source: file.path, reason, count: 1 };
       else if (/\.json$/i.test(file.path)) later.push(file);
       else if (CARD_FILE.test(file.path)) yield* this.#tried(file, this.#picture(file));
+      else if (MODULE_FILE.test(file.path)) yield* this.#tried(file, this.#module(file));
+      else if (PRESET_FILE.test(file.path)) yield* this.#tried(file, this.#preset(file));
       else yield { what: "note", level: "left_out", source: file.path, reason: "it is no file of RisuAI", count: 1 };
     }
     const chats: [SourceFile, JsonObject][] = [];
@@ -77,35 +83,47 @@ class Files {
     for (const [file, json] of chats) yield* this.#chats(file, json);
   }
 
-  /** A CHARX is a zip, and came opened. */
-  async *openCharx(): AsyncGenerator<ImportStep> {
-    const { files } = this.source;
-    const file = files.find(({ path }) => path === "card.json")!;
-    const card = cardIn(file.path, await this.source.read(file, MAX_JSON_BYTES));
-    const assets = list(card.data.assets).map(asObject).filter(({ type }) => type === "icon");
-    const icon = assets.find(({ name }) => name === "main") ?? assets[0];
-    const path = asText(icon?.uri).replace(/^embedd?ed:\/\//, "");
-    const picture = files.find((one) => one.path === path);
-    const avatar = picture && await this.source.read(picture, MAX_PICTURE_BYTES).catch(() => undefined);
-    const others = files.filter((one) => one !== picture && /^assets\//.test(one.path)).length;
-    if (others > 0) {
-      const reason =
-        "further pictures and sounds of a character are left out; the same file dropped onto Characters keeps them";
-      yield { what: "note", level: "left_out", source: "assets", reason, count: others };
-    }
-    const bytes = cardBytes(avatar === undefined ? card : withoutEmbedded(card, true));
-    yield { what: "character", id: this.#idOf(card), source: file.path, name: card.data.name, bytes, avatar };
+  /** @param source What the file is called in the report. */
+  async *charx(path: string, source: string): AsyncGenerator<ImportStep> {
+    const { card, others = [] } = await readCardFile(path);
+    const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
+    yield { ...this.#character(source, card, path), files };
   }
 
   async *#picture(file: SourceFile): AsyncGenerator<ImportStep> {
-    const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
-    if (isPng(bytes)) {
+    let begin: Uint8Array = new Uint8Array();
+    for await (const piece of this.source.pieces(file, MAX_CHARX_BYTES)) {
+      begin = piece;
+      break;
+    }
+    if (isPng(begin)) {
+      const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
       const persona = personaIn(bytes);
-      if (persona !== undefined) return yield* this.#persona(file, persona, bytes);
-    } else if (!isCharx(bytes)) throw new AppError("unprocessable", "it is neither a card nor a persona");
-    // A CHARX goes to a Worker of its own, which keeps what it is given.
-    const { card } = await readCardFile(bytes.slice());
-    yield this.#character(file, card, bytes);
+      if (persona !== undefined) yield* this.#persona(file, persona, bytes);
+      else yield this.#character(file.path, cardIn(file.path, bytes), bytes);
+    } else if (isCharx(begin)) {
+      yield* this.charx(await this.scratch.keep(this.source.pieces(file, MAX_CHARX_BYTES)), file.path);
+    } else throw new AppError("unprocessable", "it is neither a card nor a persona");
+  }
+
+  async *#module(file: SourceFile): AsyncGenerator<ImportStep> {
+    yield* this.#moduleSteps(file.path, moduleOf(await this.source.read(file, MAX_RISU_PACK_BYTES)));
+  }
+
+  async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
+    const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
+    yield presetOfRisu(await presetOf(bytes, /\.risup$/i.test(file.path)), file.path);
+    yield promptsNote(file.path, 1);
+  }
+
+  *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
+    if (list(module.lorebook).length === 0) {
+      const reason = "this module has no lorebook: its scripts and pictures do nothing outside of RisuAI";
+      return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
+    }
+    yield lorebook(path, asText(module.name), module.lorebook);
+    const reason = "of a module the lorebook comes in alone: its scripts and pictures do nothing outside of RisuAI";
+    yield { what: "note", level: "changed", source: path, reason };
   }
 
   *#persona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
@@ -121,11 +139,7 @@ class Files {
   *#json(file: SourceFile, json: JsonObject): Generator<ImportStep> {
     const { path } = file;
     if (json.type === "risu" && Array.isArray(json.data)) return yield lorebook(path, asText(json.name), json.data);
-    if (json.type === "risuModule") {
-      yield lorebook(path, asText(json.name), json.lorebook);
-      const reason = "of a module the lorebook comes in alone: its scripts and pictures do nothing outside of RisuAI";
-      return yield { what: "note", level: "changed", source: path, reason };
-    }
+    if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
     if (json.type === "regex") {
       const reason = "scripts are left out: they do nothing outside of RisuAI";
       return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
@@ -135,14 +149,14 @@ class Files {
       return yield promptsNote(path, 1);
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
-    yield this.#character(file, cardIn(path, bytes), bytes);
+    yield this.#character(path, cardIn(path, bytes), bytes);
   }
 
-  #character({ path }: SourceFile, card: Card, bytes: Uint8Array<ArrayBuffer>): ImportStep {
+  #character(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
     const { name } = card.data;
     const id = this.#idOf(card);
     this.#cards.set(fileName(name), { id, card });
-    return { what: "character", id, source: path, name, bytes };
+    return { what: "character", id, source, name, file };
   }
 
   *#chats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {

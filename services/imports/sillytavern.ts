@@ -1,17 +1,20 @@
 /** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
-import { AppError, messageOf } from "../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { dataUrlOf } from "./data_url.ts";
+import { baseOf, endingOf, stemOf } from "./file_names.ts";
 import { type ImportSource, type SourceFile, stableId } from "./import_source.ts";
 import type { ImportNote, ImportStep } from "./import_item.ts";
 import { objectIn } from "./json_object.ts";
 import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
-import { cardOfPng } from "../characters/png_card.ts";
+import { cardOfPng, withoutCard } from "../characters/png_card.ts";
+import { type FurtherFile, packCharacter } from "./character_files.ts";
+import { refused } from "./refused.ts";
+import type { Scratch } from "./scratch.ts";
+import { type Mood, moodsOf, NOBODYS_MOODS } from "./tavern_moods.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
-const MOODS = "pictures of moods are left out: characters here have one picture";
 const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
 /** What chats refer to, by the names that SillyTavern has for it. */
@@ -27,11 +30,11 @@ interface Known {
 }
 
 /** Gives everything in the folder. @throws {AppError} `unprocessable` when it is none */
-export async function* readSillyTavern(source: ImportSource): AsyncGenerator<ImportStep> {
+export async function* readSillyTavern(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const folder = openTavernFolder(source);
   yield* folder.leftOut;
   const known: Known = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
-  const reading = new Reading(source, folder, known);
+  const reading = new Reading(source, folder, known, scratch);
   const settings = await reading.settings();
   yield* reading.notes.splice(0);
   yield* reading.personas(settings);
@@ -45,7 +48,12 @@ export async function* readSillyTavern(source: ImportSource): AsyncGenerator<Imp
 class Reading {
   readonly notes: ImportNote[] = [];
 
-  constructor(readonly source: ImportSource, readonly folder: TavernFolder, readonly known: Known) {}
+  constructor(
+    readonly source: ImportSource,
+    readonly folder: TavernFolder,
+    readonly known: Known,
+    readonly scratch: Scratch,
+  ) {}
 
   async settings(): Promise<JsonObject> {
     const file = this.folder.find("settings.json");
@@ -101,29 +109,45 @@ class Reading {
   }
 
   async *characters(): AsyncGenerator<ImportStep> {
-    let moods = 0;
-    for (const file of this.folder.under("characters")) {
+    const all = this.folder.under("characters");
+    const cards = all.filter(({ path }) =>
+      /\.png$/i.test(path) && this.folder.find(`characters/${baseOf(path)}`)?.path === path
+    );
+    const moods = moodsOf(all, this.folder);
+    for (const file of cards) {
       const name = baseOf(file.path);
-      // A folder beside a card holds pictures of moods; they have no card inside.
-      if (this.folder.find(`characters/${name}`) !== file) {
-        moods++;
-        continue;
-      }
-      if (!/\.png$/i.test(name)) continue;
+      const pictures = moods.take(stemOf(name));
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
-        const { name: said } = cardOfPng(bytes).data;
+        const card = cardOfPng(bytes);
+        const { name: said } = card.data;
         const id = stableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
         this.known.byName.set(said, this.known.byName.has(said) ? undefined : name);
-        yield { what: "character", id, source: file.path, name: said, bytes };
+        const origin = { id, source: file.path, name: said };
+        if (pictures.length === 0) {
+          yield { what: "character", ...origin, file: bytes };
+          continue;
+        }
+        const files = pictures.map((one) => this.#mood(one));
+        const packed = await packCharacter(this.scratch, { card, files, picture: withoutCard(bytes) });
+        yield* packed.notes;
+        yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {
         yield refused(file.path, error);
       }
     }
-    if (moods > 0) {
-      yield { what: "note", level: "left_out", source: "characters", reason: MOODS, count: moods };
+    for (const [folder, count] of moods.left()) {
+      yield { what: "note", level: "left_out", source: `characters/${folder}`, reason: NOBODYS_MOODS, count };
     }
+  }
+
+  #mood({ file, name }: Mood): FurtherFile {
+    const { path: source, sizeBytes } = file;
+    return {
+      ...{ type: "emotion", name, ext: endingOf(source), source, sizeBytes },
+      read: () => this.source.read(file, MAX_CARD_BYTES),
+    };
   }
 
   async *presets(): AsyncGenerator<ImportStep> {
@@ -235,22 +259,6 @@ class Reading {
     }
     return found;
   }
-}
-
-/** A note that something cannot be read. Only words of our own are shown. */
-export function refused(source: string, error: unknown): ImportNote {
-  const reason = typeof error === "string" ? error : error instanceof AppError ? messageOf(error) : "it cannot be read";
-  return { what: "note", level: "refused", source, reason };
-}
-
-/** Gives the name of a file without its folders and ending. */
-export function stemOf(path: string): string {
-  return baseOf(path).replace(/\.[^.]*$/, "");
-}
-
-/** Gives the name of a file without its folders. */
-export function baseOf(path: string): string {
-  return path.split("/").at(-1)!;
 }
 
 function isNote(value: JsonObject | ImportNote): value is ImportNote {

@@ -1,7 +1,8 @@
 /** Reads single chats in Tavern's JSONL, as SillyTavern and its kin export them: one, or a folder or zip of them. */
 import type { ImportSource } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
-import { refused, stemOf } from "./sillytavern.ts";
+import { refused } from "./refused.ts";
+import { stemOf } from "./file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 
 /** Gives the chats. They come in without characters: a file names them, and a name is no character. */

@@ -9,6 +9,8 @@ export interface TavernFolder {
   under(folder: string): SourceFile[];
   /** Gives a file by its path in the user's folder. */
   find(path: string): SourceFile | undefined;
+  /** Gives the path of a file in the user's folder. */
+  pathIn(file: SourceFile): string;
   /** What lies there and has no place in Parlor. */
   leftOut: ImportNote[];
 }
@@ -42,6 +44,7 @@ export function openTavernFolder(source: ImportSource): TavernFolder {
   return {
     under: (folder) => [...byPath].filter(([path]) => path.startsWith(`${folder}/`)).map(([, file]) => file),
     find: (path) => byPath.get(path),
+    pathIn: ({ path }) => path.slice(root.length),
     leftOut: leftOut([...byPath.keys()], root),
   };
 }

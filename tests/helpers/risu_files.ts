@@ -152,6 +152,33 @@ export function risuPersona(persona: object): Uint8Array<ArrayBuffer> {
   return pngOf(header(8, 8), pixels(8, 8), cardChunk("persona", persona), END);
 }
 
+/** What its packing makes of each byte: the other way round than it is read. @see RisuAI, rpack/rpack_map.bin */
+const EXCHANGED = Buffer.from(
+  "xA0eC70rP1X8RW71ZlNPGuC7MJSGumu/QVBvm+/etxBhFyDfMomonW2ryZAADF2v0sFW5RZkkYJldJfKI9ZS0f+0oOgvilg4WmAZlknb18g7PkNL" +
+    "pWNHqmopkvQVz2I0eNMdPOIFjipXDhvNTC3yQCwleUgPsnq1p2w35px7VH7+h9yaAuQzouuxLgPdmaaw59WIGIN89r7hXJ/DIUYfCE7QdhJf7v2P" +
+    "ROqjXosoCTWeacwKx4UHrUrzd+ln1NqEgJO2TXP6JyZ/BMb78XI5UcI2qWis+O3FucvOdaQ9gdlCcByVEbzYjJj5WaET9xR9s+xxwOON8AGuWzEG" +
+    "JCI6uA==",
+  "base64",
+);
+const exchanged = (bytes: Uint8Array) => Uint8Array.from(bytes, (byte) => EXCHANGED[byte]!);
+
+/** A module as `.risum`, with one picture behind it. */
+export function risuModule(module: object): Uint8Array<ArrayBuffer> {
+  const main = exchanged(utf8(JSON.stringify({ module, type: "risuModule" }, null, 2)));
+  const asset = exchanged(picture(9));
+  const bytes = [Buffer.of(111, 0), length(main), main, Buffer.of(1), length(asset), asset, Buffer.of(0)];
+  return new Uint8Array(Buffer.concat(bytes));
+}
+
+/** A preset as `.risup`, or in the older form as `.risupreset`. */
+export async function risuPreset(preset: object, isOlder = false): Promise<Uint8Array<ArrayBuffer>> {
+  const digest = await crypto.subtle.digest("SHA-256", utf8("risupreset"));
+  const key = await crypto.subtle.importKey("raw", digest, "AES-GCM", false, ["encrypt"]);
+  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv: new Uint8Array(12) }, key, encode(preset));
+  const packed = gzipSync(encode({ presetVersion: 2, type: "preset", preset: new Uint8Array(sealed) }));
+  return new Uint8Array(isOlder ? packed : exchanged(packed));
+}
+
 function length(bytes: Uint8Array): Uint8Array {
   const four = Buffer.alloc(4);
   four.writeUInt32LE(bytes.length);

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { plainPng, sillyTavernCard, sillyTavernReads } from "../helpers/cards.ts";
@@ -14,7 +15,11 @@ const HALL = "assets/background/image/hall.webp";
 const asset = (type: string, path: string, name: string) => ({
   ...{ type, uri: `embeded://${path}`, name, ext: path.split(".").pop() },
 });
-const noise = (length: number) => crypto.getRandomValues(new Uint8Array(length));
+const noise = (length: number) => {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  return bytes;
+};
 
 /** A file as RisuAI writes it. */
 function risuFiles(icon: string, picture: Uint8Array): Record<string, Uint8Array> {
@@ -135,6 +140,76 @@ test("an export of everything carries them, and brings them in again", async () 
   await expect.poll(stateOf).toBe("done");
   const again = await (await other.get(`/api/characters/${id}/export?format=charx`)).bytes();
   expect(unzipSync(again)).toMatchObject(wanted);
+});
+
+/** A form with one file, in pieces of 1 MiB. */
+function streamed(parts: Uint8Array[], ends: { before?: string; after?: string } = {}): ReadableStream<Uint8Array> {
+  const head = `${ends.before ?? ""}--b\r\nContent-Disposition: form-data; name="file"; filename="fox.charx"\r\n\r\n`;
+  return ReadableStream.from((async function* () {
+    yield strToU8(head);
+    yield* parts;
+    yield strToU8(ends.after ?? "\r\n--b--\r\n");
+  })());
+}
+const sendForm = (body: ReadableStream<Uint8Array>) =>
+  app.request("POST", "/api/characters/import", body, {
+    headers: { "content-type": "multipart/form-data; boundary=b" },
+  });
+const inPieces = (bytes: Uint8Array) =>
+  Array.from({ length: Math.ceil(bytes.length / 2 ** 20) }, (_, n) => bytes.subarray(n * 2 ** 20, (n + 1) * 2 ** 20));
+
+test("a CHARX of 60 MB comes in, goes out and is in an export of everything, and leaves nothing on its way", async () => {
+  const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
+  for (let n = 0; n < 6; n++) came[`assets/emotion/image/large-${n}.png`] = noise(10_000_000);
+  const answer = await sendForm(streamed(inPieces(zipSync(came, { level: 0 }))));
+  expect(answer.status).toBe(201);
+  const { id } = await answer.json();
+  const { "card.json": _, ...wanted } = came;
+  const { "card.json": card, ...others } = await charxOf(id);
+  expect(Object.keys(others).sort()).toEqual(Object.keys(wanted).sort());
+  for (const [path, bytes] of Object.entries(wanted)) expect(Buffer.compare(others[path]!, bytes), path).toBe(0);
+  const everything = unzipSync(await (await app.get("/api/export")).bytes());
+  expect(Object.keys(unzipSync(everything[`characters/${id}.charx`]!)).length).toBe(Object.keys(came).length);
+  expect(card).toBeDefined();
+  expect(await names("cache/arriving")).toEqual([]);
+});
+
+test("P03 what is no CHARX stays within the bound of cards", async () => {
+  const png = new Uint8Array(21 * 2 ** 20);
+  png.set(plainPng());
+  const refused = await sendForm(streamed(inPieces(png)));
+  expect([refused.status, (await refused.json()).error.code]).toEqual([413, "too_large"]);
+  expect(await names("characters")).toEqual([]);
+});
+
+test("P04 a form that breaks off or goes on behind a CHARX is 400, and nothing of it is kept", async () => {
+  const charx = zipSync(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
+  const part = (name: string) => `\r\n--b\r\nContent-Disposition: form-data; name="${name}"; filename="x"\r\n\r\nPK`;
+  for (const after of ["", "\r\n--", `${part("file")}\r\n--b--`, part("other"), part("x").repeat(60) + "\r\n--b--"]) {
+    const answer = await sendForm(streamed([charx], { after }));
+    expect([answer.status, (await answer.json()).error.code], after.slice(0, 80)).toEqual([400, "invalid_request"]);
+  }
+  expect(await names("characters")).toEqual([]);
+  expect(await names("cache/arriving")).toEqual([]);
+  const before = part("note").slice(2) + "\r\n";
+  expect((await sendForm(streamed([charx], { before, after: `${part("more")}\r\n--b--` }))).status).toBe(201);
+});
+
+test("a reader that leaves in the middle of a CHARX leaves no file open", async () => {
+  const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
+  const { id } = await importFiles({ ...came, "assets/other/x": noise(2_000_000) });
+  const opened = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
+  const before = opened();
+  for (let n = 0; n < 20; n++) {
+    const { body } = await app.get(`/api/characters/${id}/export?format=charx`);
+    if (n % 2 === 0) await body!.cancel();
+    else {
+      const reader = body!.getReader();
+      await reader.read();
+      await reader.cancel();
+    }
+  }
+  expect(opened()).toBeLessThan(before + 10);
 });
 
 test("names that lead out of a folder are not handed on, and a CHARX that inflates without end is refused", async () => {

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { encode } from "@msgpack/msgpack";
+import { strFromU8, unzipSync } from "fflate";
 import { expect, test } from "vitest";
 import {
   added,
@@ -18,7 +19,9 @@ import {
   risuDatabase,
   risuFolder,
   risuLore,
+  risuModule,
   risuPersona,
+  risuPreset,
   risuSave,
   UNDEFINED,
 } from "../helpers/risu_files.ts";
@@ -36,13 +39,13 @@ test("a local backup comes in whole: characters, personas, lorebooks, presets, c
   expect(report.messages).toBe(6); // with the greeting, which there is no message
   const lines = report.lines.map(({ level, source, reason }) => `${level} ${source.split("#")[1] ?? ""}: ${reason}`);
   expect(lines.toSorted()).toEqual([
-    "changed characters/Fox: 1 further pictures and sounds of it are left out: characters here have one picture",
     "changed characters/Fox: its scripts are kept in the card for RisuAI and do nothing here",
-    "changed characters/Owl: 1 further pictures and sounds of it are left out: characters here have one picture",
     "changed characters/Owl: its picture is not there: it comes in without one",
     "changed chats/Watch/Night: 1 pictures in its messages are in no file of RisuAI's and do not come in",
     "changed chats/Watch/Night: what RisuAI remembers of it is left out: summaries here are made anew when one is needed",
     "changed personas/Cai: its note is left out: personas here have none",
+    "kept characters/Fox: its further pictures and sounds are kept beside it: an export as CHARX has them",
+    "kept characters/Owl: its further pictures and sounds are kept beside it: an export as CHARX has them",
     "left_out : keys of services and settings are not taken over; enter connections under Connections",
     "left_out characters: they lie in RisuAI's trash",
     "left_out chats: nobody has said anything in them",
@@ -207,7 +210,7 @@ test("single files: a character, its chats, a persona, a lorebook and a preset f
   );
   expect(added(report)).toEqual({ ...NOTHING, conversation: 2, character: 1, persona: 1, lorebook: 1, preset: 1 });
   expect(report.lines.map(({ level, source }) => [level, source])).toEqual([
-    ["left_out", "Pack.risum"],
+    ["refused", "Pack.risum"],
     ["left_out", "Calm_preset.json"],
     ["changed", "Owl_2025-12-31T060320123Z_chat.json"],
   ]);
@@ -232,13 +235,70 @@ test("a CHARX comes in with its picture, by itself as among others", async () =>
     });
   const alone = await importReport(app, "kind=risuai&name=Fox.charx", charx("Fox"));
   expect(alone.lines).toEqual([
-    { level: "left_out", source: "assets", reason: expect.stringContaining("dropped onto Characters"), count: 1 },
+    { level: "kept", source: "card.json", reason: expect.stringContaining("further pictures"), count: 1 },
   ]);
+  const [{ id }] = await got(app, "/api/characters?q=Fox");
+  const files = unzipSync(await (await app.get(`/api/characters/${id}/export?format=charx`)).bytes());
+  expect([files["assets/other/image/x.png"], files["module.risum"]]).toEqual([picture(4), new Uint8Array(9)]);
   await importReport(app, "kind=risuai", zipped({ "Fox.charx": charx("Fox"), "Owl.charx": charx("Owl") }));
   const characters = (await got(app, "/api/characters?view=full")).slice(0, 2); // before Pim
   // deno-lint-ignore no-explicit-any -- characters as they came
   expect(characters.map(({ name, has_avatar }: any) => [name, has_avatar])).toEqual([["Fox", true], ["Owl", true]]);
-  expect(characters[0].card.data.assets[0].uri).toBe("ccdefault:");
+  expect(characters[0].card.data.assets).toEqual([icon]);
+});
+
+test("pictures and sounds beside the one that shows a character are in its CHARX, called as in RisuAI's own", async () => {
+  await using app = await openTestApp();
+  const database = risuDatabase();
+  const [fox] = database.characters as Record<string, unknown>[];
+  const key = `assets/${"10".repeat(32)}.png`;
+  fox!.additionalAssets = [["theme ✿", key, "png"], ["gone", "assets/gone.mp3", "mp3"]];
+  fox!.ccAssets = [{ type: "background", uri: key, name: "theme ✿", ext: "png" }];
+  const report = await importReport(app, "kind=risuai", risuBackup(risuSave(database, "packed")));
+  const ofFox = report.lines.filter(({ source }) => source.endsWith("#characters/Fox"));
+  expect(ofFox.map(({ level, reason, count }) => [level, count ?? reason])).toEqual([
+    ["changed", "its scripts are kept in the card for RisuAI and do nothing here"],
+    ["changed", "1 further pictures and sounds of it are not there"],
+    ["kept", 3],
+  ]);
+  const [{ id }] = await got(app, "/api/characters?q=Fox");
+  const files = unzipSync(await (await app.get(`/api/characters/${id}/export?format=charx`)).bytes());
+  const { assets } = JSON.parse(strFromU8(files["card.json"]!)).data;
+  const [icon, ...others] = assets as { type: string; uri: string; name: string; ext: string }[];
+  expect(icon).toMatchObject({ type: "icon", name: "main" });
+  expect(others.map(({ type, name, ext }) => [type, name, ext])).toEqual([
+    ["background", "theme ✿", "png"],
+    ["x-risu-asset", "theme ✿", "png"],
+    ["emotion", "joy", "png"],
+  ]);
+  for (const { uri } of others) expect(files[uri.replace("embeded://", "")]).toEqual(picture(2));
+});
+
+test("a module gives its lorebook, and a preset its numbers, out of the files that RisuAI packs", async () => {
+  await using app = await openTestApp();
+  const preset = { name: "Calm", temperature: 80, maxResponse: 300, mainPrompt: "Write." };
+  const lore = [risuLore("/den(s)?/i", "Below.", { useRegex: true })];
+  const report = await importReport(
+    app,
+    "kind=risuai",
+    zipped({
+      "Foxes.risum": risuModule({ name: "Foxes", id: "m", description: "", lorebook: lore, regex: [{}], assets: [] }),
+      "Scripts.risum": risuModule({ name: "Scripts", id: "s", description: "", regex: [{}] }),
+      "Calm_preset.risup": await risuPreset(preset),
+      "Older.risupreset": await risuPreset({ ...preset, name: "Older" }, true),
+      "Cut.risum": risuModule({ name: "Foxes", lorebook: lore }).slice(0, 60),
+      "Cut.risup": (await risuPreset(preset)).slice(0, -9),
+    }),
+  );
+  expect(added(report)).toEqual({ ...NOTHING, lorebook: 1, preset: 2 });
+  expect(report.lines.map(({ level, source }) => `${level} ${source}`).toSorted()).toEqual([
+    ...["changed Foxes.risum", "left_out Calm_preset.risup", "left_out Older.risupreset", "left_out Scripts.risum"],
+    ...["refused Cut.risum", "refused Cut.risup"],
+  ]);
+  const [book] = await got(app, "/api/lorebooks");
+  expect((await got(app, `/api/lorebooks/${book.id}`)).book.entries[0]).toMatchObject({ keys: ["/den(s)?/i"] });
+  const calm = named(await got(app, "/api/presets"), "Calm");
+  expect((await got(app, `/api/presets/${calm.id}`)).sampler).toEqual({ temperature: 0.8, max_tokens: 300 });
 });
 
 test.each([

@@ -1,6 +1,8 @@
-import { type Zippable } from "fflate";
+import { strFromU8, unzipSync, type Zippable } from "fflate";
 import { expect, test } from "vitest";
+import { chunksOf, sillyTavernReads } from "../helpers/cards.ts";
 import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../helpers/imported.ts";
+import { picture } from "../helpers/pictures.ts";
 import { tempFolder } from "../helpers/storage_folder.ts";
 import { lines, tavernFolder } from "../helpers/tavern_folder.ts";
 import { openTestApp } from "../helpers/test_app.ts";
@@ -14,7 +16,7 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   expect(report.messages).toBe(6);
   expect(report.lines).toEqual([
     { level: "left_out", source: "backgrounds", reason: expect.stringContaining("left out"), count: 1 },
-    { level: "left_out", source: "characters", reason: expect.stringContaining("moods"), count: 1 },
+    { level: "kept", source: "characters/Fox.png", reason: expect.stringContaining("further pictures"), count: 1 },
   ]);
 
   const list: { id: string; title: string }[] = (await got(app, "/api/conversations?view=summary")).items;
@@ -47,6 +49,46 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   const owl = characters.find(({ name }) => name === "Owl")!.id;
   expect(group.participants.map(({ character_id }: { character_id: string }) => character_id)).toEqual([fox, owl]);
   expect(group.messages.map(({ character_id }: { character_id: string }) => character_id)).toEqual([owl, fox]);
+});
+
+test("pictures of moods come in with their character and are in its CHARX, costumes as well", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  const files: Record<string, Uint8Array<ArrayBuffer>> = {
+    ...tavernFolder(),
+    "characters/Fox/beach/joy.png": picture(5),
+    "characters/Fox/ärger ✿.webp": picture(6),
+    "characters/Fox/con.png": picture(7),
+    "characters/Fox/notes.txt": new Uint8Array(3),
+    "characters/Nobody/joy.png": picture(8),
+  };
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(files));
+  const report = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(trial.lines).toEqual(report.lines);
+  expect(report.lines.filter(({ source }) => source.startsWith("characters"))).toEqual([
+    { level: "kept", source: "characters/Fox.png", reason: expect.any(String), count: 4 },
+    { level: "left_out", source: "characters/Fox", reason: expect.stringContaining("moods"), count: 1 },
+    { level: "left_out", source: "characters/Nobody", reason: expect.stringContaining("moods"), count: 1 },
+  ]);
+  const [fox, owl] = await got(app, "/api/characters?view=full");
+  expect([fox.has_assets, owl.has_assets]).toEqual([true, false]);
+
+  const charx = unzipSync(await (await app.get(`/api/characters/${fox.id}/export?format=charx`)).bytes());
+  const { data } = JSON.parse(strFromU8(charx["card.json"]!));
+  const emotions = data.assets.filter(({ type }: { type: string }) => type === "emotion");
+  const pictures = emotions.map((
+    { name, uri }: Record<string, string>,
+  ) => [name, charx[uri!.replace("embeded://", "")]]);
+  const wanted = { "beach/joy": picture(5), con: picture(7), joy: picture(4), "ärger ✿": picture(6) };
+  expect(Object.fromEntries(pictures)).toEqual(wanted);
+  for (const path of Object.keys(charx)) expect(path).toMatch(/^[A-Za-z0-9_./-]+$/);
+  expect(Object.keys(charx)).toContain("assets/emotion/images/_con.png");
+  // The card and its picture are those of the file.
+  const came = sillyTavernReads(files["characters/Fox.png"]!).data;
+  expect(fox.card.data).toMatchObject({ description: came.description, extensions: came.extensions });
+  const shown = await (await app.get(`/api/characters/${fox.id}/avatar`)).bytes();
+  const pixels = (png: Uint8Array) => chunksOf(png).filter(({ type }) => type === "IDAT").map(({ text }) => text);
+  expect(pixels(shown)).toEqual(pixels(files["characters/Fox.png"]!));
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toHaveLength(1); // the trial's
 });
 
 test("importing again adds nothing; a chat that went on there is updated, one that went on here is left", async () => {

@@ -45,7 +45,7 @@ export interface ReportItem {
 
 /** Something that did not come in, or not as it was. */
 export interface ReportLine {
-  level: "refused" | "left_out" | "changed";
+  level: "refused" | "left_out" | "changed" | "kept";
   source: string;
   reason: string;
   /** How many files it speaks of. */

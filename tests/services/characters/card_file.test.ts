@@ -1,9 +1,12 @@
 import { Buffer } from "node:buffer";
-import { strFromU8, strToU8, unzipSync, type Zippable, zipSync } from "fflate";
-import { expect, test } from "vitest";
+import { join } from "node:path";
+import { strFromU8, strToU8, type Unzipped, unzipSync, type Zippable, zipSync } from "fflate";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { cardOf } from "../../../services/characters/card.ts";
-import { readCardFile } from "../../../services/characters/card_file.ts";
+import { type CardFile, readCardFile as readFileAt } from "../../../services/characters/card_file.ts";
+import { CardFiles } from "../../../services/characters/card_assets.ts";
 import { makeCharx } from "../../../services/characters/charx.ts";
+import { writeZip } from "../../../services/storage/zip_writer.ts";
 import { plainPng, sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
 
 const bytes = (value: string | Uint8Array) => new Uint8Array(typeof value === "string" ? Buffer.from(value) : value);
@@ -27,6 +30,25 @@ const charx = () =>
   });
 const refused = { code: "unprocessable" };
 
+let folder: string;
+beforeAll(async () => void (folder = await Deno.makeTempDir()));
+afterAll(() => Deno.remove(folder, { recursive: true }));
+
+/** Reads a file as it lies on disk; `unpacked` gives its other files, copied as they are kept. */
+async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked: () => Promise<Unzipped> }> {
+  const path = join(folder, crypto.randomUUID());
+  await Deno.writeFile(path, content);
+  const read = await readFileAt(path);
+  return {
+    ...read,
+    async unpacked() {
+      using files = await CardFiles.open(path, read.others);
+      return unzipSync(await joined(writeZip(files!.packed(), { isLarge: false })));
+    },
+  };
+}
+const joined = async (pieces: AsyncIterable<Uint8Array>) => bytes(Buffer.concat(await Array.fromAsync(pieces)));
+
 test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async () => {
   const st = sillyTavernPng(sillyTavernCard("Fox"));
   expect(await readCardFile(st)).toMatchObject({ card: { data: { name: "Fox" } }, avatarPng: st });
@@ -40,17 +62,17 @@ test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async 
 });
 
 test("a CHARX gives its card by exact name, its main icon, and what else lies in it, but nothing that leads out of it", async () => {
-  const { card: read, avatarPng, assets } = await readCardFile(charx());
+  const { card: read, avatarPng, unpacked } = await readCardFile(charx());
   expect(read.data.name).toBe("Fox");
   expect(avatarPng).toEqual(plainPng(3, 3));
   expect(read.data.assets).toEqual(card.data.assets);
-  expect(Object.keys(unzipSync(assets!))).toEqual(["evil/card.json"]);
+  expect(await unpacked()).toEqual({ "evil/card.json": strToU8('{"name":"Wrong","description":""}') });
 });
 
 test("an icon that is all there is beside the card is the picture of the card itself", async () => {
   const lone = { "card.json": strToU8(JSON.stringify(card)), "assets/icon/images/face.png": plainPng(3, 3) };
-  const { card: read, assets } = await readCardFile(zip(lone));
-  expect(assets).toBeUndefined();
+  const { card: read, others } = await readCardFile(zip(lone));
+  expect(others).toEqual([]);
   expect(read.data.assets).toEqual([
     card.data.assets[0],
     { type: "icon", uri: "ccdefault:", name: "main", ext: "png" },
@@ -83,7 +105,7 @@ test("a CHARX that lies or is broken is refused", async () => {
 
 test("a CHARX of ours holds card and picture, and reads back as it was", async () => {
   const before = cardOf({ ...card, data: { ...card.data, assets: undefined } });
-  const made = await makeCharx(before, plainPng(3, 3));
+  const made = await joined((await makeCharx(before, plainPng(3, 3))).pieces());
   const files = unzipSync(made);
   expect(Object.keys(files)).toEqual(["card.json", "assets/icon/images/main.png"]);
   expect(JSON.parse(strFromU8(files["card.json"]!)).data.assets).toEqual([

@@ -87,6 +87,7 @@ export const moving: typeof English = {
       refused: (n: number) => `${count(n, { one: "Sache", other: "Sachen" })} nicht lesbar`,
       left_out: (n: number) => `${count(n, { one: "Art von Dateien", other: "Arten von Dateien" })} ausgelassen`,
       changed: (n: number) => `${count(n, { one: "Sache kommt", other: "Sachen kommen" })} verändert herein`,
+      kept: (n: number) => `${count(n, { one: "Figur kommt", other: "Figuren kommen" })} mit weiteren Dateien`,
     },
     linesDropped: (n: number) =>
       `und ${count(n, { one: "weitere Zeile", other: "weitere Zeilen" })}, die der Bericht nicht hält`,

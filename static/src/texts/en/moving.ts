@@ -86,6 +86,7 @@ export const moving = {
       refused: (n: number) => `${count(n, { one: "thing", other: "things" })} that cannot be read`,
       left_out: (n: number) => `${count(n, { one: "kind of file", other: "kinds of files" })} left out`,
       changed: (n: number) => `${count(n, { one: "thing comes", other: "things come" })} in changed`,
+      kept: (n: number) => `${count(n, { one: "character comes", other: "characters come" })} with further files`,
     },
     linesDropped: (n: number) =>
       `and ${count(n, { one: "more line", other: "more lines" })} that the report does not hold`,

@@ -87,6 +87,7 @@ export const moving: typeof English = {
       refused: (n: number) => `読めないもの ${count(n, { other: "件" })}`,
       left_out: (n: number) => `対象外のファイル ${count(n, { other: "種類" })}`,
       changed: (n: number) => `変わって入るもの ${count(n, { other: "件" })}`,
+      kept: (n: number) => `ほかのファイルも入るキャラクター ${count(n, { other: "件" })}`,
     },
     linesDropped: (n: number) => `ほかに、報告に収まらない行が ${count(n, { other: "行" })}あります`,
     showMore: (n: string) => `残りの ${n} 件を表示`,

@@ -20,7 +20,7 @@ const PLACES: Partial<Record<ImportedThing, { one: (id: string) => string; all: 
   settings: { one: () => "/settings/general", all: "/settings/general" },
 };
 
-const LEVELS: ReportLine["level"][] = ["refused", "left_out", "changed"];
+const LEVELS: ReportLine["level"][] = ["refused", "left_out", "changed", "kept"];
 /** Lines that are shown before one asks for more. */
 const LINES_AT_ONCE = 100;
 

@@ -1,11 +1,16 @@
-/** Writes a zip as a stream, in the large form where it has to be: nothing is held but the entry at hand and the directory. */
-import type { PackedFile } from "./zip_worker.ts";
+/** Writes a zip as a stream: nothing is held but the piece at hand and the directory. */
 
-/** One file of a zip. */
-export interface ZipFile {
+/** One file of a zip, packed already. */
+export interface PackedEntry {
   /** With slashes. */
   path: string;
-  bytes: Uint8Array;
+  isDeflated: boolean;
+  /** Of what it is when it is unpacked. */
+  crc: number;
+  packedBytes: number;
+  sizeBytes: number;
+  /** Its packed bytes, asked for once. */
+  content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
 // PKWARE APPNOTE, sections 4.3.7 to 4.3.16
@@ -17,6 +22,7 @@ const END_BYTES = 22;
 const LARGE_EXTRA_BYTES = 12;
 const SATURATED_16 = 0xffff;
 const SATURATED_32 = 0xffffffff;
+const VERSION = 20;
 const VERSION_LARGE = 45;
 const IS_UTF8 = 0x0800;
 const DEFLATED = 8;
@@ -25,27 +31,28 @@ const DAY = 0x21;
 
 const encoder = new TextEncoder();
 
-/** Gives the zip in pieces. @param pack Is given each file in turn. */
+/**
+ * Gives the zip in pieces.
+ *
+ * @param options.isLarge Writes the form for any number of bytes, which not every program reads; the other one ends at
+ *   4 GiB and at 65,535 files.
+ */
 export async function* writeZip(
-  files: AsyncIterable<ZipFile>,
-  pack: (file: ZipFile) => Promise<PackedFile>,
+  files: Iterable<PackedEntry> | AsyncIterable<PackedEntry>,
+  { isLarge }: { isLarge: boolean },
 ): AsyncGenerator<Uint8Array> {
   const directory: Uint8Array[] = [];
   let at = 0;
-  for await (const file of files) {
-    const { packed, isDeflated, sizeBytes, crc } = await pack(file);
-    const entry = {
-      ...{ name: encoder.encode(file.path), at, crc, method: isDeflated ? DEFLATED : 0 },
-      ...{ packedBytes: packed.length, sizeBytes },
-    };
+  for await (const { path, isDeflated, content, ...facts } of files) {
+    const entry: Entry = { ...facts, name: encoder.encode(path), at, method: isDeflated ? DEFLATED : 0, isLarge };
     const header = headerOf(entry);
     yield header;
-    yield packed;
-    at += header.length + packed.length;
+    yield* content;
+    at += header.length + facts.packedBytes;
     directory.push(entryOf(entry));
   }
   yield* directory;
-  yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at);
+  yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
 }
 
 interface Entry {
@@ -56,6 +63,7 @@ interface Entry {
   method: number;
   packedBytes: number;
   sizeBytes: number;
+  isLarge: boolean;
 }
 
 function headerOf(entry: Entry): Uint8Array {
@@ -67,16 +75,18 @@ function headerOf(entry: Entry): Uint8Array {
   return bytes;
 }
 
-/** Its place is always said in the large form: so there is one form alone. */
+/** In the large form its place is always said there: so there is one form alone. */
 function entryOf(entry: Entry): Uint8Array {
-  const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + LARGE_EXTRA_BYTES);
+  const { isLarge } = entry;
+  const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + (isLarge ? LARGE_EXTRA_BYTES : 0));
   const view = new DataView(bytes.buffer);
   view.setUint32(0, 0x02014b50, true);
-  view.setUint16(4, VERSION_LARGE, true);
+  view.setUint16(4, isLarge ? VERSION_LARGE : VERSION, true);
   writeFacts(view, 6, entry);
-  view.setUint16(30, LARGE_EXTRA_BYTES, true);
-  view.setUint32(42, SATURATED_32, true);
+  view.setUint32(42, isLarge ? SATURATED_32 : entry.at, true);
   bytes.set(entry.name, ENTRY_BYTES);
+  if (!isLarge) return bytes;
+  view.setUint16(30, LARGE_EXTRA_BYTES, true);
   const extra = ENTRY_BYTES + entry.name.length;
   view.setUint16(extra, 1, true);
   view.setUint16(extra + 2, LARGE_EXTRA_BYTES - 4, true);
@@ -85,8 +95,9 @@ function entryOf(entry: Entry): Uint8Array {
 }
 
 /** What a header and its entry in the directory have in common, from the version that reading needs. */
-function writeFacts(view: DataView, at: number, { name, crc, method, packedBytes, sizeBytes }: Entry): void {
-  view.setUint16(at, VERSION_LARGE, true);
+function writeFacts(view: DataView, at: number, entry: Entry): void {
+  const { name, crc, method, packedBytes, sizeBytes, isLarge } = entry;
+  view.setUint16(at, isLarge ? VERSION_LARGE : VERSION, true);
   view.setUint16(at + 2, IS_UTF8, true);
   view.setUint16(at + 4, method, true);
   view.setUint16(at + 8, DAY, true);
@@ -96,7 +107,8 @@ function writeFacts(view: DataView, at: number, { name, crc, method, packedBytes
   view.setUint16(at + 22, name.length, true);
 }
 
-function endOf(count: number, directoryBytes: number, at: number): Uint8Array {
+/** Both ends, the plain one last; in a zip that is not large it is the only one and says all there is to say. */
+function endOf(count: number, directoryBytes: number, at: number, isLarge: boolean): Uint8Array {
   const bytes = new Uint8Array(END64_BYTES + LOCATOR64_BYTES + END_BYTES);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, 0x06064b50, true);
@@ -114,6 +126,6 @@ function endOf(count: number, directoryBytes: number, at: number): Uint8Array {
   view.setUint16(end + 8, Math.min(count, SATURATED_16), true);
   view.setUint16(end + 10, Math.min(count, SATURATED_16), true);
   view.setUint32(end + 12, Math.min(directoryBytes, SATURATED_32), true);
-  view.setUint32(end + 16, SATURATED_32, true);
-  return bytes;
+  view.setUint32(end + 16, isLarge ? SATURATED_32 : at, true);
+  return isLarge ? bytes : bytes.subarray(end);
 }
