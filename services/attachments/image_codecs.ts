@@ -3,7 +3,7 @@
  * Each call has an instance of its own, whose memory goes with it. Only the image Worker calls these: they block.
  */
 import decodeWebpFile, { init as initWebp } from "@jsquash/webp/decode.js";
-import { orientationOf } from "./exif_orientation.ts";
+import { orientationOf } from "./exif.ts";
 import { firstGifFrame, firstWebpFrame, type FramePlace } from "./first_frame.ts";
 import type { ImageFacts } from "./image_type.ts";
 import { pictureOf } from "./png_file.ts";

@@ -141,7 +141,10 @@ function flat(root: JsonObject): Card {
   const inData = (key: string) => DATA_FIELDS.includes(key) || key === "creatorcomment" || V3_FIELDS.includes(key);
   const entries = Object.entries(renamed);
   const found = entries.filter(([key]) => inData(key));
-  if (entries.length > found.length && found.length < 2) throw unreadable("it has none of a card's fields but a name");
+  if (entries.length > found.length && found.length < 2) {
+    const isNamed = Object.hasOwn(renamed, "name");
+    throw unreadable(`it has none of a card's fields${isNamed ? " but a name" : ""}`);
+  }
   const { creatorcomment, ...fields }: JsonObject = Object.fromEntries(found);
   const data = dataFrom({ ...fields, creator_notes: creatorcomment || fields.creator_notes });
   return {

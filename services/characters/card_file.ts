@@ -1,4 +1,5 @@
 /** Card files of every kind, told apart by their content. */
+import { sniffImage } from "../attachments/image_type.ts";
 import { AppError, noneOn } from "../errors.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { ZipEntry } from "../storage/zip_reader.ts";
@@ -6,6 +7,7 @@ import type { Card } from "./card.ts";
 import { isJsonObject, parseCardText } from "./card_text.ts";
 import { hasPicture } from "./card_head.ts";
 import { readCharx } from "./charx.ts";
+import { cardOfExif } from "./exif_card.ts";
 import { isCharx } from "./charx_format.ts";
 import { readPlainFile } from "./plain_files.ts";
 import { cardOfPng } from "./png_card.ts";
@@ -27,15 +29,18 @@ export interface CardFile {
 
 /** Begin of a file that tells its kind. */
 const SIGNATURE_BYTES = 4;
+/** A picture may have a ZIP behind it; what begins as one has to be one. */
+const ZIP_BEGIN = 0x50;
 
 /**
- * Reads a card file that is held in memory: PNG or JSON. Neither its name nor its stated type counts.
+ * Reads a card file that is held in memory: PNG, JSON or WebP. Neither its name nor its stated type counts.
  *
  * @throws {AppError} `unprocessable` for what is no such card or broken, `too_large` for what is beyond bounds.
  */
 export function readCardBytes(bytes: Uint8Array): CardFile {
   if (isPng(bytes)) return { card: cardOfPng(bytes), avatarPng: bytes };
   if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
+  if (sniffImage(bytes) !== undefined) return { card: cardOfExif(bytes), avatarImage: bytes };
   throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
 }
 
@@ -45,8 +50,13 @@ export function readCardBytes(bytes: Uint8Array): CardFile {
  * @throws {AppError} `unprocessable` for what is no card or broken, `too_large` for what is beyond bounds, `internal`
  */
 export async function readCardFile(path: string): Promise<CardFile> {
-  if (!isCharx(await beginOf(path))) return readCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
-  const { card, picture, others } = await readCharx(path);
+  const begin = await beginOf(path);
+  const charx = isCharx(begin) ? await readCharx(path) : undefined;
+  if (charx === undefined && begin[0] !== ZIP_BEGIN) {
+    return readCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
+  }
+  if (charx === undefined) throw new AppError("unprocessable", "Cannot read the CHARX file: it is no whole ZIP");
+  const { card, picture, others } = charx;
   const avatar = picture !== undefined && isPng(picture) ? { avatarPng: picture } : { avatarImage: picture };
   return { card, ...avatar, others };
 }

@@ -15,10 +15,14 @@ const latin1 = new TextDecoder("latin1");
  * @throws {AppError} `too_large`; `unprocessable` for what is no UTF-8, no JSON or no card.
  */
 export function parseCardText(bytes: Uint8Array): Card {
+  return parsed(bytes, (text) => utf8.decode(text));
+}
+
+function parsed(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): Card {
   assertLength(bytes);
   let json: unknown;
   try {
-    json = JSON.parse(utf8.decode(bytes));
+    json = JSON.parse(decoded(bytes));
   } catch (cause) {
     throw new AppError("unprocessable", "Cannot read the character card: its text is no JSON in UTF-8", { cause });
   }
@@ -31,16 +35,26 @@ export function parseCardText(bytes: Uint8Array): Card {
  * @throws {AppError} as `parseCardText`, and `unprocessable` for what is neither.
  */
 export function parseChunkText(bytes: Uint8Array): Card {
-  if (isJsonObject(bytes)) return parseCardText(bytes);
+  if (isJsonObject(bytes)) return parsed(bytes, chunkLetters);
   let text: Uint8Array;
   try {
-    text = Uint8Array.fromBase64(latin1.decode(bytes)); // white space and missing padding are no fault to it
+    // White space and missing padding are no fault to it; the letters for addresses of pages are met, too.
+    text = Uint8Array.fromBase64(latin1.decode(bytes).replaceAll("-", "+").replaceAll("_", "/"));
   } catch (cause) {
     throw new AppError("unprocessable", "Cannot read the character card: its text is neither base64 nor JSON", {
       cause,
     });
   }
   return parseCardText(text);
+}
+
+/** What programs write into text chunks is UTF-8 more often than the Latin-1 that PNG asks for. */
+function chunkLetters(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return latin1.decode(bytes);
+  }
 }
 
 /** Says whether the first thing in a text is the brace of an object. */

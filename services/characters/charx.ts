@@ -34,15 +34,18 @@ const STEP_BYTES = 64 * 1024;
 /**
  * Reads a CHARX file that lies on disk.
  *
+ * @returns `undefined` for a file without the directory that every ZIP ends with.
  * @throws {AppError} `unprocessable` for what is none, `too_large` for one of more than 512 MiB or one that inflates by
  *   more than 64 MiB.
  */
-export async function readCharx(path: string): Promise<CharxContent> {
+export async function readCharx(path: string): Promise<CharxContent | undefined> {
   const { size } = await Deno.stat(path);
   if (size > MAX_CHARX_BYTES) {
     throw new AppError("too_large", `The CHARX file is larger than ${MAX_CHARX_BYTES} bytes`);
   }
-  const { card: text, picture, others = [] } = await inWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
+  const answer = await inWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
+  if (answer.isNoZip) return undefined;
+  const { card: text, picture, others = [] } = answer;
   if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
   const card = parseCardText(text);
   const isAlone = others.length === 0 && picture !== undefined && embeddedPath(mainIconOf(card)?.uri) !== undefined;

@@ -2,7 +2,7 @@
 import { isJsonObject, parseJsonBytes } from "../plain_json.ts";
 import { AppError } from "../errors.ts";
 import { bytesAt } from "../storage/bytes_at.ts";
-import { contentPieces, readZipDirectory, wholeContentOf, type ZipEntry } from "../storage/zip_reader.ts";
+import { contentPieces, hasZipEnd, readZipDirectory, wholeContentOf, type ZipEntry } from "../storage/zip_reader.ts";
 import { CARD_PATH, isPlainPath, PICTURE_PATH } from "./charx_format.ts";
 import { type AssetHolder, embeddedPath, mainIconOf } from "./main_icon.ts";
 import { withoutCard } from "./png_card.ts";
@@ -18,6 +18,8 @@ export interface CharxAnswer {
   picture?: Uint8Array<ArrayBuffer>;
   /** All its other files. */
   others?: ZipEntry[];
+  /** There is no directory of a ZIP. */
+  isNoZip?: boolean;
   failure?: { code: "unprocessable" | "too_large"; message: string };
 }
 
@@ -38,6 +40,7 @@ class Refused extends Error {
 async function open(path: string): Promise<CharxAnswer> {
   using file = await Deno.open(path);
   const { size } = await file.stat();
+  if (!await hasZipEnd(file)) return { isNoZip: true };
   const { entries, beginsAt } = await readZipDirectory(file, MAX_ENTRIES);
   const files = judged(entries, size);
   const cardEntry = files.get(CARD_PATH);
@@ -51,7 +54,7 @@ async function open(path: string): Promise<CharxAnswer> {
   const own = inside ?? PICTURE_PATH;
   if (picture !== undefined && picture.path === own && isBarePng(own, picture.bytes)) files.delete(own);
   const others = [...files.values()];
-  for (const entry of others) await inflate(file, entry);
+  for (const entry of others) if (entry.method !== 0) await inflate(file, entry);
   return { card, picture: picture?.bytes, others };
 }
 

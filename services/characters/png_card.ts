@@ -64,10 +64,14 @@ export function cardOfPng(png: Uint8Array): Card {
   return cardOfChunks(
     readPng(png).chunks.flatMap((chunk) => {
       const keyword = cardKeyword(chunk);
-      const isCard = keyword !== undefined && hasValidCrc(chunk);
-      return isCard ? [{ type: chunk.type, keyword, data: () => chunk.data }] : [];
+      return keyword === undefined ? [] : [{ type: chunk.type, keyword, data: () => checkedData(chunk) }];
     }),
   );
+}
+
+function checkedData(chunk: PngChunk): Uint8Array {
+  if (hasValidCrc(chunk)) return chunk.data;
+  throw new AppError("unprocessable", "Cannot read the character card: the check sum of its chunk is wrong");
 }
 
 /**

@@ -50,11 +50,7 @@ const PACKED_PIECE_BYTES = 16 * 1024;
  * @throws {AppError} `unprocessable` for what is no whole zip, `too_large` for one with more entries
  */
 export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): Promise<ZipDirectory> {
-  const { size } = await file.stat();
-  const tailAt = Math.max(0, size - END_BYTES - MAX_COMMENT_BYTES - LOCATOR64_BYTES);
-  const tail = await readAt(file, tailAt, size - tailAt);
-  let end = tail.byteLength - END_BYTES;
-  while (end >= 0 && tail.getUint32(end, true) !== END_MARK) end--;
+  const { tail, tailAt, end } = await tailOf(file);
   if (end < 0) throw damaged("its directory is missing, so it is no whole zip");
   let count = tail.getUint16(end + 10, true);
   let length = tail.getUint32(end + 12, true);
@@ -78,6 +74,21 @@ export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): P
   const first = entries.reduce((least, { headerAt }) => Math.min(least, headerAt), at);
   for (const entry of entries) entry.headerAt += shift;
   return { entries, beginsAt: shift > 0 ? shift : first };
+}
+
+/** Says whether a file ends as every ZIP does. */
+export async function hasZipEnd(file: Deno.FsFile): Promise<boolean> {
+  return (await tailOf(file)).end >= 0;
+}
+
+/** Gives the end of a file, and where in it the record stands that ends a ZIP; -1 where there is none. */
+async function tailOf(file: Deno.FsFile): Promise<{ tail: DataView<ArrayBuffer>; tailAt: number; end: number }> {
+  const { size } = await file.stat();
+  const tailAt = Math.max(0, size - END_BYTES - MAX_COMMENT_BYTES - LOCATOR64_BYTES);
+  const tail = await readAt(file, tailAt, size - tailAt);
+  let end = tail.byteLength - END_BYTES;
+  while (end >= 0 && tail.getUint32(end, true) !== END_MARK) end--;
+  return { tail, tailAt, end };
 }
 
 /**

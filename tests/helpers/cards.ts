@@ -178,3 +178,41 @@ export function sillyTavernPng(card: unknown, widthPx = 8, heightPx = 12): Uint8
     END,
   );
 }
+
+/** An Exif block whose comment is this, as exiftool and SillyTavern's older library lay it out. */
+export function exifComment(comment: string | Uint8Array, letters = "ASCII\0\0\0"): Uint8Array<ArrayBuffer> {
+  const text = concat([latin1(letters), typeof comment === "string" ? new Uint8Array(Buffer.from(comment)) : comment]);
+  const block = new DataView(new ArrayBuffer(44));
+  block.setUint16(0, 0x4949);
+  block.setUint16(2, 42, true);
+  block.setUint32(4, 8, true);
+  const directory = (at: number, tag: number, type: number, count: number, value: number) => {
+    block.setUint16(at, 1, true);
+    block.setUint16(at + 2, tag, true);
+    block.setUint16(at + 4, type, true);
+    block.setUint32(at + 6, count, true);
+    block.setUint32(at + 10, value, true);
+  };
+  directory(8, 0x8769, 4, 1, 26);
+  directory(26, 0x9286, 7, text.length, 44);
+  return concat([new Uint8Array(block.buffer), text]);
+}
+
+/** A JPEG with an Exif block at its begin. */
+export function jpegWithExif(jpeg: Uint8Array, exif: Uint8Array): Uint8Array<ArrayBuffer> {
+  const head = new Uint8Array(4);
+  new DataView(head.buffer).setUint16(0, 0xffe1);
+  new DataView(head.buffer).setUint16(2, exif.length + 8);
+  return concat([jpeg.subarray(0, 2), head, latin1("Exif\0\0"), exif, jpeg.subarray(2)]);
+}
+
+/** An extended WebP with an Exif block at its end. */
+export function webpWithExif(webp: Uint8Array, exif: Uint8Array): Uint8Array<ArrayBuffer> {
+  const chunk = new Uint8Array(8);
+  chunk.set(latin1("EXIF"));
+  new DataView(chunk.buffer).setUint32(4, exif.length, true);
+  const whole = concat([webp, chunk, exif, new Uint8Array(exif.length % 2)]);
+  new DataView(whole.buffer).setUint32(4, whole.length - 8, true);
+  whole[20]! |= 0x08; // says that there is such a block
+  return whole;
+}

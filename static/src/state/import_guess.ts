@@ -36,6 +36,7 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
 export async function guessKind(file: File): Promise<string | undefined> {
   const begin = new Uint8Array(await file.slice(0, 64 * 1024).arrayBuffer());
   if (begin[0] === 0x89 && begin[1] === 0x50) return CARD;
+  if (begin[0] === 0xff && begin[1] === 0xd8 || new TextDecoder().decode(begin.subarray(8, 12)) === "WEBP") return CARD;
   if (begin[0] === 0x50 && begin[1] === 0x4b) {
     const names = await namesInZip(file);
     return BY_NAMES.find(([, sign]) => names.some((name) => sign.test(name)))?.[0];

@@ -7,7 +7,15 @@ import { type CardFile, readCardFile as readFileAt } from "../../../services/cha
 import { CardFiles } from "../../../services/characters/card_assets.ts";
 import { makeCharx } from "../../../services/characters/charx.ts";
 import { writeZip } from "../../../services/storage/zip_writer.ts";
-import { plainPng, sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
+import {
+  exifComment,
+  jpegWithExif,
+  plainPng,
+  sillyTavernCard,
+  sillyTavernPng,
+  webpWithExif,
+} from "../../helpers/cards.ts";
+import { fixtureImage, makeGif } from "../../helpers/image_files.ts";
 
 const bytes = (value: string | Uint8Array) => new Uint8Array(typeof value === "string" ? Buffer.from(value) : value);
 const card = {
@@ -114,4 +122,39 @@ test("a CHARX of ours holds card and picture, and reads back as it was", async (
   const { card: read, avatarPng } = await readCardFile(made);
   expect(avatarPng).toEqual(plainPng(3, 3));
   expect(read.data.name).toBe("Fox");
+});
+
+const jpeg = fixtureImage("quarters.jpg");
+const webp = fixtureImage("quarters_lossy.webp");
+const text = JSON.stringify(sillyTavernCard("Füchsin 日本"));
+const digits = [...new TextEncoder().encode(text)].join(",");
+const utf16 = new Uint8Array(Buffer.from(text, "utf16le"));
+
+test.each<[string, Uint8Array]>([
+  ["JSON in a WebP", webpWithExif(webp, exifComment(text))],
+  ["JSON in a JPEG", jpegWithExif(jpeg, exifComment(text))],
+  ["digits, as SillyTavern wrote what is not ASCII", webpWithExif(webp, exifComment(digits))],
+  ["letters of 16 bits", jpegWithExif(jpeg, exifComment(utf16, "UNICODE\0"))],
+  [
+    "base64 and no word of what it is",
+    webpWithExif(webp, exifComment(Buffer.from(text).toString("base64"), "")), "")),
+  ],
+])("a card in the comment of a picture's Exif block is read, and the picture is its own: %s", async (_, content) => {
+  const { card: read, avatarImage, avatarPng, others } = await readCardFile(content);
+  expect(read.data.name).toMatch(/^F.chsin/);
+  expect([avatarImage, avatarPng, others]).toEqual([content, undefined, undefined]);
+});
+
+test("a JPEG, WebP or GIF without a card is told from what is no picture", async () => {
+  const noCard = { code: "unprocessable", message: expect.stringContaining("the picture holds none") };
+  const broken = exifComment("x".repeat(50));
+  new DataView(broken.buffer).setUint32(36, 0xfffffff0, true);
+  for (const picture of [jpeg, webp, makeGif({ width: 2, height: 2 }, { width: 2, height: 2 })]) {
+    await expect(readCardFile(picture)).rejects.toMatchObject(noCard);
+  }
+  await expect(readCardFile(webpWithExif(webp, broken))).rejects.toMatchObject(noCard);
+  await expect(readCardFile(webpWithExif(webp, exifComment("A holiday at the sea")))).rejects.toMatchObject(refused);
+  await expect(readCardFile(bytes("PK\x03\x04 cut off"))).rejects.toMatchObject({
+    message: expect.stringContaining("no whole ZIP"),
+  });
 });

@@ -65,6 +65,16 @@ describe("a card is found", () => {
       ["tEXt", latin1(`chara\0${Buffer.from(`\uFEFF${JSON.stringify(v2)}`).toString("base64")}`)],
       END,
     ], "Two"],
+    ["in the base64 of page addresses", [
+      ...picture,
+      ["tEXt", latin1(`chara\0${Buffer.from(JSON.stringify({ ...v2, x: "ÿþ??>>~~" })).toString("base64url")}`)],
+      END,
+    ], "Two"],
+    ["raw in Latin-1, as PNG asks for", [
+      ...picture,
+      ["tEXt", latin1(`chara\0${JSON.stringify({ ...v2, data: { ...v2.data, name: "Zwö" } })}`)],
+      END,
+    ], "Zwö"],
     ["as V3 under chara, trusting what it says of itself", [...picture, cardChunk("chara", v3), END], "Three"],
   ])("%s", (_, chunks, name) => {
     expect(nameIn(...chunks)).toBe(name);
@@ -83,6 +93,11 @@ describe("a card is found", () => {
     expect(cardOfPng(png).data.name).toBe("Two");
     expect(Buffer.from(embedCard(png, cardOf(v2))).toString("latin1")).not.toContain("behind");
   });
+});
+
+test("a card whose check sum is wrong is no card, and the reason says so", () => {
+  const wrong = Buffer.concat([pngOf(...picture), rawChunk(cardChunk("chara", v2), 1), rawChunk(END)]);
+  expect(() => cardOfPng(new Uint8Array(wrong))).toThrow(/check sum of its chunk is wrong/);
 });
 
 describe("P05 a PNG is refused before anything is allocated for it", () => {

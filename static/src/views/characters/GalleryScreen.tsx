@@ -22,7 +22,7 @@ import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
 import { tellImported } from "./tell_imported.ts";
 
 /** What the file dialog offers; the server judges by content. */
-const CARD_FILES = ".png,.json,.charx,image/png,application/json";
+const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";
 
 /** The least width of a card, in pixels: two stand beside each other on a phone. */
 const MIN_TILE_PX = 148;
