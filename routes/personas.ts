@@ -1,7 +1,9 @@
 /** `/api/personas`: who the owner is in a chat. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Personas, ReadPersona } from "../services/personas/personas.ts";
+import { attachment } from "./content_disposition.ts";
 import { etag, expectedHash } from "./etag.ts";
+import { readUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
@@ -21,6 +23,16 @@ export function personaRoutes(personas: Personas) {
     .openapi(schema.deleteRoute, async (c) => {
       await personas.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
       return c.body(null, 204);
+    })
+    .openapi(schema.importRoute, async (c) => {
+      const { file } = await readUpload(c, "file");
+      const options = { swapsNames: c.req.valid("query").swap_names === "true" };
+      return answer(c, await personas.importCard(file, options), 201);
+    })
+    .openapi(schema.exportRoute, async (c) => {
+      const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id);
+      const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
+      return rawAnswer(c.body(bytes, 200, headers));
     })
     .openapi(schema.avatarRoute, async (c) => {
       const png = await personas.avatar(c.req.valid("param").id);

@@ -26,6 +26,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "PUT /api/characters/{id}": "card",
   "PUT /api/characters/{id}/avatar": "card",
   "PUT /api/personas/{id}/avatar": "card",
+  "POST /api/personas/import": "card",
   "POST /api/characters/import": "charx",
   "PUT /api/lorebooks/{id}": "card",
   "POST /api/lorebooks/import": "card",

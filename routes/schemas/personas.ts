@@ -1,5 +1,6 @@
 /** Personas on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const PersonaAnswer = z.object({
@@ -42,8 +43,10 @@ export const putRoute = createRoute({
     params: IdParams,
     headers: IfMatch,
     body: jsonBody(z.object({
-      name: z.string().trim().min(1).max(200),
-      description: z.string().max(500_000).nullish().openapi({ description: "Absent keeps it, null clears it" }),
+      name: z.string().trim().min(1).max(MAX_PERSONA_NAME),
+      description: z.string().max(MAX_PERSONA_DESCRIPTION).nullish().openapi({
+        description: "Absent keeps it, null clears it",
+      }),
     })),
   },
   responses: { 200: json(PersonaAnswer, "Saved"), 201: json(PersonaAnswer, "Created"), ...ERRORS },
@@ -80,4 +83,44 @@ export const putAvatarRoute = createRoute({
   summary: "Give a persona another picture: PNG, JPEG, WebP or GIF",
   request: { params: IdParams, headers: IfMatch, body: { required: true, content: picture } },
   responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
+});
+
+const BINARY = { type: "string", format: "binary" } as const;
+
+/** Bring in. */
+export const importRoute = createRoute({
+  method: "post",
+  path: "/api/personas/import",
+  tags,
+  summary: "Make a persona of a card file: a persona's, or of a character's its name, description and picture",
+  request: {
+    query: z.object({
+      swap_names: z.enum(["true", "false"]).default("true").openapi({
+        description: "Of a character's card: {{char}} in its description becomes {{user}}, and the other way round",
+      }),
+    }),
+    body: {
+      required: true,
+      content: {
+        "multipart/form-data": { schema: { type: "object", properties: { file: BINARY }, required: ["file"] } },
+      },
+    },
+  },
+  responses: { 201: json(PersonaAnswer, "Imported, under an id of the server's"), ...ERRORS },
+});
+
+/** Hand out. */
+export const exportRoute = createRoute({
+  method: "get",
+  path: "/api/personas/{id}/export",
+  tags,
+  summary: "A persona as a Tavern V2 card: a PNG where it has a picture, else JSON",
+  request: { params: IdParams },
+  responses: {
+    200: {
+      description: "The file",
+      content: { "image/png": { schema: BINARY }, "application/json": { schema: { type: "object" } } },
+    },
+    ...ERRORS,
+  },
 });

@@ -8,7 +8,7 @@ import { isJsonObject, parseCardText } from "./card_text.ts";
 import { hasPicture } from "./card_head.ts";
 import { readCharx } from "./charx.ts";
 import { cardOfExif } from "./exif_card.ts";
-import { isCharx } from "./charx_format.ts";
+import { isCharx, isZip } from "./charx_format.ts";
 import { readPlainFile } from "./plain_files.ts";
 import { cardOfPng } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
@@ -29,8 +29,6 @@ export interface CardFile {
 
 /** Begin of a file that tells its kind. */
 const SIGNATURE_BYTES = 4;
-/** A picture may have a ZIP behind it; what begins as one has to be one. */
-const ZIP_BEGIN = 0x50;
 
 /**
  * Reads a card file that is held in memory: PNG, JSON or WebP. Neither its name nor its stated type counts.
@@ -52,7 +50,8 @@ export function readCardBytes(bytes: Uint8Array): CardFile {
 export async function readCardFile(path: string): Promise<CardFile> {
   const begin = await beginOf(path);
   const charx = isCharx(begin) ? await readCharx(path) : undefined;
-  if (charx === undefined && begin[0] !== ZIP_BEGIN) {
+  // A picture may have a ZIP behind it; what begins as one has to be one.
+  if (charx === undefined && !isZip(begin)) {
     return readCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
   }
   if (charx === undefined) throw new AppError("unprocessable", "Cannot read the CHARX file: it is no whole ZIP");

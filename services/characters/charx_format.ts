@@ -5,8 +5,12 @@ export const MAX_CHARX_BYTES = 512 * 1024 * 1024;
 
 /** Says whether bytes may begin a CHARX file: a ZIP, or a picture or program with a ZIP behind it. */
 export function isCharx(begin: Uint8Array): boolean {
-  return startsWith(begin, [0x50, 0x4b, 0x03, 0x04]) || startsWith(begin, [0xff, 0xd8, 0xff]) ||
-    startsWith(begin, [0x4d, 0x5a]);
+  return isZip(begin) || startsWith(begin, [0xff, 0xd8, 0xff]) || startsWith(begin, [0x4d, 0x5a]);
+}
+
+/** Says whether bytes begin as a ZIP with something in it does. */
+export function isZip(begin: Uint8Array): boolean {
+  return startsWith(begin, [0x50, 0x4b, 0x03, 0x04]);
 }
 
 /** The card, by exact name. */

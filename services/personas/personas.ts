@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
 import { type Card, v2Of } from "../characters/card.ts";
-import { cardIn, NO_CARD } from "../characters/card_file.ts";
+import { cardIn, NO_CARD, readCardBytes } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
+import { isZip } from "../characters/charx_format.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
 import { embedCard } from "../characters/png_card.ts";
 import { isPng } from "../characters/png_chunks.ts";
@@ -16,7 +17,7 @@ import { isId } from "../ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
-import { personaCard, type PersonaText, personaText } from "./persona_card.ts";
+import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
 
 /** A persona as the API shows it. */
 export interface Persona extends PersonaText {
@@ -131,6 +132,34 @@ export class Personas {
     });
   }
 
+  /**
+   * Makes a persona of a card file.
+   *
+   * @param file PNG, JSON, or a WebP or JPEG with a card: a persona's, or any character's.
+   * @param options.swapsNames As in `personaOfCard`.
+   * @throws {AppError} `unprocessable`, `too_large`
+   */
+  async importCard(file: Uint8Array, options: { swapsNames: boolean }): Promise<ReadPersona> {
+    if (isZip(file)) {
+      const message =
+        "Cannot read the persona: it is a CHARX or another ZIP; import it as a character, or take its PNG";
+      throw new AppError("unprocessable", message);
+    }
+    const { card: given, avatarPng, avatarImage } = readCardBytes(file);
+    const card = personaOfCard(given, options);
+    const picture = avatarPng ?? avatarImage;
+    const png = picture && await this.#asPng(picture);
+    const id = uuidV7();
+    return await this.#inTurn(id, () => this.#create(id, card, png));
+  }
+
+  /** Gives the file of a persona, for another program or another Parlor. @throws {AppError} `not_found`, `unprocessable` */
+  async exportCard(id: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string; fileName: string }> {
+    const { bytes, persona } = await this.#get(id);
+    const [ending, contentType] = isPng(bytes) ? ["png", "image/png"] : ["json", "application/json"];
+    return { bytes, contentType: contentType!, fileName: `${persona.name}.${ending}` };
+  }
+
   /** Gives the picture as PNG, which is the portable card of this persona. @throws {AppError} `not_found` */
   async avatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes } = await this.#get(id);
@@ -145,11 +174,8 @@ export class Personas {
    * @throws {AppError} `not_found`, `revision_mismatch`; `unprocessable` for what is no such picture
    */
   async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: string): Promise<ReadPersona> {
-    const { images } = this.#parts;
     await this.#get(id);
-    const png = isPng(image) ? image : await images.toPng(image);
-    // Only a decoder knows whether a PNG that came as one can be shown.
-    if (png === image) await images.resizePng(png, { widthPx: 16 });
+    const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
       const { path, card, version } = await this.#get(id);
       checkVersion(id, version, expected);
@@ -240,16 +266,25 @@ export class Personas {
     return { ...readPersona(id, card, file), path, card, bytes: file.bytes };
   }
 
-  async #create(id: string, card: Card): Promise<ReadPersona> {
+  /** @throws {AppError} `unprocessable` for what cannot be shown */
+  async #asPng(image: Uint8Array): Promise<Uint8Array> {
+    const { images } = this.#parts;
+    if (!isPng(image)) return await images.toPng(image);
+    // Only a decoder knows whether a PNG that came as one can be shown.
+    await images.resizePng(image, { widthPx: 16 });
+    return image;
+  }
+
+  async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadPersona> {
     const { folder } = this.#parts;
     for (const other of (await this.#files()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
         throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
       }
     }
-    const path = join(folder, `${id}.json`);
+    const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
     if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
-    return await this.#write(id, path, textOf(card));
+    return await this.#write(id, path, png === undefined ? textOf(card) : embedded(png, card));
   }
 
   async #write(id: string, path: string, bytes: Uint8Array<ArrayBuffer>): Promise<ReadPersona> {

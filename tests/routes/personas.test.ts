@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { cardUnder, sillyTavernReads } from "../helpers/cards.ts";
+import { cardUnder, sillyTavernCard, sillyTavernPng, sillyTavernReads } from "../helpers/cards.ts";
 import { fixtureImage } from "../helpers/image_files.ts";
 import { dataUrl, noise, picture } from "../helpers/pictures.ts";
 import { makeRgbaPng, pngChunk, pngFile, readPng } from "../helpers/png_files.ts";
@@ -194,4 +194,77 @@ test("the picture is the persona's portable card, and may come as bytes of any k
   expect((await putAvatar("p1", picture(), { "Content-Type": "application/octet-stream" })).status).toBe(200);
   const bytes = new Uint8Array(await (await app.get("/api/personas/p1/avatar")).arrayBuffer());
   expect(cardUnder(bytes, "chara")).toMatchObject({ spec: "chara_card_v2", spec_version: "2.0", data: ann });
+});
+
+const importFile = (content: Uint8Array | string, query = "") => {
+  const form = new FormData();
+  form.append("file", new Blob([content as Uint8Array<ArrayBuffer>]), "card");
+  return app.request("POST", `/api/personas/import${query}`, form);
+};
+const exportOf = (id: string) => app.get(`/api/personas/${id}/export`);
+
+test("its card goes out and comes in again, with and without a picture, and everything else in it", async () => {
+  const foreign = { description: "Tall. {{user}} limps.", extensions: { other: { kept: [1] } }, tags: ["me"] };
+  for (const hasPicture of [false, true]) {
+    await put("p1");
+    const mine = JSON.parse(await Deno.readTextFile(fileOf("p1.json")));
+    await Deno.writeTextFile(
+      fileOf("p1.json"),
+      JSON.stringify(
+        {
+          ...mine,
+          data: { ...mine.data, ...foreign, extensions: { ...mine.data.extensions, ...foreign.extensions } },
+        },
+        null,
+        2,
+      ),
+    );
+    if (hasPicture) expect((await putAvatar("p1", picture(3))).status).toBe(200);
+    const file = await exportOf("p1");
+    expect(file.headers.get("content-type")).toBe(hasPicture ? "image/png" : "application/json");
+    expect(file.headers.get("content-disposition")).toContain(hasPicture ? "Ann.png" : "Ann.json");
+    const bytes = await file.bytes();
+    expect((await app.delete("/api/personas/p1")).status).toBe(204);
+
+    const answer = await importFile(bytes);
+    expect(answer.status).toBe(201);
+    const { id, ...persona } = await answer.json();
+    expect(persona).toMatchObject({ name: "Ann", description: foreign.description, has_avatar: hasPicture });
+    expect(await (await exportOf(id)).bytes()).toEqual(bytes);
+    if (hasPicture) expect(await (await app.get(`/api/personas/${id}/avatar`)).bytes()).toEqual(bytes);
+  }
+  expect(await codeOf(await exportOf("none"))).toEqual([404, "not_found"]);
+});
+
+test("of a character's card its name, picture and description come in, told of the user", async () => {
+  const card = sillyTavernCard("Fox");
+  card.data.description = "{{char}} met {{User}}. <BOT> knows <user>.";
+  const swapped = await (await importFile(sillyTavernPng(card))).json();
+  expect(swapped).toMatchObject({
+    ...{ name: "Fox", has_avatar: true, description: "{{user}} met {{char}}. <USER> knows <BOT>." },
+  });
+  const { data } = cardUnder(await (await exportOf(swapped.id)).bytes(), "chara");
+  expect(data).toMatchObject({
+    first_mes: "",
+    alternate_greetings: [],
+    extensions: { "parlor/persona": { version: 1 } },
+  });
+  expect(data.character_book).toBeUndefined();
+  const asItIs = await (await importFile(JSON.stringify(card), "?swap_names=false")).json();
+  expect(asItIs).toMatchObject({ description: card.data.description, has_avatar: false });
+});
+
+test("a file that is no persona is refused with the reason and leaves nothing", async () => {
+  const long = JSON.stringify({ name: "Long", description: "x".repeat(500_001), first_mes: "" });
+  const cases: [Uint8Array | string, number, string][] = [
+    ["{}", 422, "no name"],
+    [picture(1), 422, "holds none"],
+    ["PK\x03\x04", 422, "CHARX"],
+    [long, 413, "500000"],
+  ];
+  for (const [content, status, reason] of cases) {
+    const answer = await importFile(content);
+    expect([answer.status, (await answer.json()).error.message]).toEqual([status, expect.stringContaining(reason)]);
+  }
+  expect(await list()).toEqual([]);
 });

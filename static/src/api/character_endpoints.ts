@@ -52,6 +52,8 @@ export interface CharacterApi {
     fields: { name: string; description: string },
     version?: string,
   ): Promise<{ persona: Persona; version: string }>;
+  /** Makes a persona of a card file, a persona's or a character's. */
+  importPersona(file: File): Promise<Persona>;
   deletePersona(id: string, options?: RequestOptions): Promise<void>;
   setPersonaAvatar(id: string, picture: Blob): Promise<Persona>;
 }
@@ -105,11 +107,7 @@ export function characterApi(client: ApiClient): CharacterApi {
       character("PUT", characterPath(id), { body: { card }, headers: ifMatch(version) }),
     deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
     setCharacterAvatar: (id, picture) => character("PUT", `${characterPath(id)}/avatar`, { blob: picture }),
-    importCharacter(file) {
-      const form = new FormData();
-      form.set("file", file);
-      return json("POST", "/api/characters/import", { form });
-    },
+    importCharacter: (file) => json("POST", "/api/characters/import", { form: formWith(file) }),
     importCharacterFrom: (url) => json("POST", "/api/characters/import-url", { body: { url } }),
     restoreBuiltin: () => json("POST", "/api/characters/restore-app", { body: {} }),
     getPortrait: (id) => json("GET", `${characterPath(id)}/avatar/status`),
@@ -121,9 +119,16 @@ export function characterApi(client: ApiClient): CharacterApi {
     loadPicture: async (path, signal) => await (await client.send("GET", path, { signal })).blob(),
     beginChat: (beginning) => json("POST", "/api/conversations", { body: beginning }),
     listPersonas: () => json("GET", "/api/personas"),
+    importPersona: (file) => json("POST", "/api/personas/import", { form: formWith(file) }),
     getPersona: (id) => persona("GET", personaPath(id)),
     savePersona: (id, fields, version) => persona("PUT", personaPath(id), { body: fields, headers: ifMatch(version) }),
     deletePersona: (id, options) => done("DELETE", personaPath(id), options),
     setPersonaAvatar: (id, picture) => json("PUT", `${personaPath(id)}/avatar`, { blob: picture }),
   };
+}
+
+function formWith(file: File): FormData {
+  const form = new FormData();
+  form.set("file", file);
+  return form;
 }

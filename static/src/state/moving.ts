@@ -11,7 +11,7 @@ import {
 } from "../api/moving_endpoints.ts";
 import type { Job } from "../api/types.ts";
 import { texts } from "../texts/texts.ts";
-import { CardImports } from "./card_imports.ts";
+import { type FailedImport, FileImports } from "./file_imports.ts";
 import { CARD, guessKind } from "./import_guess.ts";
 import type { Character } from "../api/character_types.ts";
 import type { Store } from "./store.ts";
@@ -46,10 +46,10 @@ export class Moving {
   /** Why the last step came to nothing; file and kind stay. */
   readonly error = signal<ApiError | undefined>(undefined);
   /** Why what was chosen cannot be it. */
-  readonly complaint = signal<"folder" | "several" | "too_large" | undefined>(undefined);
+  readonly complaint = signal<"folder" | "too_large" | undefined>(undefined);
   /** Cards that came in just now. */
   readonly arrived = signal<Character[]>([]);
-  readonly cards: CardImports;
+  readonly cards: FileImports<Character>;
   readonly #jobId = signal<string | undefined>(undefined);
   /** What runs or ended last, started here or before this page was opened. */
   readonly job = computed(() => this.#store.activity.jobs.value.find(({ id }) => id === this.#jobId.value));
@@ -63,10 +63,15 @@ export class Moving {
   #reading: Promise<void> | undefined;
   #abort = new AbortController();
   #cardFiles: readonly File[] = [];
+  /** What of the last choice is not taken. */
+  #refused: readonly FailedImport[] = [];
 
   constructor(store: Store) {
     this.#store = store;
-    this.cards = new CardImports(store.api, (imported) => this.arrived.value = imported);
+    this.cards = new FileImports(
+      (file) => store.api.importCharacter(file),
+      (imported) => this.arrived.value = imported,
+    );
   }
 
   /** Reads what the server can import, and takes up what an earlier page began. */
@@ -84,27 +89,33 @@ export class Moving {
     }
   }
 
-  /** Takes files that were chosen or dropped. */
-  async choose(files: readonly File[]): Promise<void> {
-    const [file] = files;
-    if (file === undefined) return;
+  /**
+   * Takes files that were chosen or dropped. Cards may come together; whatever else comes with others is named.
+   *
+   * @param folders Names of folders among them: browsers send files.
+   */
+  async choose(files: readonly File[], folders: readonly string[] = []): Promise<void> {
+    if (files.length + folders.length === 0) return;
     this.startOver();
+    if (files.length === 0) return void (this.complaint.value = "folder");
     await this.#reading;
     const kinds = await Promise.all(files.map((each) => guessKind(each).catch(() => undefined)));
-    const isCards = kinds.every((kind) => kind === CARD);
-    if (files.length > 1 && !isCards) return void (this.complaint.value = "several");
+    const isAlone = files.length === 1;
+    const taken = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
+    const left = files.filter((each) => !taken.includes(each)).map(({ name }) => ({
+      name,
+      reason: texts.moving.several,
+    }));
+    this.#refused = [...left, ...folders.map((name) => ({ name, reason: texts.moving.folder }))];
+    void this.cards.add([], this.#refused);
+    const [file] = taken;
+    if (file === undefined) return;
     const max = this.importable.peek()?.max_bytes ?? Infinity;
     if (file.size > max) return void (this.complaint.value = "too_large");
     this.file.value = file;
-    this.#cardFiles = isCards ? files : [file];
-    const [kind = ""] = kinds;
+    this.#cardFiles = taken;
+    const kind = isAlone ? kinds[0] ?? "" : CARD;
     this.kind.value = kind === CARD || this.importable.peek()?.kinds.includes(kind) ? kind : "";
-  }
-
-  /** Says that a folder was dropped: browsers send files. */
-  refuseFolder(): void {
-    this.startOver();
-    this.complaint.value = "folder";
   }
 
   /** Reads the report of an import that is over. @throws {ApiError} */
@@ -120,7 +131,7 @@ export class Moving {
       this.arrived.value = [];
       const files = this.#cardFiles;
       this.file.value = undefined;
-      return await this.cards.add(files);
+      return await this.cards.add(files, this.#refused);
     }
     await this.#send(file, { kind, isTrial: true, name: file.name });
   }
@@ -155,6 +166,8 @@ export class Moving {
     this.complaint.value = undefined;
     this.error.value = undefined;
     this.arrived.value = [];
+    this.cards.forgetFailures();
+    this.#refused = [];
     this.#jobId.value = undefined;
   }
 

@@ -137,7 +137,7 @@ test.each<[string, Uint8Array]>([
   ["letters of 16 bits", jpegWithExif(jpeg, exifComment(utf16, "UNICODE\0"))],
   [
     "base64 and no word of what it is",
-    webpWithExif(webp, exifComment(Buffer.from(text).toString("base64"), "")), "")),
+    webpWithExif(webp, exifComment(Buffer.from(text).toString("base64"), "")),
   ],
 ])("a card in the comment of a picture's Exif block is read, and the picture is its own: %s", async (_, content) => {
   const { card: read, avatarImage, avatarPng, others } = await readCardFile(content);

@@ -33,6 +33,7 @@ export const characters: typeof English = {
     open: "Öffnen",
     drop: "Kartendateien hier ablegen",
     dropHint: "PNG, JSON oder CHARX",
+    folder: "Ein Ordner lässt sich nicht importieren. Öffnen Sie ihn und legen Sie die Dateien daraus ab.",
     url: "Link",
     urlHint:
       "Die Seite einer Figur bei chub.ai, pygmalion.chat, jannyai.com, realm.risuai.net oder aicharactercards.com, oder ein direkter Link zu einer Kartendatei.",

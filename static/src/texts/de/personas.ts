@@ -1,5 +1,8 @@
 /** Personas: who the owner is in a chat. */
 import type { personas as English } from "../en/personas.ts";
+import { counter } from "../plural.ts";
+
+const count = counter("de");
 
 /** German. */
 export const personas: typeof English = {
@@ -7,6 +10,10 @@ export const personas: typeof English = {
     title: "Personas",
     intro: "Wer Sie in einem Chat sind. Die Beschreibung erfährt das Modell.",
     add: "Neue Persona",
+    import: "Importieren",
+    imported: (n: number) => `${count(n, { one: "Persona", other: "Personas" })} importiert`,
+    open: "Öffnen",
+    exportCard: "Karte exportieren",
     addTitle: "Neue Persona",
     editTitle: "Persona bearbeiten",
     loadFailed: "Die Personas konnten nicht geladen werden",

@@ -32,6 +32,7 @@ export const characters = {
     open: "Open",
     drop: "Drop card files here",
     dropHint: "PNG, JSON or CHARX",
+    folder: "A folder cannot be imported. Open it, and drop the files in it.",
     url: "Link",
     urlHint:
       "A character’s page at chub.ai, pygmalion.chat, jannyai.com, realm.risuai.net or aicharactercards.com, or a direct link to a card file.",

@@ -1,4 +1,7 @@
 /** Personas: who the owner is in a chat. */
+import { counter } from "../plural.ts";
+
+const count = counter("en");
 
 /** English. */
 export const personas = {
@@ -6,6 +9,10 @@ export const personas = {
     title: "Personas",
     intro: "Who you are in a chat. The description is told to the model.",
     add: "New persona",
+    import: "Import",
+    imported: (n: number) => `${count(n, { one: "persona", other: "personas" })} imported`,
+    open: "Open",
+    exportCard: "Export the card",
     addTitle: "New persona",
     editTitle: "Edit persona",
     loadFailed: "The personas could not be loaded",

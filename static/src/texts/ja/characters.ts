@@ -30,6 +30,7 @@ export const characters: typeof English = {
     open: "開く",
     drop: "カードのファイルをここにドロップ",
     dropHint: "PNG、JSON、CHARX",
+    folder: "フォルダーは読み込めません。開いて中のファイルをドロップしてください。",
     url: "リンク",
     urlHint:
       "chub.ai、pygmalion.chat、jannyai.com、realm.risuai.net、aicharactercards.com のキャラクターのページ、またはカードのファイルへの直接のリンク。",

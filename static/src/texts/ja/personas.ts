@@ -1,5 +1,8 @@
 /** Personas: who the owner is in a chat. */
 import type { personas as English } from "../en/personas.ts";
+import { counter } from "../plural.ts";
+
+const count = counter("ja");
 
 /** Japanese. */
 export const personas: typeof English = {
@@ -7,6 +10,10 @@ export const personas: typeof English = {
     title: "ペルソナ",
     intro: "チャットでのあなた。説明はモデルに伝えられます。",
     add: "新しいペルソナ",
+    import: "読み込む",
+    imported: (n: number) => `ペルソナを ${count(n, { other: "件" })}読み込みました`,
+    open: "開く",
+    exportCard: "カードを書き出す",
     addTitle: "新しいペルソナ",
     editTitle: "ペルソナを編集",
     loadFailed: "ペルソナを読み込めませんでした",

@@ -3,11 +3,10 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { texts } from "../../texts/texts.ts";
 
-/** Says so while files are over it. @param props.onFolder Told of a folder, which is no file to be read. */
+/** Says so while files are over it. @param props.onFiles Told the names of folders, too, which are no files to be read. */
 export function DropArea(
-  { onFiles, onFolder, title = texts.characters.drop, hint = texts.characters.dropHint, children }: {
-    onFiles: (files: File[]) => void;
-    onFolder?: () => void;
+  { onFiles, title = texts.characters.drop, hint = texts.characters.dropHint, children }: {
+    onFiles: (files: File[], folders: string[]) => void;
     title?: string;
     hint?: string;
     children: ComponentChildren;
@@ -30,8 +29,11 @@ export function DropArea(
     depth.current = 0;
     setOver(false);
     const items = [...event.dataTransfer?.items ?? []];
-    if (onFolder && items.some((item) => item.webkitGetAsEntry?.()?.isDirectory)) onFolder();
-    else onFiles([...event.dataTransfer?.files ?? []]);
+    const folders = items.map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
+    const names = new Set(folders.map((entry) => entry!.name));
+    // A folder stands among the files, too, as one that cannot be read.
+    const files = [...event.dataTransfer?.files ?? []].filter(({ name }) => !names.has(name));
+    onFiles(files, [...names]);
   };
   return (
     <div

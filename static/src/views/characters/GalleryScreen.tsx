@@ -1,14 +1,14 @@
 /** All characters by their portraits: search, tags, order, and the ways to more of them. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { CharacterItem } from "../../api/character_types.ts";
+import type { Character, CharacterItem } from "../../api/character_types.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
 import { Menu, PHONE } from "../../components/Menu.tsx";
 import { VirtualGrid } from "../../components/VirtualGrid.tsx";
-import { CardImports } from "../../state/card_imports.ts";
+import { FileImports } from "../../state/file_imports.ts";
 import { type Gallery, galleryOf } from "../../state/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -33,14 +33,21 @@ const NAME_PX = 36;
 export function GalleryScreen() {
   const store = useStore();
   const gallery = galleryOf(store);
-  const imports = useMemo(() => new CardImports(store.api, (cards) => tellImported(store, cards)), []);
+  const imports = useMemo(
+    () => new FileImports((file) => store.api.importCharacter(file), (cards) => tellImported(store, cards)),
+    [],
+  );
   const dialog = useSignal<"url" | "new" | undefined>(undefined);
   useTitle(`${texts.characters.title} · ${texts.product}`);
   useEffect(() => gallery.open(), []);
   const close = () => dialog.value = undefined;
   return (
     <main id="main" class="page characters-page" tabIndex={-1}>
-      <DropArea onFiles={(files) => void imports.add(files)}>
+      <DropArea
+        onFiles={(files, folders) => {
+          void imports.add(files, folders.map((name) => ({ name, reason: texts.characters.folder })));
+        }}
+      >
         <Head
           imports={imports}
           onUrl={() => dialog.value = "url"}
@@ -55,7 +62,7 @@ export function GalleryScreen() {
   );
 }
 
-function Head({ imports, onUrl, onNew }: { imports: CardImports; onUrl: () => void; onNew: () => void }) {
+function Head({ imports, onUrl, onNew }: { imports: FileImports<Character>; onUrl: () => void; onNew: () => void }) {
   const store = useStore();
   const isPhone = useMedia(PHONE);
   const chooser = useRef<HTMLInputElement>(null);

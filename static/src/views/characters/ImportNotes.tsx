@@ -2,11 +2,13 @@
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { CardImports } from "../../state/card_imports.ts";
+import type { FileImports } from "../../state/file_imports.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing while there is nothing to say. */
-export function ImportNotes({ imports }: { imports: CardImports }) {
+export function ImportNotes(
+  { imports }: { imports: Pick<FileImports<unknown>, "progress" | "failures" | "forgetFailures"> },
+) {
   const t = texts.characters;
   const progress = imports.progress.value;
   const failures = imports.failures.value;
@@ -26,9 +28,9 @@ export function ImportNotes({ imports }: { imports: CardImports }) {
           title={t.importFailed(failures.length)}
           actions={<Button onClick={() => imports.forgetFailures()}>{texts.close}</Button>}
         >
-          {failures.map(({ name, error }, index) => (
+          {failures.map(({ name, reason }, index) => (
             <span class="failed-import" key={index}>
-              <strong>{name}</strong> {error.message}
+              <strong>{name}</strong> {reason}
             </span>
           ))}
         </Notice>

@@ -31,15 +31,13 @@ export function FileChoice({ moving }: { moving: Moving }) {
   };
   const complaints = {
     folder: t.folder,
-    several: t.several,
     too_large: t.tooLarge(bytes(importable?.max_bytes ?? 0)),
   };
   return (
     <DropArea
       title={t.drop}
       hint={t.dropHint}
-      onFiles={(files) => void moving.choose(files)}
-      onFolder={() => moving.refuseFolder()}
+      onFiles={(files, folders) => void moving.choose(files, folders)}
     >
       <form
         class="card moving-step"

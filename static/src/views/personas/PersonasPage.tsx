@@ -1,15 +1,21 @@
 /** The personas, and which of them speaks where a chat names none. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { personaPath } from "../../api/character_endpoints.ts";
 import type { Persona } from "../../api/character_types.ts";
-import { LinkButton } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { Menu } from "../../components/Menu.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
+import { FileImports } from "../../state/file_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { ImportNotes } from "../characters/ImportNotes.tsx";
 import { portraitOfPersona } from "../characters/portrait_of.ts";
+
+/** A persona's own card or a character's. */
+const CARD_FILES = ".png,.json,.webp,.jpg,.jpeg,image/png,application/json";
 
 /** The list. */
 export function PersonasPage() {
@@ -23,9 +29,7 @@ export function PersonasPage() {
     <section>
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
-      <div class="actions-row">
-        <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
-      </div>
+      <Ways />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void people.refreshPersonas()} />}
       {(state === "idle" || state === "loading") && <p class="muted" role="status">{texts.loading}</p>}
       {state === "ready" && personas.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
@@ -35,6 +39,41 @@ export function PersonasPage() {
         </List>
       )}
     </section>
+  );
+}
+
+/** To a new persona: a form, or card files, of personas or of characters. */
+function Ways() {
+  const store = useStore();
+  const chooser = useRef<HTMLInputElement>(null);
+  const t = texts.personas;
+  const told = (personas: Persona[]) => {
+    const [only] = personas;
+    if (!only) return;
+    void store.people.refreshPersonas();
+    const open = { label: t.open, run: () => store.router.go(`/settings/personas/${encodeURIComponent(only.id)}`) };
+    store.toasts.show(t.imported(personas.length), personas.length === 1 ? { action: open } : {});
+  };
+  const imports = useMemo(() => new FileImports((file) => store.api.importPersona(file), told), []);
+  return (
+    <>
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        multiple
+        accept={CARD_FILES}
+        onChange={(event) => {
+          void imports.add([...event.currentTarget.files ?? []]);
+          event.currentTarget.value = "";
+        }}
+      />
+      <div class="actions-row">
+        <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
+        <Button icon="folder" onClick={() => chooser.current?.click()}>{t.import}</Button>
+      </div>
+      <ImportNotes imports={imports} />
+    </>
   );
 }
 
@@ -66,6 +105,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
               isDefault
                 ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
                 : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
+              { label: t.exportCard, icon: "down", href: `${personaPath(persona.id)}/export` },
               { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
             ]}
           />
