@@ -101,23 +101,26 @@ test("a new build waits for the pages of the old one, then takes its place and l
   const [old] = await builds();
 
   const path = `${uiFolder}/service_worker.js`;
+  for (const copy of ["br", "gz"]) await Deno.remove(`${path}.${copy}`);
   const script = await Deno.readTextFile(path);
   await Deno.writeTextFile(path, script.replace(/SHELL_VERSION="\w+"/, 'SHELL_VERSION="newer"'));
   await page.evaluate(async () => void await (await navigator.serviceWorker.ready).update());
   await eventually(builds, (names) => names.includes("parlor-shell-newer"));
   expect(await builds()).toContain(old);
 
+  // A build takes over when no page of the old one is left, and a page that only loads anew is one all the while.
   const next = await context.newPage();
+  const session = await context.newCDPSession(next);
+  const states = new Map<string, string>();
+  session.on("ServiceWorker.workerVersionUpdated", ({ versions }) => {
+    for (const { versionId, status } of versions) states.set(versionId, status);
+  });
+  await session.send("ServiceWorker.enable");
+  await eventually(() => [...states.values()].sort(), (all) => all.join() === "activated,installed");
   await page.close();
-  await eventually(
-    async () => {
-      // A build takes over when no page of the old one is left, and a page that only loads anew is one all the while.
-      await next.goto("about:blank");
-      await next.goto(`${app.url}/new`);
-      return await next.evaluate(() => caches.keys());
-    },
-    (names) => names.length === 1 && names[0] === "parlor-shell-newer",
-  );
+  await eventually(() => [...states.values()].sort(), (all) => all.join() === "activated,redundant");
+  await next.goto(`${app.url}/new`);
+  expect(await next.evaluate(() => caches.keys())).toEqual(["parlor-shell-newer"]);
   await context.close();
   await Deno.remove(uiFolder, { recursive: true });
 });
