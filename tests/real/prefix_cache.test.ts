@@ -9,8 +9,8 @@ import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
-/** A usual run ends some turns after the chat has outgrown the context; `LONG_TESTS=1` takes the forty of decision 0015. */
-const TURNS = Deno.env.get("LONG_TESTS") === "1" ? ALL_TURNS : 22;
+/** A usual run ends soon after the naive chat has outgrown the context; `LONG_TESTS=1` takes the forty of decision 0015. */
+const TURNS = Deno.env.get("LONG_TESTS") === "1" ? ALL_TURNS : 26;
 const CONTEXT_SIZE = 2048;
 const ANSWER_TOKENS = 24;
 /** Room for a machine that is busy with something else. */
