@@ -1,8 +1,35 @@
-/** Processes as the system sees them. */
+/** Processes as the system sees them: by /proc on Linux, where small images have no `ps`, and by `ps` elsewhere. */
+
+const IS_LINUX = Deno.build.os === "linux";
 
 /** Says whether a process has ended; one that nobody has waited for yet counts as ended. */
 export async function isGone(pid: number): Promise<boolean> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", String(pid)] }).output();
-  const state = new TextDecoder().decode(stdout).trim();
-  return state === "" || state.startsWith("Z");
+  // The state stands behind the name, which may hold anything. @see proc_pid_stat(5)
+  const state = IS_LINUX
+    ? (await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "")).replace(/^.*\) /s, "")
+    : await ps("-o", "stat=", "-p", String(pid));
+  return state.trim() === "" || /^[ZX]/.test(state);
+}
+
+/** Gives the command line of a process as every user of the machine can read it; empty when it is gone. */
+export async function commandLineOf(pid: number): Promise<string> {
+  if (!IS_LINUX) return (await ps("-ww", "-o", "args=", "-p", String(pid))).trim();
+  return (await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "")).replaceAll("\0", " ").trim();
+}
+
+/** Gives the processes whose command line holds a text. */
+export async function findProcesses(text: string): Promise<number[]> {
+  const pids = IS_LINUX
+    ? (await Array.fromAsync(Deno.readDir("/proc"), ({ name }) => Number(name))).filter(Number.isInteger)
+    : (await ps("-A", "-o", "pid=")).split("\n").map(Number);
+  const found: number[] = [];
+  for (const pid of pids) {
+    if (pid > 0 && pid !== Deno.pid && (await commandLineOf(pid)).includes(text)) found.push(pid);
+  }
+  return found;
+}
+
+async function ps(...args: string[]): Promise<string> {
+  const { stdout } = await new Deno.Command("ps", { args }).output();
+  return new TextDecoder().decode(stdout);
 }

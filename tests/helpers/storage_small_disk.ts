@@ -8,7 +8,9 @@ export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncD
   if (!(await new Deno.Command("mount", options).output()).success) return undefined;
   return {
     async [Symbol.asyncDispose]() {
-      await new Deno.Command("umount", { args: [path] }).output();
+      // At once, also while the system still holds on to a file of a process that has just ended.
+      const { success, stderr } = await new Deno.Command("umount", { args: ["--lazy", path] }).output();
+      if (!success) throw new Error(`Cannot unmount "${path}": ${new TextDecoder().decode(stderr)}`);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** A model under models/, run by the real llama.cpp server that Parlor starts itself: a reply, Stop, sudden death. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { isGone } from "../helpers/processes.ts";
+import { findProcesses, isGone } from "../helpers/processes.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply } from "./helpers/reply_stream.ts";
 
@@ -45,10 +45,9 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     (await parlor.json<Connection[]>("GET", "/api/connections")).find(({ id }) => id === "local")!;
   const serverPid = async () => {
     const port = new URL((await localConnection()).base_url).port;
-    const { stdout } = await new Deno.Command("pgrep", { args: ["-f", "--", `--port ${port} --ctx-size`] }).output();
-    const [pid = ""] = new TextDecoder().decode(stdout).split("\n");
-    if (!/^[1-9]\d*$/.test(pid)) throw new Error(`No process listens for the model on port ${port}`);
-    return Number(pid);
+    const [pid] = await findProcesses(`--port ${port} --ctx-size`);
+    if (pid === undefined) throw new Error(`No process listens for the model on port ${port}`);
+    return pid;
   };
 
   beforeAll(async () => {
@@ -106,7 +105,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     const pid = await serverPid();
     expect(await isGone(pid)).toBe(false);
     await parlor.kill("SIGKILL");
-    await expect.poll(() => isGone(pid), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => isGone(pid)).toBe(true);
     parlor = await startChildServer({ dataDir, args });
     expect((await status()).state).toBe("stopped");
     expect((await readReply(await ask("c4"))).isDone).toBe(true);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
 import { enrol } from "../helpers/enrolled.ts";
-import { isGone } from "../helpers/processes.ts";
+import { findProcesses, isGone } from "../helpers/processes.ts";
 import type { WireStatus } from "../helpers/tailnet_bench.ts";
 import { isIsolated, PrivateTailnet, runIsolated } from "./helpers/private_tailnet.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -56,10 +56,7 @@ function defineTests(installed: string): void {
     const [own, other] = rawWays();
     return [await tailnet.ask(own!, local(new URL(own!).port)), await tailnet.ask(other!, local(new URL(other!).port))];
   };
-  const nodePids = async () => {
-    const { stdout } = await new Deno.Command("pgrep", { args: ["-f", "--", `--statedir=${dataDir}/tsnet`] }).output();
-    return new TextDecoder().decode(stdout).split("\n").filter(Boolean).map(Number);
-  };
+  const nodePids = () => findProcesses(`--statedir=${dataDir}/tsnet`);
 
   beforeAll(async () => {
     tailnet = await PrivateTailnet.start(installed);

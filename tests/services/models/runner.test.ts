@@ -7,7 +7,7 @@ import { Runner } from "../../../services/models/runner.ts";
 import type { OfferedConnection, RunnerState } from "../../../services/models/runner_status.ts";
 import { fakeLlamaServer, type LlamaMode } from "../../helpers/fake_llama_server.ts";
 import { ggufFile } from "../../helpers/gguf_file.ts";
-import { isGone } from "../../helpers/processes.ts";
+import { commandLineOf, findProcesses, isGone } from "../../helpers/processes.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
 
 const MODEL = "owner/name/x-Q4_K_M.gguf";
@@ -50,10 +50,9 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
     },
     async pid() {
       const port = new URL(offered.at(-1)!.baseUrl).port;
-      const { stdout } = await new Deno.Command("pgrep", { args: ["-f", "--", `--port ${port} --ctx-size`] }).output();
-      const [pid = ""] = new TextDecoder().decode(stdout).split("\n");
-      if (!/^[1-9]\d*$/.test(pid)) throw new Error(`No process listens for the model on port ${port}`);
-      return Number(pid);
+      const [pid] = await findProcesses(`--port ${port} --ctx-size`);
+      if (pid === undefined) throw new Error(`No process listens for the model on port ${port}`);
+      return pid;
     },
     async [Symbol.asyncDispose]() {
       await runner.close();
@@ -92,10 +91,9 @@ test("the key is no argument, which every user of the machine could read", async
   await using bench = await openBench("good");
   await bench.runner.run({ path: MODEL });
   await bench.until("running");
-  const { stdout } = await new Deno.Command("ps", { args: ["-ww", "-o", "args=", "-p", String(await bench.pid())] })
-    .output();
-  expect(new TextDecoder().decode(stdout)).toContain("--model");
-  expect(new TextDecoder().decode(stdout)).not.toContain(bench.offered[0]!.apiKey);
+  const commandLine = await commandLineOf(await bench.pid());
+  expect(commandLine).toContain("--model");
+  expect(commandLine).not.toContain(bench.offered[0]!.apiKey);
 });
 
 test("a program that ends at once is a failure, with its last words", async () => {
