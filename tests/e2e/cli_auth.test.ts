@@ -66,8 +66,8 @@ test("login by the browser, whoami, logout: the token is private, counts, and en
   expect(listed).toMatchObject([{ label: `CLI on ${Deno.hostname()}` }]);
 
   const whoami = await startCli(["auth", "whoami"], home.path).ended;
-  const today = new Date().toISOString().slice(0, 10);
-  expect([whoami.code, whoami.stdout]).toEqual([0, `${app.url} as "CLI on ${Deno.hostname()}", since ${today}\n`]);
+  const day = listed[0].created_at.slice(0, 10);
+  expect([whoami.code, whoami.stdout]).toEqual([0, `${app.url} as "CLI on ${Deno.hostname()}", since ${day}\n`]);
 
   const logout = await startCli(["auth", "logout"], home.path).ended;
   expect([logout.code, logout.stdout]).toEqual([0, `Signed out of ${app.url}\n`]);
