@@ -3,7 +3,10 @@ import { activate, type Activation, type ActivationInput } from "../../../servic
 import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
 
-const matcher = new WorkerKeyMatcher();
+// These tests are about what is found: on a busy machine the time for that would be over first.
+import { PATIENCE_MS } from "../../helpers/patience.ts";
+
+const matcher = new WorkerKeyMatcher({ patternMs: PATIENCE_MS, callMs: PATIENCE_MS });
 afterAll(() => matcher.close());
 
 type Fields = Partial<LorebookEntry> & { more?: Record<string, unknown> };

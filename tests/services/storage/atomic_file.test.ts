@@ -59,7 +59,8 @@ test("a file takes over the mode it was asked for, also when it replaces one of 
   await writeFileAtomic(path, "a");
   expect((await Deno.stat(path)).mode! & 0o777).toBe(0o600);
   await writeFileAtomic(path, "b", { mode: 0o640 });
-  expect((await Deno.stat(path)).mode! & 0o777).toBe(0o640);
+  // Whoever runs the tests may have a umask that lets no group in.
+  expect((await Deno.stat(path)).mode! & 0o777).toBe(0o640 & ~Deno.umask());
 });
 
 test("a write into a folder that is not there says what was tried", async () => {
