@@ -11,12 +11,8 @@ export function endingBody(
 ): ReadableStream<Uint8Array> {
   const { signal, release } = watched;
   const reader = body.getReader();
-  let end = () => {};
-  const hasEnded = new Promise<{ done: true; value: undefined }>((resolve) => {
-    end = () => resolve({ done: true, value: undefined });
-  });
   const onAbort = () => {
-    end();
+    // A read that waits is answered by the end at once, whatever the source takes to be cancelled (Streams, 4.3.3).
     reader.cancel(new Error("The right to this answer was revoked")).catch(() => {});
   };
   if (signal.aborted) onAbort();
@@ -28,7 +24,7 @@ export function endingBody(
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const { done, value } = await Promise.race([reader.read(), hasEnded]);
+        const { done, value } = await reader.read();
         if (!done) return controller.enqueue(value);
         close();
         controller.close();
