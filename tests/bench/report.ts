@@ -52,6 +52,6 @@ nowhere. Model server and clients are processes beside it on the same cores. Rep
 on disk before the model is asked, each batch is journalled before it is sent, and each reply is stored; in the flood, what
 was stored and what the client got are compared with what was sent, letter by letter. The first token's time is less the
 time straight from the model server. A chunk's lag is how much longer it was on its way from the model server to the client
-than the promptest of its stream; how late the model server itself sent it is not counted.
+than the promptest of its stream, counted while all streams run; how late the model server itself sent it is not counted.
 `;
 }

@@ -10,6 +10,8 @@ import { quantile } from "./stats.ts";
 
 /** A quick model's pace. */
 export const TOKENS_PER_SECOND = 20;
+/** From the first token of the last stream until none has anything of its beginning left to do. */
+const BEGIN_MS = 250;
 
 /** How late the tokens of all streams were, in ms: how much longer each was on its way than the promptest of its stream. */
 export interface Lags {
@@ -18,36 +20,50 @@ export interface Lags {
   tokens: number;
 }
 
-async function listen(connections: HttpConnection[], count: number): Promise<Lags> {
-  const lags = await Promise.all(connections.map((connection, n) => lagsOf(connection, `s${n}`, count)));
-  const all = lags.flat();
-  return { p99: quantile(all, 0.99), worst: quantile(all, 1), tokens: all.length };
+/** One token. */
+interface Arrival {
+  /** By the model server's clock. */
+  sentAtMs: number;
+  /** By ours. */
+  cameAtMs: number;
 }
 
 /**
  * Each token says when the model server sent it, so that lateness of that server's own timers is none of the relay's. The
- * clocks differ by a time that is the same for all tokens and falls out with the promptest one's.
+ * clocks differ by a time that is the same for all tokens and falls out with the promptest one's. What counts was sent when
+ * all streams were running: thirty-two that begin at the same moment are a subject of their own.
  */
-async function lagsOf(connection: HttpConnection, tag: string, count: number): Promise<number[]> {
+async function listen(connections: HttpConnection[], count: number): Promise<Lags> {
+  const streams = await Promise.all(connections.map((connection, n) => arrivalsOf(connection, `s${n}`, count)));
+  const begunAtMs = Math.max(...streams.map(([first]) => first!.sentAtMs));
+  const lags = streams.flatMap((arrivals) => {
+    const ways = arrivals.filter(({ sentAtMs }) => sentAtMs >= begunAtMs + BEGIN_MS)
+      .map(({ sentAtMs, cameAtMs }) => cameAtMs - sentAtMs);
+    const promptest = Math.min(...ways);
+    return ways.map((way) => way - promptest);
+  });
+  return { p99: quantile(lags, 0.99), worst: quantile(lags, 1), tokens: lags.length };
+}
+
+async function arrivalsOf(connection: HttpConnection, tag: string, count: number): Promise<Arrival[]> {
   const answer: Answer = { mode: "stamped", perSecond: TOKENS_PER_SECOND, count, tag };
   const decoder = new TextDecoder();
   const stamp = new RegExp(` ${tag}\\.\\d+@([\\d.]+)`, "g");
-  const ways: number[] = [];
+  const arrivals: Arrival[] = [];
   let rest = "";
   const body = chatBody(crypto.randomUUID(), crypto.randomUUID(), answer);
   const { status } = await connection.request("POST", "/api/chat", body, (bytes) => {
-    const now = performance.now();
+    const cameAtMs = performance.now();
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) {
-      for (const [, sentAtMs] of line.matchAll(stamp)) ways.push(now - Number(sentAtMs));
+      for (const [, sentAtMs] of line.matchAll(stamp)) arrivals.push({ sentAtMs: Number(sentAtMs), cameAtMs });
     }
   });
-  if (status !== 200 || ways.length !== count) {
-    throw new Error(`${ways.length} of ${count} tokens came, status ${status}`);
+  if (status !== 200 || arrivals.length !== count) {
+    throw new Error(`${arrivals.length} of ${count} tokens came, status ${status}`);
   }
-  const promptest = Math.min(...ways);
-  return ways.map((way) => way - promptest);
+  return arrivals;
 }
 
 if (import.meta.main) {
