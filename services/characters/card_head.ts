@@ -1,6 +1,7 @@
 /** What lists show of a card, and how it is read out of a file without reading the file. Runs in the Worker that scans. */
 import { createHash } from "node:crypto";
 import { AppError } from "../errors.ts";
+import { folded, nameKey } from "../name_order.ts";
 import type { Card } from "./card.ts";
 import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
 import { type CardChunk, cardKeyword, cardOfChunks, countsMost, MAX_TEXT_BYTES } from "./png_card.ts";
@@ -25,7 +26,7 @@ export interface CardRow {
   size: number;
   isExternal: boolean;
   hasAvatar: boolean;
-  /** What lists are ordered by; `null` for a file that holds no readable card. */
+  /** What lists are ordered by, as `nameKey` gives it; `null` for a file that holds no readable card. */
   name: string | null;
   /** What is searched. */
   search: string;
@@ -50,6 +51,8 @@ const MAX_LISTED_CHARACTERS = 500;
 
 /** What one read takes at least: the header of a chunk, and of a text chunk its keyword. */
 const BLOCK_BYTES = 128;
+/** The name of chunks with pixels, as a number. */
+const IDAT = 0x49444154;
 /** Most reads are no longer than this, and share one buffer. */
 export const BUFFER_BYTES = 64 * 1024;
 
@@ -73,7 +76,7 @@ export function rowOf(place: CardPlace, card: Card): CardRow {
   return {
     ...place,
     hasAvatar: item.has_avatar,
-    name: folded(item.name),
+    name: nameKey(item.name),
     search: [folded(item.name), folded(item.creator), ...tags].join("\n"),
     tags,
     item: JSON.stringify(item),
@@ -83,11 +86,6 @@ export function rowOf(place: CardPlace, card: Card): CardRow {
 /** Gives the row of a file that holds no readable card: it is not looked into again until it changes. */
 export function unreadableRow(place: CardPlace): CardRow {
   return { ...place, hasAvatar: hasPicture(place.path), name: null, search: "", tags: [], item: "" };
-}
-
-/** Gives a text as it is compared: no case, no accents, no forms of width. */
-export function folded(text: string): string {
-  return text.toWellFormed().normalize("NFKD").replace(/\p{M}+|\0/gu, "").toLowerCase().trim();
 }
 
 /** Gives the id of a file whose name is none: the same for the same folder and name. */
@@ -137,8 +135,33 @@ function cardInBlocks(blocks: FileBlocks): Card {
       found.push(chunk);
     }
     at = begin + length + 4;
+    if (type === "IDAT") at = behindAlike(blocks, at, length);
   }
   return cardOfChunks(found);
+}
+
+/**
+ * Gives where the chunks with pixels end that are as long as the one before them. Writers cut pixels into pieces of one
+ * length, and no other chunk may stand between them (PNG, third edition, section 5.6): so a header that is right at a
+ * multiple of that length stands for all before it, and a search by halves takes the place of a walk.
+ *
+ * @param at Behind a chunk with pixels.
+ * @param length Of its data.
+ */
+function behindAlike(blocks: FileBlocks, at: number, length: number): number {
+  const step = length + 12;
+  const isAlike = (count: number) => {
+    const head = blocks.bytes(at + (count - 1) * step, 8);
+    const view = new DataView(head.buffer, head.byteOffset);
+    return view.getUint32(0) === length && view.getUint32(4) === IDAT;
+  };
+  let [some, tooMany] = [0, Math.floor((blocks.size - at) / step) + 1];
+  // What stands behind the pixels is mostly short: the first guess leaves it little.
+  for (let count = tooMany - 1; tooMany - some > 1; count = (some + tooMany) >> 1) {
+    if (isAlike(count)) some = count;
+    else tooMany = count;
+  }
+  return at + some * step;
 }
 
 function readableCard(chunk: CardChunk): Card | undefined {

@@ -59,6 +59,11 @@ export class CardIndex {
    * @throws {AppError} `internal` when they cannot be looked through.
    */
   async fresh(): Promise<void> {
+    // Beside each other: what both threads need to begin takes longer than what is prepared.
+    if (this.#isDirty && !this.#isClosed) {
+      this.#startWorker();
+      this.#options.db.prepare();
+    }
     await this.#options.prepared;
     this.#watch();
     if (this.#isDirty || !this.#isWatched) await this.#scan();
@@ -132,9 +137,9 @@ export class CardIndex {
     const { db, databasePath, folders, events } = this.#options;
     this.#written = new Set(this.#writing.keys());
     try {
-      const { rows, removed, ids } = await this.#askWorker({ databasePath, folders });
+      const { changes, ids } = await this.#askWorker({ databasePath, folders });
       if (ids.length > 0) {
-        await db.write(replaceRows(rows, removed, JSON.stringify([...this.#written])));
+        await db.write(replaceRows(changes, [...this.#written]));
         if (ids.length > MAX_EVENTS) events.publish({ kind: "characters", id: "all" });
         else for (const id of ids) events.publish({ kind: "character", id });
       }
@@ -147,7 +152,7 @@ export class CardIndex {
 
   #askWorker(order: ScanOrder): Promise<ScanAnswer> {
     clearTimeout(this.#idleTimer);
-    const worker = this.#worker ??= new Worker(new URL("./card_scan_worker.ts", import.meta.url), { type: "module" });
+    const worker = this.#startWorker();
     return new Promise<ScanAnswer>((resolve, reject) => {
       const fail = (found: string) =>
         reject(new AppError("internal", `Cannot look through the card folders: ${found}`));
@@ -162,6 +167,10 @@ export class CardIndex {
     }).finally(() => {
       if (!this.#isClosed) this.#idleTimer = setTimeout(() => this.#endWorker(), IDLE_MS);
     });
+  }
+
+  #startWorker(): Worker {
+    return this.#worker ??= new Worker(new URL("./card_scan_worker.ts", import.meta.url), { type: "module" });
   }
 
   #endWorker(): void {

@@ -1,7 +1,8 @@
 /** Table `card_file`: what lists show of every card file, so that none is opened to be listed. */
 import { AppError } from "../errors.ts";
 import type { Database, SqlValue, Statement } from "../storage/database.ts";
-import { type CardRow, folded } from "./card_head.ts";
+import { folded } from "../name_order.ts";
+import type { CardRow } from "./card_head.ts";
 
 /** A file as the table knows it. */
 export interface StoredCard {
@@ -36,11 +37,34 @@ export interface CardPage {
 const COLUMNS = `id, path, mtime_ms AS mtimeMs, size, external AS isExternal, has_avatar AS hasAvatar,
   name IS NOT NULL AS isReadable`;
 
-/** Statements that put rows, an array of CardRow in JSON, in the place of whatever stood for their paths. */
-export function replaceRows(rows: string, removed: string, except: string): Statement[] {
-  const paths = `SELECT value FROM json_each(?1) UNION ALL SELECT value ->> 'path' FROM json_each(?2)
-    EXCEPT SELECT value FROM json_each(?3)`;
-  const params = [removed, rows, except];
+/** What the table is to hold instead: arrays in JSON, each read as often as it has to be. */
+export interface CardChanges {
+  /** Of CardRow. */
+  rows: string;
+  /** `[tag, id, path]` of every tag of the rows. */
+  tags: string;
+  /** Paths of the rows, and of files that are gone. */
+  paths: string;
+}
+
+/** Gives what is to be written of rows and of paths that are gone. */
+export function changesOf(rows: readonly CardRow[], removed: readonly string[]): CardChanges {
+  return {
+    rows: JSON.stringify(rows),
+    tags: JSON.stringify(rows.flatMap(({ tags, id, path }) => tags.map((tag) => [tag, id, path]))),
+    paths: JSON.stringify([...removed, ...rows.map(({ path }) => path)]),
+  };
+}
+
+/**
+ * Statements that put rows in the place of whatever stood for their paths.
+ *
+ * @param unless Paths that stay as they are.
+ */
+export function replaceRows(changes: CardChanges, unless: readonly string[] = []): Statement[] {
+  const paths = `SELECT value FROM json_each(?1) EXCEPT SELECT value FROM json_each(?2)`;
+  const except = JSON.stringify(unless);
+  const params = [changes.paths, except];
   return [
     { sql: `DELETE FROM card_tag WHERE id IN (SELECT id FROM card_file WHERE path IN (${paths}))`, params },
     { sql: `DELETE FROM card_file WHERE path IN (${paths})`, params },
@@ -49,20 +73,19 @@ export function replaceRows(rows: string, removed: string, except: string): Stat
         SELECT value ->> 'id', value ->> 'path', value ->> 'mtimeMs', value ->> 'size', value ->> 'isExternal',
           value ->> 'hasAvatar', value ->> 'name', value ->> 'search', value ->> 'item'
         FROM json_each(?1) WHERE value ->> 'path' NOT IN (SELECT value FROM json_each(?2))`,
-      params: [rows, except],
+      params: [changes.rows, except],
     },
     {
-      sql: `INSERT OR IGNORE INTO card_tag (tag, id) SELECT tags.value, cards.value ->> 'id'
-        FROM json_each(?1) cards, json_each(cards.value, '$.tags') tags
-        WHERE cards.value ->> 'path' NOT IN (SELECT value FROM json_each(?2))`,
-      params: [rows, except],
+      sql: `INSERT OR IGNORE INTO card_tag (tag, id) SELECT value ->> 0, value ->> 1
+        FROM json_each(?1) WHERE value ->> 2 NOT IN (SELECT value FROM json_each(?2))`,
+      params: [changes.tags, except],
     },
   ];
 }
 
 /** Statements that put one row in the place of another file's, or of none. */
 export function replaceRow(row: CardRow | undefined, removedPath?: string): Statement[] {
-  return replaceRows(JSON.stringify(row ? [row] : []), JSON.stringify(removedPath ? [removedPath] : []), "[]");
+  return replaceRows(changesOf(row ? [row] : [], removedPath === undefined ? [] : [removedPath]));
 }
 
 /** Gives the file of a character. */

@@ -1,6 +1,7 @@
 /** The Worker that looks through card folders: a connection that can only read, and files opened for reading. card_index.ts is its other end. */
 import { messageOf } from "../errors.ts";
 import { openReader } from "../storage/reader.ts";
+import { type CardChanges, changesOf } from "./card_rows.ts";
 import { type CardFolder, type KnownFile, scanFolders } from "./card_scan.ts";
 
 /** What the serving thread sends. */
@@ -11,10 +12,7 @@ export interface ScanOrder {
 
 /** What it gets back; JSON texts, since that is what the database takes and costs this thread and not the serving one. */
 export interface ScanAnswer {
-  /** An array of CardRow. */
-  rows: string;
-  /** An array of paths. */
-  removed: string;
+  changes: CardChanges;
   /** Ids of all that changed or went. */
   ids: string[];
   failure?: string;
@@ -32,7 +30,7 @@ function scan({ databasePath, folders }: ScanOrder): ScanAnswer {
   const { rows, removed } = scanFolders(folders, known);
   const gone = new Set(removed);
   const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => gone.has(path)).map(({ id }) => id)];
-  return { rows: JSON.stringify(rows), removed: JSON.stringify(removed), ids: [...new Set(ids)] };
+  return { changes: changesOf(rows, removed), ids: [...new Set(ids)] };
 }
 
 // A page has a window and a Worker has not: importing this file outside a Worker does nothing.
@@ -41,7 +39,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
     try {
       self.postMessage(scan(data));
     } catch (error) {
-      self.postMessage({ rows: "[]", removed: "[]", ids: [], failure: messageOf(error) } satisfies ScanAnswer);
+      self.postMessage({ changes: changesOf([], []), ids: [], failure: messageOf(error) } satisfies ScanAnswer);
     }
   };
 }

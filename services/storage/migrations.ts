@@ -219,4 +219,12 @@ export const MIGRATIONS: Migration[] = [
       ALTER TABLE new_reply RENAME TO reply;
     `,
   },
+  {
+    version: 4,
+    // Ordered by keys of another kind: the next list looks through the files anew.
+    sql: `
+      DELETE FROM card_tag;
+      DELETE FROM card_file;
+    `,
+  },
 ];

@@ -116,6 +116,22 @@ describe("lists", () => {
     expect((await list("?view=full&limit=1")).items[0].card.data.name).toBe("Ann");
   });
 
+  test("stand as in a dictionary and numbers by their value, from page to page", async () => {
+    const more = ["Unit 10", "Unit 2", "Äbte", "Abt", "Zebra", "unit 1"];
+    for (const [n, name] of more.entries()) await put(`n${n}`, v2(name));
+    const wanted = ["Abt", "Äbte", "Ann", "bob", "Émile", "unit 1", "Unit 2", "Unit 10", "Zebra", "Zoë"];
+    expect(await names()).toEqual(wanted);
+    const found: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const page: { items: { name: string }[]; next_cursor: string | null } = await list(
+        `?limit=3${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+      );
+      found.push(...page.items.map(({ name }) => name));
+      cursor = page.next_cursor;
+    }
+    expect(found).toEqual(wanted);
+  });
+
   test("are searched by words in name, creator and tags, and narrowed to a tag", async () => {
     expect(await names("?q=emile")).toEqual(["Émile"]);
     expect(await names("?q=po%20ADA")).toEqual(["Émile"]);

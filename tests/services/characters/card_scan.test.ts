@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type KnownFile, scanFolders } from "../../../services/characters/card_scan.ts";
+import { nameKey } from "../../../services/name_order.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -20,7 +21,7 @@ const refuse = () => {
 
 test("a folder of our own that cannot be read loses no character", async () => {
   const { rows } = scan("own");
-  expect(rows).toMatchObject([{ id: "fox", name: "fox" }]);
+  expect(rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
   expect(() => scan("own", rows)).toThrow(Deno.errors.PermissionDenied);
   reading.mockRestore();
@@ -48,7 +49,7 @@ test("a file that could not be read is told once, and looked into again by each 
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   opening.mockRestore();
   reading.mockRestore();
-  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: "fox" }]);
+  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
 });
 
 test("a file that holds no card is not looked into again until it changes", async () => {
@@ -57,5 +58,5 @@ test("a file that holds no card is not looked into again until it changes", asyn
   expect(rows).toMatchObject([{ id: "fox", name: null }]);
   expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
   await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Foxy" } }));
-  expect(scan("own", rows).rows).toMatchObject([{ name: "foxy" }]);
+  expect(scan("own", rows).rows).toMatchObject([{ name: nameKey("Foxy") }]);
 });
