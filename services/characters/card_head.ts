@@ -51,6 +51,8 @@ const MAX_LISTED_CHARACTERS = 500;
 
 /** What one read takes at least: the header of a chunk, and of a text chunk its keyword. */
 const BLOCK_BYTES = 128;
+/** An end of a file that is no longer is read at once: a card that lies behind the pixels is in it. */
+const END_BYTES = 16 * 1024;
 /** The name of chunks with pixels, as a number. */
 const IDAT = 0x49444154;
 /** Most reads are no longer than this, and share one buffer. */
@@ -187,6 +189,7 @@ class FileBlocks {
   readonly #file: Deno.FsFile;
   #block: Uint8Array<ArrayBuffer>;
   #begin = 0;
+  /** Where the next read goes on unless it is told another place. */
   #end = 0;
 
   /** @param buffer What is read lies there; nobody else may use it meanwhile. */
@@ -204,9 +207,10 @@ class FileBlocks {
 
   #load(at: number, length: number): void {
     if (length > this.#block.length) this.#block = new Uint8Array(length);
-    this.#file.seekSync(at, Deno.SeekMode.Start);
+    if (at !== this.#end) this.#file.seekSync(at, Deno.SeekMode.Start);
     this.#begin = this.#end = at;
-    const wanted = Math.max(length, BLOCK_BYTES);
+    const rest = this.size - at;
+    const wanted = Math.max(length, rest <= END_BYTES ? rest : BLOCK_BYTES);
     while (this.#end < at + length) {
       const count = this.#file.readSync(this.#block.subarray(this.#end - at, wanted));
       if (count === null) throw new AppError("unprocessable", "Cannot read the card file: it ends too early");
