@@ -31,6 +31,17 @@ export function nameKey(name: string): string {
   return letters + END + accents;
 }
 
+/** Puts things into the order of their names, and of their ids where those are alike. */
+export function inNameOrder<T extends { id: string; name: string }>(items: readonly T[]): T[] {
+  const keyed = items.map((item) => ({ item, key: nameKey(item.name) }));
+  keyed.sort((a, b) => compare(a.key, b.key) || compare(a.item.id, b.item.id));
+  return keyed.map(({ item }) => item);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 /** Gives what puts a mark before all digits and letters, and in its order among marks. */
 function placeOfMark(mark: string): string {
   const at = MARKS.indexOf(mark);

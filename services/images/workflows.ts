@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type PlainFile, readPlainFile, removeFile } from "../characters/plain_files.ts";
 import { AppError } from "../errors.ts";
+import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
@@ -73,7 +74,7 @@ export class Workflows {
     if (!files.has(STARTER_ID)) {
       entries.push({ id: STARTER_ID, name: STARTER_ID, placeholders: placeholdersIn(STARTER_WORKFLOW) });
     }
-    return entries.sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
+    return inNameOrder(entries);
   }
 
   /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no workflow in API format */

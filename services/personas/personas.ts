@@ -12,6 +12,7 @@ import { isPng } from "../characters/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
+import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
@@ -90,7 +91,7 @@ export class Personas {
       }
       if (known.read !== undefined) found.push(known.read.persona);
     }
-    return found.sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
+    return inNameOrder(found);
   }
 
   /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
+import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
@@ -74,9 +75,7 @@ export class VoiceSamples {
   /** Lists the samples, by name. One that cannot be opened is left out of nothing: it fails the list, since it is a defect. */
   list(): VoiceSample[] {
     const rows = this.#options.db.all<Row>("SELECT id, created_at, sealed FROM document WHERE kind = ?", KIND);
-    return rows.map((row) => this.#sampleOf(row)).sort((a, b) =>
-      a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1)
-    );
+    return inNameOrder(rows.map((row) => this.#sampleOf(row)));
   }
 
   /** @throws {AppError} `not_found` */

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { expect, test } from "vitest";
-import { nameKey } from "../../services/name_order.ts";
+import { inNameOrder, nameKey } from "../../services/name_order.ts";
 
 const byKey = (names: readonly string[]) =>
   names.map((name) => [nameKey(name), name] as const)
@@ -51,6 +51,11 @@ test.each(["en", "de"])("names stand as a dictionary in %s has them, numbers by 
 test("case makes no difference, and a name stands before those it begins", () => {
   expect(nameKey("FOX")).toBe(nameKey("fox"));
   expect(byKey(["Fox 2", "Foxglove", "Fox"])).toEqual(["Fox", "Fox 2", "Foxglove"]);
+});
+
+test("things of one name stand by their ids", () => {
+  const things = [{ id: "c", name: "Fox 10" }, { id: "b", name: "fox 2" }, { id: "a", name: "Fox 2" }];
+  expect(inNameOrder(things).map(({ id }) => id)).toEqual(["a", "b", "c"]);
 });
 
 test("a key has nothing in it that a database would not keep", () => {
