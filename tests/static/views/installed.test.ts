@@ -61,6 +61,13 @@ test("kept are the files of the build and the page, whole, and nothing of the AP
   const built = (await Array.fromAsync(Deno.readDir(new URL("assets/", DIST)), ({ name }) => name))
     .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
   expect(await keptPaths(page)).toEqual(["/", ...built].sort());
+  // What the worker would only pass on does not go to it.
+  const answeredBy = await page.evaluate(async () => {
+    await (await fetch("/api/setup/status")).text();
+    const [entry] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/status")).slice(-1);
+    return (entry as unknown as { workerFinalSourceType: string }).workerFinalSourceType;
+  });
+  expect(answeredBy).toBe("network");
   expect({ errors, foreign }).toEqual({ errors: [], foreign: [] });
   await context.close();
 });
@@ -104,6 +111,10 @@ test("a new build waits for the pages of the old one, then takes its place and l
   for (const copy of ["br", "gz"]) await Deno.remove(`${path}.${copy}`);
   const script = await Deno.readTextFile(path);
   await Deno.writeTextFile(path, script.replace(/SHELL_VERSION="\w+"/, 'SHELL_VERSION="newer"'));
+  // What the device has is not asked for again.
+  for await (const { name } of Deno.readDir(`${uiFolder}/assets`)) {
+    if (name.startsWith("icon-512")) await Deno.remove(`${uiFolder}/assets/${name}`);
+  }
   await page.evaluate(async () => void await (await navigator.serviceWorker.ready).update());
   await eventually(builds, (names) => names.includes("parlor-shell-newer"));
   expect(await builds()).toContain(old);
