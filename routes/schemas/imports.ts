@@ -28,6 +28,10 @@ export const ImportReport = z.object({
     level: z.enum(["refused", "left_out", "changed", "kept"]),
     source: z.string().openapi({ description: "Path in what was imported" }),
     reason: z.string(),
+    code: z.string().optional().openapi({ description: "Which sentence the reason is, where it is one of ours" }),
+    params: z.record(z.string(), z.union([z.string(), z.number()])).optional().openapi({
+      description: "What is in the sentence",
+    }),
     count: z.number().int().optional().openapi({ description: "How many files this speaks of" }),
   })),
   lines_dropped: z.number().int(),

@@ -16,6 +16,8 @@ const Data = z.object({
 
 const Finding = z.object({
   level: z.enum(["ok", "note", "problem"]),
+  code: z.string().openapi({ description: "Which sentence it is; stays the same", example: "disk_little" }),
+  params: z.record(z.string(), z.union([z.string(), z.number()])).openapi({ description: "What is in the sentence" }),
   about: z.string(),
   remedy: z.string().optional().openapi({ description: "What to do; always there for a problem" }),
 }).openapi("Finding");

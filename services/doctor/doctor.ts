@@ -33,14 +33,14 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
   try {
     config = readConfig();
   } catch (error) {
-    return [problem(messageOf(error), "Correct it; parlor --help and docs/configuration.md say what is meant")];
+    return [problem("config_bad", { error: messageOf(error) })];
   }
   const { dataDir, backupDir, tlsCert } = config;
   const sessionKey = await Deno.readFile(`${dataDir}/session-key`).catch(() => undefined);
   const caCert = tlsCert === null ? undefined : await Deno.readTextFile(tlsCert).catch(() => undefined);
   const question = { sessionKey, caCert };
   return [
-    ok("The configuration can be read"),
+    ok("config_ok"),
     ...await fileFindings(config),
     ...reachFindings(config),
     ...await dataFindings(config),
@@ -62,7 +62,7 @@ async function fileFindings(
   ];
   const findings = await Promise.all(
     named.map(([key, path]) =>
-      path === null ? [] : looking(`${key} names "${path}"`, `Put it there, or correct ${key}`, async () => {
+      path === null ? [] : looking("named_file_missing", { key, path }, async () => {
         const { isDirectory } = await Deno.stat(path);
         if (!isDirectory) (await Deno.open(path)).close();
         return [];
@@ -74,11 +74,8 @@ async function fileFindings(
 
 function toolsOf({ ytDlpPath, llamaServerPath, tailscaledPath }: DoctorConfig): Tool[] {
   return [
-    { program: "yt-dlp", key: "yt_dlp_path", configured: ytDlpPath, wantedFor: "voice samples from sites" },
-    {
-      ...{ program: "llama-server", key: "llama_server_path", configured: llamaServerPath },
-      wantedFor: "running a downloaded model",
-    },
-    { program: "tailscaled", key: "tailscaled_path", configured: tailscaledPath, wantedFor: "the tailnet node" },
+    { program: "yt-dlp", key: "yt_dlp_path", configured: ytDlpPath, missing: "no_yt_dlp" },
+    { program: "llama-server", key: "llama_server_path", configured: llamaServerPath, missing: "no_llama_server" },
+    { program: "tailscaled", key: "tailscaled_path", configured: tailscaledPath, missing: "no_tailscaled" },
   ];
 }

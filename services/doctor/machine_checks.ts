@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { findOnPath } from "../find_program.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
+import type { RemediedCode } from "./finding_texts.ts";
 
 /** A program that something needs, and the key that names it. */
 export interface Tool {
@@ -11,8 +12,8 @@ export interface Tool {
   key: string;
   /** What the configuration says. */
   configured: string | null;
-  /** What is not to be had without it. */
-  wantedFor: string;
+  /** Says that it was not found, and what is not to be had without it. */
+  missing: RemediedCode;
 }
 
 const GIB = 1024 ** 3;
@@ -23,12 +24,12 @@ const TOO_LITTLE_BYTES = GIB / 8;
 export async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
   const findings = await Promise.all(
     folders.map((folder) =>
-      looking(`Cannot see how much room "${folder}" has`, "Look whether its disk is mounted", async () => {
+      looking("disk_unknown", { path: folder }, async () => {
         const { bavail, bsize } = await statfs(await nearest(folder));
         const free = bavail * bsize;
-        const about = `"${folder}" has ${(free / GIB).toFixed(1)} GiB free`;
-        if (free < TOO_LITTLE_BYTES) return [problem(about, "Make room: saves are refused when the disk is full")];
-        return [free < LITTLE_BYTES ? note(about, "Make room before the next model or backup") : ok(about)];
+        const params = { path: folder, free: (free / GIB).toFixed(1) };
+        if (free < TOO_LITTLE_BYTES) return [problem("disk_full", params)];
+        return [free < LITTLE_BYTES ? note("disk_little", params) : ok("disk_ok", params)];
       })
     ),
   );
@@ -37,13 +38,13 @@ export async function diskFindings(folders: readonly string[]): Promise<Finding[
 
 /** Looks for the programs. */
 export async function toolFindings(tools: readonly Tool[]): Promise<Finding[]> {
-  return await Promise.all(tools.map(async ({ program, key, configured, wantedFor }) => {
+  return await Promise.all(tools.map(async ({ program, key, configured, missing }) => {
     const path = configured ?? await findOnPath(program);
     if (configured !== null && !await isExecutable(configured)) {
-      return problem(`${key} names "${configured}", which is no program`, `Correct ${key}, or unset it to search PATH`);
+      return problem("no_program", { key, path: configured });
     }
-    if (path !== undefined) return ok(`${program} is "${path}"`);
-    return note(`${program} was not found`, `Install it, or set ${key}, for ${wantedFor}`);
+    if (path !== undefined) return ok("program_ok", { program, path });
+    return note(missing, { program, key });
   }));
 }
 

@@ -18,44 +18,26 @@ export function reachFindings(config: ReachConfig): Finding[] {
   const findings: Finding[] = [];
   if (!requireAuth) {
     findings.push(
-      problem("Nobody has to sign in (require_auth = false)", "Set require_auth = true; false is for development"),
+      problem("auth_off"),
     );
   }
   const { addresses, plainNames } = placesWithoutPasskeys(config);
   if (addresses.length > 0 && pairing === "open") {
-    findings.push(problem(
-      `Whoever reaches ${addresses.join(", ")} needs no passkey, for good: browsers make none for an IP address`,
-      'Use a name with HTTPS, or set pairing = "code" and sign in there by token',
-    ));
+    findings.push(problem("open_addresses", { addresses: addresses.join(", ") }));
   }
   if (plainNames.length > 0) {
-    findings.push(problem(
-      `${plainNames.join(", ")} can never be closed by a passkey: browsers make none over plain HTTP`,
-      "Set tls_cert and tls_key, or put an HTTPS proxy in front and name it in trusted_proxies",
-    ));
+    findings.push(problem("open_plain_names", { names: plainNames.join(", ") }));
   }
   if (loopbackAuthBypass && trustedProxies.some((proxy) => LOOPBACK.test(proxy))) {
-    findings.push(problem(
-      "A proxy on this machine is trusted while requests from this machine need no credentials",
-      "Set loopback_auth_bypass = false: a proxy that forgets its header makes every visitor look like you",
-    ));
+    findings.push(problem("proxy_here_without_credentials"));
   } else if (loopbackAuthBypass && requireAuth) {
-    findings.push(note(
-      "Every user and program of this machine has the whole API (loopback_auth_bypass = true)",
-      "Where others use this machine set loopback_auth_bypass = false",
-    ));
+    findings.push(note("machine_without_credentials"));
   }
   if (!LOOPBACK.test(host) && allowedHosts.length === 0) {
-    findings.push(problem(
-      `The server listens on ${host}, but no name is allowed to reach it from elsewhere`,
-      "Name the host it is reached by in allowed_hosts, or set host = 127.0.0.1",
-    ));
+    findings.push(problem("no_name_allowed", { host }));
   }
   if (config.guardAllow.length > 0) {
-    findings.push(note(
-      `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")} (guard_allow)`,
-      "Leave in guard_allow only what a card or a download has to be fetched from",
-    ));
+    findings.push(note("guard_allow", { addresses: config.guardAllow.join(", ") }));
   }
-  return findings.length > 0 ? findings : [ok("Every address it is reached by can be closed by a passkey")];
+  return findings.length > 0 ? findings : [ok("reach_ok")];
 }

@@ -33,14 +33,11 @@ export async function serverFindings({ url, sessionKey, caCert, isExpected }: Se
     await alive.body?.cancel();
     if (alive.status !== 204) {
       return [
-        problem(
-          `What answers at "${url}" is no Parlor: status ${alive.status}`,
-          "Point the proxy, or --url, at Parlor",
-        ),
+        problem("other_server", { url, status: alive.status }),
       ];
     }
     const findings = [
-      ok(`A server answers at "${url}"`),
+      ok("server_ok", { url }),
       ...clockGap(alive),
       ...await reach(await ask("/api/auth/status"), url),
     ];
@@ -48,11 +45,8 @@ export async function serverFindings({ url, sessionKey, caCert, isExpected }: Se
     const health = await ask("/api/health", { Authorization: `Bearer ${operatorProof(sessionKey, Date.now())}` });
     return [...findings, ...await upstream(health)];
   } catch (cause) {
-    const { finding } = connectFinding(cause);
-    if (isExpected) {
-      return [problem(`Cannot reach "${url}": ${finding}`, "Start the server, or correct proxy, name and certificate")];
-    }
-    return [note(`No server runs at "${url}", so its model was not asked`, "Start it and run parlor doctor again")];
+    if (isExpected) return [problem("server_unreachable", { url, error: connectFinding(cause).finding })];
+    return [note("server_off", { url })];
   } finally {
     client?.close();
   }
@@ -61,38 +55,30 @@ export async function serverFindings({ url, sessionKey, caCert, isExpected }: Se
 function clockGap(answer: Response): Finding[] {
   const theirs = Date.parse(answer.headers.get("date") ?? "");
   if (!(Math.abs(theirs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
-  return [
-    problem(
-      `The clocks here and there differ by ${Math.round(Math.abs(theirs - Date.now()) / 1000)} s`,
-      "Set both by NTP",
-    ),
-  ];
+  return [problem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
 }
 
 async function reach(answer: Response, url: string): Promise<Finding[]> {
   const status = await answer.json().catch(() => undefined);
   if (answer.status === 403) {
-    return [problem(`The server does not let itself be reached by "${url}"`, "Name that host in allowed_hosts")];
+    return [problem("host_refused", { url })];
   }
   if (status?.hint === "untrusted_proxy") {
-    return [problem("A proxy stands before the server that is not trusted", "Name its address in trusted_proxies")];
+    return [problem("proxy_untrusted")];
   }
   if (status?.passkeys_supported === false) {
-    return [problem(`No browser makes a passkey at "${url}"`, "Reach it by a name over HTTPS")];
+    return [problem("no_passkeys", { url })];
   }
   return [];
 }
 
 async function upstream(answer: Response): Promise<Finding[]> {
   const health = await answer.json().catch(() => undefined);
-  if (!answer.ok) return [note(`The server did not tell how its model is: status ${answer.status}`)];
+  if (!answer.ok) return [note("health_untold", { status: answer.status })];
   const { connection } = health ?? {};
   if (connection === null || connection === undefined) {
-    return [note("No connection to a model is active", "Choose one under Settings, Connections")];
+    return [note("no_connection")];
   }
-  if (health.status === "ok") return [ok(`The model of "${connection.name}" answers in ${connection.latency_ms} ms`)];
-  return [problem(
-    `The model of "${connection.name}" does not answer: ${connection.error ?? "no reason given"}`,
-    "Start its server, or correct the connection under Settings, Connections",
-  )];
+  if (health.status === "ok") return [ok("model_ok", { name: connection.name, ms: connection.latency_ms })];
+  return [problem("model_silent", { name: connection.name, error: connection.error ?? "no reason given" })];
 }

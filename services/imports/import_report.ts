@@ -6,6 +6,8 @@ import {
   type ImportKind,
   type ImportNote,
 } from "./import_item.ts";
+import { codedReason } from "./import_reasons.ts";
+import type { TextParams } from "../filled_text.ts";
 
 /** How things of a kind fared. */
 export interface ThingCounts {
@@ -17,8 +19,8 @@ export interface ThingCounts {
   refused: number;
 }
 
-/** One line of the report. */
-export type ReportLine = Omit<ImportNote, "what">;
+/** One line of the report, its reason with its code where it has one; see import_reasons.ts. */
+export type ReportLine = Omit<ImportNote, "what"> & { code?: string; params?: TextParams };
 
 /** Something that came in, or would. */
 export interface ReportItem {
@@ -72,13 +74,14 @@ export function countItem(
 }
 
 /** Adds a line, which is kept as long as there are few. */
-export function addLine(report: ImportReport, { level, source, reason, count }: ReportLine): void {
+export function addLine(report: ImportReport, { level, source, reason, count }: Omit<ImportNote, "what">): void {
   if (report.lines.length >= MAX_LINES) {
     report.lines_dropped++;
     return;
   }
   report.lines.push({
     ...{ level, source: source.slice(0, MAX_TEXT), reason: reason.slice(0, MAX_TEXT) },
+    ...codedReason(reason),
     ...(count !== undefined && { count }),
   });
 }

@@ -57,7 +57,11 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       Response.json({
         ...{ used: [{ what: "chats", size_bytes: 40_960 }], backup_dir: house.backupDir, backup_keep: 7, backups: [] },
       })],
-    ["GET", /^\/api\/findings$/, () => Response.json([{ level: "ok", about: "The configuration can be read" }])],
+    [
+      "GET",
+      /^\/api\/findings$/,
+      () => Response.json([{ level: "ok", code: "config_ok", params: {}, about: "The configuration can be read" }]),
+    ],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
     ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],
     ["POST", /^\/api\/import$/, ({ query }) => {

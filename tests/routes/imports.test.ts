@@ -15,7 +15,13 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   expect(added(report)).toEqual(EVERYTHING);
   expect(report.messages).toBe(6);
   expect(report.lines).toEqual([
-    { level: "left_out", source: "backgrounds", reason: expect.stringContaining("left out"), count: 1 },
+    {
+      level: "left_out",
+      source: "backgrounds",
+      reason: expect.stringContaining("left out"),
+      code: "backgrounds",
+      count: 1,
+    },
     { level: "kept", source: "characters/Fox.png", reason: expect.stringContaining("further pictures"), count: 1 },
   ]);
 

@@ -48,6 +48,9 @@ export interface ReportLine {
   level: "refused" | "left_out" | "changed" | "kept";
   source: string;
   reason: string;
+  /** Which sentence the reason is, where it is one of the server's own, and what stands in its places. */
+  code?: string;
+  params?: Record<string, string | number>;
   /** How many files it speaks of. */
   count?: number;
 }

@@ -17,6 +17,9 @@ export interface DataReport {
 /** One thing that was looked at. */
 export interface Finding {
   level: "ok" | "note" | "problem";
+  /** Which sentence it is, and what stands in its places. */
+  code: string;
+  params: Record<string, string | number>;
   about: string;
   remedy?: string;
 }

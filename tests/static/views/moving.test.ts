@@ -385,6 +385,20 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   await context.close();
 });
 
+test("what does not come in is told with its reasons in the language of the page", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, errors, context } = await openPage(browser, app.url, { locale: "de-DE" });
+  await page.goto(`${app.url}${IMPORT}`);
+  const main = page.getByRole("main");
+  await choose(page, zipFile("default-user.zip", tavernFolder()));
+  await main.getByRole("button", { name: "Durchsehen" }).click();
+  await main.locator(".moving-lines summary").first().click();
+  await main.getByText("Hintergründe bleiben weg: Chats haben hier keine").waitFor();
+  expect(await main.getByText("left out").count()).toBe(0);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
 test("where the device signs in with a token, what is saved is fetched with it", async () => {
   await using api = new FakeApi();
   const { page, context } = await openPage(browser, api.origin);

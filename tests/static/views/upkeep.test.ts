@@ -84,3 +84,18 @@ test("licences that cannot be read say why, beside their button", async () => {
   await main.getByText(/^\d+ packages$/).waitFor();
   await context.close();
 });
+
+test.each([
+  ["de-DE", "Die Konfiguration ist lesbar", /chmod 0600 .*machen Sie einen neuen Schlüssel/],
+  ["ja-JP", "設定を読み込めます", /chmod 0600 .*新しい鍵を作ってください/],
+])("what was found is said in the language of the page (%s)", async (locale, all, remedy) => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
+  const { page, errors, context } = await openPage(browser, app.url, { locale });
+  await page.goto(`${app.url}/settings/about`);
+  await page.getByText(all).waitFor();
+  await page.getByText(remedy).waitFor();
+  expect(await page.getByText("can be read").count()).toBe(0);
+  expect(errors).toEqual([]);
+  await context.close();
+});

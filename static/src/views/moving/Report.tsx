@@ -4,6 +4,7 @@ import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import type { ImportedThing, ImportReport, ReportItem, ReportLine } from "../../api/moving_endpoints.ts";
 import { figure } from "../../texts/times.ts";
+import { saidReason, useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
@@ -102,17 +103,18 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ReportItem; i
 function Lines({ level, lines }: { level: ReportLine["level"]; lines: ReportLine[] }) {
   const t = texts.moving;
   const [shown, setShown] = useState(LINES_AT_ONCE);
+  const said = useSaid();
   if (lines.length === 0) return null;
   const words = t.lines[level](lines.length);
   return (
     <details class="moving-lines">
       <summary>{words}</summary>
       <List label={words}>
-        {lines.slice(0, shown).map(({ source, reason, count }, index) => (
+        {lines.slice(0, shown).map(({ source, count, ...line }, index) => (
           <ListRow
             key={index}
             title={source || t.files(count ?? 1)}
-            text={reason}
+            text={saidReason(said, line)}
             end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
           />
         ))}

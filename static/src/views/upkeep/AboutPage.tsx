@@ -5,6 +5,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
+import { saidFinding, useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 import { Licences } from "./Licences.tsx";
 import { useReading } from "./use_reading.ts";
@@ -50,7 +51,9 @@ function Findings() {
 
 const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
 
-function FindingRow({ finding: { level, about, remedy } }: { finding: Finding }) {
+function FindingRow({ finding }: { finding: Finding }) {
+  const { level } = finding;
+  const { about, remedy } = saidFinding(useSaid(), finding);
   return (
     <ListRow
       start={
