@@ -78,7 +78,7 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
             <ListRow
               key={item.id}
               href={item.error ? undefined : `${address}/${encodeURIComponent(item.id)}`}
-              title={item.name || item.id}
+              title={<span class="clamped">{item.name || item.id}</span>}
               text={item.error ? <span class="list-error">{words.unreadable}</span> : textOf(item)}
               end={
                 <>

@@ -11,6 +11,7 @@ import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/moving.
 import { useStore } from "../../state/store.ts";
 import { useReading } from "../upkeep/use_reading.ts";
 import { fullMoment } from "../../texts/times.ts";
+import { useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 import { FileChoice, kindName } from "./FileChoice.tsx";
 import { Report } from "./Report.tsx";
@@ -25,6 +26,7 @@ export function ImportPage() {
   const jobsState = store.activity.state.value;
   useEffect(() => void moving.open(), [jobsState]);
   const { before } = moving;
+  useSaid(); // there by the time a report is
   return (
     <section class="moving">
       <p>

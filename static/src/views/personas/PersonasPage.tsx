@@ -93,7 +93,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
   return (
     <ListRow
       href={`/settings/personas/${encodeURIComponent(persona.id)}`}
-      title={persona.name}
+      title={<span class="clamped">{persona.name}</span>}
       text={persona.description || t.noDescription}
       start={<Portrait {...portraitOfPersona(persona)} widthPx={44} class="persona-portrait" />}
       end={

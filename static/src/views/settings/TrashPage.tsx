@@ -76,7 +76,7 @@ function TrashRow({ item }: { item: TrashItem }) {
   };
   return (
     <ListRow
-      title={title}
+      title={<span class="clamped">{title}</span>}
       text={[kind, t.removedAt(moment(item.deleted_at, new Date()))].join(" · ")}
       end={
         <Button icon="restore" isBusy={isBusy} label={t.restoreIt(title)} onClick={() => void restore()}>

@@ -5,7 +5,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { List, ListRow } from "../../components/List.tsx";
 import { useStore } from "../../state/store.ts";
-import { saidFinding, useSaid } from "../../texts/said.ts";
+import { type Said, saidFinding, useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 import { Licences } from "./Licences.tsx";
 import { useReading } from "./use_reading.ts";
@@ -30,6 +30,7 @@ export function AboutPage() {
 function Findings() {
   const { api } = useStore();
   const { value, error, isBusy, again } = useReading(() => readFindings(api.client));
+  const said = useSaid(); // loads while the installation is looked at
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
   return (
@@ -39,7 +40,7 @@ function Findings() {
       <p class="muted" role="status">{value === undefined ? isBusy && t.looking : t.wrong(wrong)}</p>
       {value && (
         <List label={t.findings}>
-          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} />)}
+          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={said} />)}
         </List>
       )}
       <div class="actions-row">
@@ -51,9 +52,9 @@ function Findings() {
 
 const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
 
-function FindingRow({ finding }: { finding: Finding }) {
+function FindingRow({ finding, said }: { finding: Finding; said: Said | undefined }) {
   const { level } = finding;
-  const { about, remedy } = saidFinding(useSaid(), finding);
+  const { about, remedy } = saidFinding(said, finding);
   return (
     <ListRow
       start={
