@@ -1,4 +1,4 @@
-/** Names of 200 characters without a break, on the real server: nothing goes sideways, nothing pushes the rest away. */
+/** What is hard on a screen, on the real server: names of 200 characters without a break, fingers, long pages, forced colours. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildUi } from "../../../build.ts";
@@ -92,5 +92,36 @@ test("the sections of the settings stay in sight while a long page is read", asy
   const search = page.getByRole("searchbox", { name: "Search the settings" });
   expect((await search.boundingBox())!.y).toBeGreaterThan(0);
   expect((await about.boundingBox())!.y).toBeGreaterThan((await search.boundingBox())!.y);
+  await context.close();
+});
+
+test("where a system gives all colours, a switch shows whether it is on, and the section one is in is marked", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await app.put("/api/presets/s1", {
+    name: "Calm",
+    sampler: { temperature: 0.7 },
+    prompts: [],
+    prompt_order: [],
+    rest: {},
+  });
+  const { page, context } = await openPage(browser, app.url, { forcedColors: "active" });
+  await page.goto(`${app.url}/settings/presets/s1`);
+  await page.getByRole("tab", { name: "Sentences" }).click();
+  const join = page.getByRole("switch", { name: "Join system messages" });
+  const knob = () =>
+    join.evaluate((element) => [
+      getComputedStyle(element).backgroundColor,
+      getComputedStyle(element, "::after").backgroundColor,
+    ]);
+  const [offGround, offKnob] = await knob();
+  await join.check();
+  const [onGround, onKnob] = await knob();
+  expect(offKnob).not.toBe(offGround);
+  expect(onGround).not.toBe(offGround);
+  expect(onKnob).not.toBe(onGround);
+  const outlineOf = (name: string) =>
+    page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name, exact: true })
+      .evaluate((link) => getComputedStyle(link).outlineStyle);
+  expect([await outlineOf("Presets"), await outlineOf("Voice")]).toEqual(["solid", "none"]);
   await context.close();
 });
