@@ -203,7 +203,7 @@ export const deleteLocalRoute = createRoute({
   method: "delete",
   path: "/api/models/local",
   tags,
-  summary: "Delete a model from disk, all its shards, or what a failed download of it left",
+  summary: "Delete a model from disk, all its shards, or a failed download of it with what it left",
   request: { query: z.object({ path: Path }) },
   responses: { 204: { description: "Deleted" }, ...ERRORS },
 });

@@ -91,6 +91,12 @@ export interface JobRunner {
    * @throws {AppError} `not_found`; `conflict` when it has ended or is being verified.
    */
   cancel(id: string): Promise<JobSnapshot>;
+  /**
+   * Takes a job that has ended out of the list; its leftovers are the caller's.
+   *
+   * @throws {AppError} `not_found`; `conflict` while it has not ended; what the database throws.
+   */
+  forget(id: string): Promise<void>;
   /** Waits for the end of a job. @throws {AppError} `not_found` */
   ended(id: string): Promise<JobSnapshot>;
   /** Gives all jobs, newest first. */

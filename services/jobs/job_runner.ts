@@ -264,6 +264,14 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       return snapshotOf(job);
     },
 
+    async forget(id) {
+      const job = getJob(id);
+      if (!isEnd(job.record.state)) throw new AppError("conflict", `Cannot forget job "${id}": it has not ended`);
+      await store.remove([id]);
+      jobs.delete(id);
+      events.publish({ kind: "job", id });
+    },
+
     async ended(id) {
       const job = getJob(id);
       if (!isEnd(job.record.state)) await job.over.promise;

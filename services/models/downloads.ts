@@ -94,19 +94,19 @@ export class Downloads {
   }
 
   /**
-   * Removes the parts that failed downloads keep of a path.
+   * Takes the failed downloads of a path out of the list, with the parts they keep.
    *
    * @returns Whether there were any.
    */
-  async dropParts(path: string): Promise<boolean> {
-    let hasDropped = false;
-    for (const { state, detail } of this.list()) {
-      if (state !== "failed" || detail === undefined || subjectPath(detail) !== path) continue;
-      const key = keyOf(detail);
-      hasDropped ||= await Deno.stat(this.#options.folder.workFolder(key)).then(() => true, () => false);
-      await this.#options.folder.removeWorkFolder(key);
+  async dropFailed(path: string): Promise<boolean> {
+    const failed = this.list().filter(({ state, detail }) =>
+      state === "failed" && detail !== undefined && subjectPath(detail) === path
+    );
+    for (const { id, detail } of failed) {
+      await this.#options.folder.removeWorkFolder(keyOf(detail!));
+      await this.#jobs.forget(id);
     }
-    return hasDropped;
+    return failed.length > 0;
   }
 }
 

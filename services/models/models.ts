@@ -101,7 +101,7 @@ export class Models {
   }
 
   /**
-   * Removes a model from the disk, or the parts that a failed download of it keeps.
+   * Removes a model from the disk, and failed downloads of it with the parts they keep.
    *
    * @throws {AppError} `invalid_request`, `not_found`; `conflict` while it runs or is downloaded
    */
@@ -109,7 +109,7 @@ export class Models {
     if (this.downloads.isWriting(path)) {
       throw new AppError("conflict", `Cannot delete "${path}": it is being downloaded; cancel that first`);
     }
-    const hasDropped = await this.downloads.dropParts(path);
+    const hasDropped = await this.downloads.dropFailed(path);
     const model = await this.local.get(path).catch((error) => {
       if (hasDropped && error instanceof AppError && error.code === "not_found") return undefined;
       throw error;

@@ -203,6 +203,25 @@ test("M02 asking for the same thing twice gives the same job, until it has ended
   await jobs.close();
 });
 
+test("a job that has ended can be forgotten, also over a restart; one that runs cannot", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  await expect(jobs.forget(id)).rejects.toMatchObject({ code: "conflict" });
+  held.release(id);
+  await bench.until(jobs, id, "done");
+  const told: string[] = [];
+  bench.events.subscribe(({ kind, id }) => told.push(`${kind} ${id}`));
+  await jobs.forget(id);
+  expect(told).toEqual([`job ${id}`]);
+  expect(jobs.list()).toEqual([]);
+  await expect(jobs.forget(id)).rejects.toMatchObject({ code: "not_found" });
+  await jobs.close();
+  expect(bench.db.all(stateRows)).toEqual([]);
+});
+
 test("jobs are listed newest first, and an unknown id is not found", async () => {
   await using bench = await jobBench();
   let nowMs = 1_000_000;

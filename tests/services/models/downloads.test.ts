@@ -387,7 +387,9 @@ test("parts of failed downloads go when they are asked to, and those nobody know
   await expect.poll(() => bench.files().then((files) => files.filter((path) => path.includes("unknown"))))
     .toEqual([]);
   expect((await bench.files()).some((path) => path.endsWith(".part"))).toBe(true);
-  expect(await bench.downloads.dropParts("owner/name/x-Q4_K_M.gguf")).toBe(true);
+  expect(await bench.downloads.dropFailed("owner/name/x-Q4_K_M.gguf")).toBe(true);
+  expect(bench.downloads.list()).toEqual([]);
+  expect(await bench.downloads.dropFailed("owner/name/x-Q4_K_M.gguf")).toBe(false);
   expect(await bench.files()).toEqual([]);
 });
 
