@@ -1,7 +1,7 @@
 /**
  * Buttons, with words or with an icon alone.
  *
- * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`, `form?`, `label?`.
+ * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`, `isExpanded?`, `form?`, `label?`.
  * LinkButton: `href`, `children`; `kind?`, `icon?`.
  * IconButton: `icon`, `label`; `onClick?`, `kind?`, `isPressed?`, `isExpanded?`, `isDisabled?`, `type?`.
  */
@@ -18,6 +18,8 @@ export interface ButtonProps {
   isDisabled?: boolean;
   /** The action runs: the button stays in place and takes no second click. */
   isBusy?: boolean;
+  /** Whether what it shows and hides is shown. */
+  isExpanded?: boolean;
   /** Id of the form it sends, where it stands outside of it. */
   form?: string;
   /** A fuller name where the words alone do not tell which thing they are about. */
@@ -35,6 +37,7 @@ export function Button(props: ButtonProps) {
       disabled={isDisabled || isBusy}
       form={props.form}
       aria-busy={isBusy}
+      aria-expanded={props.isExpanded}
       aria-label={props.label}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : props.icon && <Icon name={props.icon} />}

@@ -112,12 +112,23 @@ export class Models {
   async open(repo: string): Promise<void> {
     if (this.files.value.get(repo)?.kind === "done") return;
     const set = (files: RepoFiles) => this.files.value = new Map(this.files.value).set(repo, files);
-    set({ kind: "loading" });
+    const loading: RepoFiles = { kind: "loading" };
+    set(loading);
+    // Hidden meanwhile, or searched for anew in another format: then nobody asks for this answer any more.
+    const isAsked = () => this.files.value.get(repo) === loading;
     try {
-      set({ kind: "done", listing: await this.#api.listModelFiles(repo, this.format.value) });
+      const listing = await this.#api.listModelFiles(repo, this.format.value);
+      if (isAsked()) set({ kind: "done", listing });
     } catch (thrown) {
-      set({ kind: "failed", error: asApiError(thrown) });
+      if (isAsked()) set({ kind: "failed", error: asApiError(thrown) });
     }
+  }
+
+  /** Hides the files of a repository. */
+  close(repo: string): void {
+    const rest = new Map(this.files.value);
+    rest.delete(repo);
+    this.files.value = rest;
   }
 
   /** Says how a model of the hub stands here. @param path As it would be listed on disk: of MLX the repository. */

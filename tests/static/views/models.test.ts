@@ -152,12 +152,66 @@ test("a download is cancelled; one that failed says why, and is resumed or disca
   bench.hub.faults.hold = undefined;
   await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
   await page.getByText(/terms have to be accepted first/).waitFor();
+  await page.getByRole("button", { name: "Discard: gated-Q8_0.gguf" }).click();
+  await page.getByRole("heading", { name: "Downloads" }).waitFor({ state: "detached" });
+  await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
+  await page.getByText(/terms have to be accepted first/).waitFor();
   bench.hub.repos["owner/Gated-GGUF"]!.gated = false;
   await page.getByRole("button", { name: "Resume: gated-Q8_0.gguf" }).click();
   await page.getByText("owner/Gated-GGUF · GGUF · Q8_0").waitFor();
   await page.getByRole("button", { name: "Search", exact: true }).click();
   await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
   await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("On this machine").waitFor();
+});
+
+test("files are shown and hidden by the button that keeps the focus, and a late answer shows nothing", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).press("Enter");
+  await page.getByText("Q4_K_M · 3 MB").waitFor();
+  const hide = page.getByRole("button", { name: "Hide files: owner/Qwen3-0.6B-GGUF" });
+  expect(await hide.getAttribute("aria-expanded")).toBe("true");
+  expect(await hide.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.keyboard.press("Enter");
+  await page.getByText("Q4_K_M · 3 MB").waitFor({ state: "detached" });
+
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  await page.route("**/api/models/browse/files?*", async (route) => {
+    asked.resolve();
+    await late.promise;
+    await route.continue();
+  });
+  await page.keyboard.press("Enter");
+  await asked.promise;
+  await page.keyboard.press("Enter");
+  const answered = page.waitForResponse(/browse\/files/);
+  late.resolve();
+  await (await answered).finished();
+  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).waitFor();
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  expect(await page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
+});
+
+test("on a phone the figures of a download stay inside its card", async () => {
+  await using bench = await openBench();
+  const held = Promise.withResolvers<void>();
+  bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+  await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
+  const { page } = await bench.open(PHONE);
+  const figures = page.locator(".progress-text");
+  await page.getByText("1 MB of 3 MB").waitFor();
+  // The longest they get: with a rate and hours to go, in German.
+  await figures.evaluate((element) =>
+    element.textContent = "12,4 GB von 123,4 GB · 12,3 MB je Sekunde · noch 12 Std. 34 Min."
+  );
+  const [card, words] = await Promise.all([
+    page.locator(".card", { has: figures }).boundingBox(),
+    figures.boundingBox(),
+  ]);
+  expect(words!.x + words!.width).toBeLessThanOrEqual(card!.x + card!.width);
+  held.resolve();
 });
 
 test("without llama-server the page says how to get it, and the command for this file", async () => {

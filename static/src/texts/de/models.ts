@@ -84,6 +84,7 @@ export const models: typeof English = {
     projectorsText: "Liegt einer davon daneben, versteht das Modell Bilder.",
     fileStates: { here: "Auf diesem Rechner", coming: "Wird heruntergeladen" },
     showFiles: "Dateien zeigen",
+    hideFiles: "Dateien ausblenden",
     filesFailed: "Die Dateien konnten nicht aufgelistet werden",
     noFiles: "In diesem Format gibt es hier nichts.",
     shards: (n: number) => count(n, { one: "Teil", other: "Teile" }),

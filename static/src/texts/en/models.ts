@@ -82,6 +82,7 @@ export const models = {
     projectorsText: "With one of them beside it, a model understands pictures.",
     fileStates: { here: "On this machine", coming: "Being downloaded" },
     showFiles: "Show files",
+    hideFiles: "Hide files",
     filesFailed: "The files could not be listed",
     noFiles: "There is nothing in this format.",
     shards: (n: number) => count(n, { one: "part", other: "parts" }),

@@ -83,6 +83,7 @@ export const models: typeof English = {
     projectorsText: "モデルの隣に置くと、画像を理解できるようになります。",
     fileStates: { here: "このマシンにあります", coming: "ダウンロード中" },
     showFiles: "ファイルを表示",
+    hideFiles: "ファイルを隠す",
     filesFailed: "ファイルの一覧を取得できませんでした",
     noFiles: "この形式のファイルはありません。",
     shards: (n: number) => count(n, { other: "分割" }, " "),

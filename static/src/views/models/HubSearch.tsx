@@ -90,11 +90,15 @@ function FoundCard({ models, item }: { models: Models; item: HubModel }) {
         {[t.downloadCount(countText(downloads)), license, updated_at && t.updated(dayText(updated_at))]
           .filter(Boolean).join(" · ")}
       </p>
-      {files === undefined && (
-        <div class="actions-row">
-          <Button label={`${t.showFiles}: ${repo}`} onClick={() => models.open(repo)}>{t.showFiles}</Button>
-        </div>
-      )}
+      <div class="actions-row">
+        <Button
+          isExpanded={files !== undefined}
+          label={`${files === undefined ? t.showFiles : t.hideFiles}: ${repo}`}
+          onClick={() => files === undefined ? models.open(repo) : models.close(repo)}
+        >
+          {files === undefined ? t.showFiles : t.hideFiles}
+        </Button>
+      </div>
       {files?.kind === "loading" && <p class="muted" role="status">{texts.loading}</p>}
       {files?.kind === "failed" && (
         <ErrorNote
@@ -107,7 +111,7 @@ function FoundCard({ models, item }: { models: Models; item: HubModel }) {
         <>
           {gated && <Notice tone="warning">{t.gatedText}</Notice>}
           {files.listing.has_code && <Notice tone="info">{t.codeText}</Notice>}
-          <p>
+          <p class="hub-page">
             <a href={files.listing.url} target="_blank" rel="noopener noreferrer">{t.page}</a>
           </p>
           <FileList models={models} repo={repo} files={files.listing.files} />
