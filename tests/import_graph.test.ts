@@ -35,6 +35,17 @@ const ROOMS: Record<string, string[]> = {
   upkeep: ["doctor", "transfer"],
 };
 
+/** The same for the page. Views stand on all; what they stand on knows no view, and nothing but views knows components. */
+const PAGE_ROOMS: Record<string, string[]> = {
+  api: ["state", "texts"],
+  components: ["markdown", "state", "texts"],
+  markdown: [],
+  speech: ["api", "markdown", "state", "texts"],
+  state: ["api", "speech", "texts"],
+  texts: [],
+  views: ["api", "components", "markdown", "speech", "state", "texts"],
+};
+
 /** Where the rooms are put together: services.ts and its parts may know all of them. */
 const COMPOSITION = "services/rooms/";
 
@@ -43,6 +54,7 @@ interface Import {
   to: string;
   /** Nothing is loaded for a type, and what stands in `import("…")` only when it is asked for. */
   isLoaded: boolean;
+  isType: boolean;
 }
 
 async function* sources(folder: string): AsyncGenerator<string> {
@@ -59,13 +71,16 @@ async function importsOf(folders: string[]): Promise<Import[]> {
   for (const folder of folders) {
     for await (const from of sources(folder)) {
       const text = await Deno.readTextFile(join(ROOT, from));
-      const add = (path: string, isLoaded: boolean) =>
-        found.push({ from, to: relative(ROOT, resolve(ROOT, dirname(from), path)), isLoaded });
+      const add = (path: string, kind: { isLoaded: boolean; isType: boolean }) =>
+        found.push({ from, to: relative(ROOT, resolve(ROOT, dirname(from), path)), ...kind });
       for (const match of text.matchAll(/^\s*(?:import|export)\b([^;"'=]*?)["'](\.[^"']+)["']/gm)) {
         const hasNames = /^ (?!type\b)/.test(match[1]!) && !/^ \{( *type [^,}]+,?)+\}/.test(match[1]!);
-        add(match[2]!, match[1] === " " || hasNames);
+        const isLoaded = match[1] === " " || hasNames;
+        add(match[2]!, { isLoaded, isType: !isLoaded });
       }
-      for (const match of text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g)) add(match[1]!, false);
+      for (const match of text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g)) {
+        add(match[1]!, { isLoaded: false, isType: false });
+      }
     }
   }
   return found;
@@ -109,6 +124,36 @@ test("a room imports only the rooms named for it", () => {
     if (from.startsWith(COMPOSITION)) return to === "services/services.ts";
     if (isFileInServices(to)) return to === "services/services.ts";
     return ![room(from), ...FLOOR, ...ROOMS[room(from)] ?? []].includes(room(to));
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("a file in services/ itself knows the floor and its neighbours; only services.ts knows rooms", () => {
+  const wrong = imports.filter(({ from, to }) =>
+    isFileInServices(from) && from !== "services/services.ts" && !isFileInServices(to) && !FLOOR.includes(room(to))
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("no file loads one that loads it", () => {
+  const loads = Map.groupBy(imports.filter(({ isLoaded }) => isLoaded), ({ from }) => from);
+  const reaches = (start: string) => {
+    const reached = new Set<string>();
+    const ahead = [start];
+    for (const path of ahead) {
+      for (const { to } of loads.get(path) ?? []) if (!reached.has(to)) ahead.push(to), reached.add(to);
+    }
+    return reached;
+  };
+  expect([...loads.keys()].filter((path) => reaches(path).has(path))).toEqual([]);
+});
+
+test("on the page a room imports only the rooms named for it, but for their types", () => {
+  const roomOnPage = (path: string) => /^static\/src\/([^/]+)\//.exec(path)?.[1];
+  const wrong = imports.filter(({ from, to, isType }) => {
+    const [own, other] = [roomOnPage(from), roomOnPage(to)];
+    if (isType || own === undefined || own === "dev" || own === other) return false;
+    return other === undefined || PAGE_ROOMS[own]?.includes(other) !== true;
   });
   expect(wrong).toEqual([]);
 });

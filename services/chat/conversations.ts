@@ -24,7 +24,7 @@ import { isoTime, type Message, type MessageInput } from "./message.ts";
 import { completeMessages, takeMessages } from "./given_messages.ts";
 import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import { greetingQuestion, type GreetingSource, openingFrom } from "./openings.ts";
-import { replaceMessages } from "./revisions.ts";
+import { replaceMessages } from "./replacement.ts";
 import type { RevisionStore } from "./revision_store.ts";
 import { headWithTrueSummary, withTrueSummary } from "./summary_standing.ts";
 import type { Turns } from "../turns.ts";

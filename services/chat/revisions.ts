@@ -1,50 +1,16 @@
-/** Past states of a conversation: how a change of everything keeps what it replaces, and how a past state comes back. */
-import { isDeepStrictEqual } from "node:util";
+/** Past states of a conversation: which there are, and how one comes back. */
 import { AppError } from "../errors.ts";
-import { Pace } from "../pace.ts";
 import type { Statement } from "../storage/database.ts";
-import type { OpenBlock } from "./block_rows.ts";
-import type { BlockChange, BlockStore } from "./blocks.ts";
-import type { ConversationHead, ConversationState } from "./conversation.ts";
+import type { BlockChange } from "./blocks.ts";
+import type { ConversationState } from "./conversation.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
-import { NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
+import { type TextChange } from "./given_variants.ts";
 import { type Message, withoutNulls } from "./message.ts";
-import { forget, putBack } from "./removed_messages.ts";
+import { putBack } from "./removed_messages.ts";
+import { replaceMessages } from "./replacement.ts";
 import { replyForgotten } from "./reply_rows.ts";
-import type { Revision, RevisionCause, RevisionRecord, RevisionStore } from "./revision_store.ts";
+import type { Revision, RevisionRecord } from "./revision_store.ts";
 import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
-import type { VariantStore } from "./variants.ts";
-
-/** A change of all messages. */
-export interface Replacement {
-  /** The blocks as they stand. */
-  standing: OpenBlock[];
-  head: ConversationHead;
-  messages: Message[];
-  /** What becomes of their other texts; by default nothing. */
-  texts?: TextChange;
-  cause: RevisionCause;
-}
-
-/** Statements that put other messages into a conversation and keep those they replace, and the text of the new ones. */
-export async function replaceMessages(
-  { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
-  before: ConversationState,
-  { standing, head, messages, texts = NO_TEXT_CHANGE, cause }: Replacement,
-): Promise<{ statements: Statement[]; text: string }> {
-  const { statements, text, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
-  if (isUnchanged && texts.statements.length === 0) {
-    const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
-    return { statements: [...kept, ...statements], text };
-  }
-  await new Pace().rest();
-  const staying = new Set(messages.map(({ id }) => id));
-  const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
-  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
-  const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), [...left, ...texts.replaced]);
-  const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
-  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text };
-}
 
 /** Lists and restores. */
 export class Revisions {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { filePieces } from "../storage/file_pieces.ts";
+import { MAX_FILES, tooLarge } from "./import_limits.ts";
 import { openRisuBackup } from "./risu_backup.ts";
 import { openZip } from "./zip_file.ts";
 
@@ -27,8 +28,6 @@ export interface ImportSource {
   close(): void;
 }
 
-/** More files than a long life with such a program leaves. */
-export const MAX_FILES = 500_000;
 const MAX_DEPTH = 20;
 const ZIP_MARK = [0x50, 0x4b, 0x03, 0x04];
 
@@ -64,11 +63,6 @@ export function stableId(...parts: string[]): string {
 /** Gives what tells one content from another. */
 export function contentHash(content: unknown): string {
   return createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22);
-}
-
-/** @throws {AppError} `too_large` */
-export function tooLarge(path: string, maxBytes: number): AppError {
-  return new AppError("too_large", `"${path}" is longer than ${maxBytes} bytes`);
 }
 
 async function openFolder(root: string): Promise<ImportSource> {

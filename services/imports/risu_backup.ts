@@ -6,7 +6,8 @@
  */
 import { AppError } from "../errors.ts";
 import { bytesAt } from "../storage/bytes_at.ts";
-import { type ImportSource, MAX_FILES, type SourceFile, tooLarge } from "./import_source.ts";
+import { MAX_FILES, tooLarge } from "./import_limits.ts";
+import type { ImportSource, SourceFile } from "./import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";
 
 interface Entry extends SourceFile {

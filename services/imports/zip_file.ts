@@ -1,7 +1,8 @@
 /** A zip as an import: of gigabytes no more is held than its directory and one entry. */
 import { AppError } from "../errors.ts";
 import { contentOf, contentPieces, readZipDirectory, type ZipEntry } from "../storage/zip_reader.ts";
-import { type ImportSource, MAX_FILES, type SourceFile, tooLarge } from "./import_source.ts";
+import { MAX_FILES, tooLarge } from "./import_limits.ts";
+import type { ImportSource, SourceFile } from "./import_source.ts";
 
 /** Text is packed to a tenth; a thousandth, read file by file without end, is somebody's trap. */
 const MOST_INFLATED = 100;

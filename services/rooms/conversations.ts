@@ -15,7 +15,6 @@ import { RevisionStore } from "../chat/revision_store.ts";
 import { removedConversations, removedMessages } from "../chat/trash_kinds.ts";
 import { VariantStore } from "../chat/variants.ts";
 import { findCard, greetingsOf, namesOf } from "../characters/greetings.ts";
-import { scannedConversation } from "../conversation_scan.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { type LorebookTrial, openTrial } from "../lorebooks/open_lorebooks.ts";
 import { estimateTokens } from "../prompts/token_estimate.ts";
@@ -23,6 +22,7 @@ import { settledGreetings } from "../prompts/greetings.ts";
 import { Turns } from "../turns.ts";
 import type { Ground } from "./ground.ts";
 import type { Library } from "./library.ts";
+import { scannedConversation } from "./conversation_scan.ts";
 
 /** Everything about stored conversations. */
 export interface ConversationRoom {

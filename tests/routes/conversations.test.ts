@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { longJsonBody } from "../../routes/schemas/common.ts";
 import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { filesWithText } from "../helpers/storage_folder.ts";
 
 let app: TestApp;
 beforeEach(async () => {
@@ -313,18 +314,9 @@ test("K02 K03 a conversation that cannot be opened is an error for itself and an
 test("K01 nothing that was said is found in the data folder", async () => {
   await put("c1", { title: "SecretTitleOfMine", messages: [say("m1", "SecretMessageOfMine")] });
   await app.patch("/api/conversations/c1/draft", { draft: "SecretDraftOfMine" });
-  const found: string[] = [];
-  const search = async (folder: string) => {
-    for await (const entry of Deno.readDir(folder)) {
-      const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory) await search(path);
-      else if (/Secret(Title|Message|Draft)OfMine/.test(new TextDecoder("latin1").decode(await Deno.readFile(path)))) {
-        found.push(path);
-      }
-    }
-  };
-  await search(app.dataDir);
-  expect(found).toEqual([]);
+  for (const text of ["SecretTitleOfMine", "SecretMessageOfMine", "SecretDraftOfMine"]) {
+    expect(await filesWithText(app.dataDir, text)).toEqual([]);
+  }
 });
 
 test("a message of ten megabytes is kept exactly", async () => {

@@ -1,13 +1,13 @@
-/** What a conversation offers to a trial of lorebooks. For services.ts alone: it is taken from four rooms. */
-import type { Characters } from "./characters/characters.ts";
-import { findCard, namesOf, withNames } from "./characters/greetings.ts";
-import type { BlockStore } from "./chat/blocks.ts";
-import type { ConversationStore } from "./chat/conversation_store.ts";
-import { turnsOf } from "./chat/history.ts";
-import type { ScanSource } from "./lorebooks/activation.ts";
-import type { ScannedConversation } from "./lorebooks/trial.ts";
-import type { Personas } from "./personas/personas.ts";
-import { countedParts } from "./prompts/token_estimate.ts";
+/** What a conversation offers to a trial of lorebooks. It is taken from four rooms. */
+import type { Characters } from "../characters/characters.ts";
+import { findCard, namesOf, withNames } from "../characters/greetings.ts";
+import type { BlockStore } from "../chat/blocks.ts";
+import type { ConversationStore } from "../chat/conversation_store.ts";
+import { turnsOf } from "../chat/history.ts";
+import type { ScanSource } from "../lorebooks/activation.ts";
+import type { ScannedConversation } from "../lorebooks/trial.ts";
+import type { Personas } from "../personas/personas.ts";
+import { countedParts } from "../prompts/token_estimate.ts";
 
 /** Where it is taken from. */
 export interface ScanParts {
