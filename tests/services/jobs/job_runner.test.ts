@@ -102,11 +102,14 @@ test("L05 a kind that throws before its first await fails its job and nothing el
       throw new Error("at once");
     },
   };
-  const jobs = bench.open({ broken });
+  const jobs = bench.open({ broken, whole: { parallel: 1, resumable: false, run: () => Promise.resolve() } });
   for (let n = 0; n < 2; n++) {
     const { id } = await jobs.start("broken", { title: "t", params: null });
     await bench.until(jobs, id, "failed");
+    expect(jobs.get(id)).toMatchObject({ state: "failed", error: { code: "internal" } });
   }
+  const { id } = await jobs.start("whole", { title: "t", params: null });
+  await bench.until(jobs, id, "done");
   await jobs.close();
 });
 
