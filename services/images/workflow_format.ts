@@ -1,6 +1,6 @@
 /** ComfyUI's workflows: the API format is taken, the format of its own page is told apart (images.md, section 2.2). */
 import { AppError, type ErrorIssue } from "../errors.ts";
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject, jsonFault } from "../plain_json.ts";
 
 /** One node. */
 export interface WorkflowNode {
@@ -30,6 +30,8 @@ const PAGE_FORMAT =
 export function parseWorkflow(json: unknown): Workflow {
   if (isPageFormat(json)) throw refused(PAGE_FORMAT, []);
   if (!isJsonObject(json)) throw refused("it is no object of nodes", []);
+  const fault = jsonFault(json);
+  if (fault !== undefined) throw refused(fault, []);
   const nodes = Object.entries(json);
   if (nodes.length === 0) throw refused("it has no nodes", []);
   if (nodes.length > MAX_NODES) throw refused(`it has more than ${MAX_NODES} nodes`, []);

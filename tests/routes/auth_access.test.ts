@@ -54,7 +54,9 @@ test("a token that nobody named has a label all the same, and who has no session
     expect((await inGrace.post("/api/auth/token", body)).code).toBe("session_required");
   }
   for (const label of ["", " ", 5, null, "x".repeat(101)]) {
-    expect((await owner.post("/api/auth/token", { label })).status).toBe(400);
+    for (const type of ["application/json", "application/vnd.x+json"]) {
+      expect((await owner.ask("POST", "/api/auth/token", { label }, { "Content-Type": type })).status).toBe(400);
+    }
   }
 });
 
