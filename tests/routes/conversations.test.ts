@@ -98,7 +98,15 @@ test("messages without an id get one, and ids that occur twice are refused", asy
   expect((await app.get("/api/conversations/c2")).status).toBe(404);
 });
 
-test.each(["search", "messages", "a b", "a".repeat(65), "ä", "a%2eb", "..%2fx"])("P01 %s is no id", async (id) => {
+test.each(["test", "draft", "messages", "preview", "__proto__", "constructor"])("%s is an id", async (id) => {
+  expect((await put(id, { messages: [say(id)] })).status).toBe(201);
+  expect((await app.patch(`/api/conversations/${id}/messages/${id}`, { content: "edited" })).status).toBe(200);
+  expect((await app.patch(`/api/conversations/${id}/draft`, { draft: "begun" })).status).toBe(204);
+  expect(await read(id)).toMatchObject({ id, draft: "begun", messages: [{ id, content: "edited" }] });
+  expect((await app.delete(`/api/conversations/${id}`)).status).toBe(204);
+});
+
+test.each(["search", "import-url", "a b", "a".repeat(65), "ä", "a%2eb", "..%2fx"])("P01 %s is no id", async (id) => {
   expect((await put(id, { messages: [] })).status).toBe(400);
 });
 
