@@ -47,10 +47,24 @@ export function bodyLimit(options: {
         const isSmall = declared !== null && Number(declared) <= SMALL_BYTES;
         const bytes = isSmall ? await readSmall(request, idleMs) : await readWhole(request.body, limitBytes, idleMs);
         await keepBody(c.req, bytes, route);
+        if (bytes.byteLength === 0 && isLeftOut(route)) withoutType(c.req);
       }
-    }
+    } else if (isLeftOut(route)) withoutType(c.req);
     await next();
   };
+}
+
+/** Says whether a route asks for no body, so that a request without one may have any type on it. */
+function isLeftOut(route: RouteFacts | undefined): boolean {
+  return route !== undefined && !route.isBodyRequired && route.bodyTypes.length > 0;
+}
+
+/** Takes the type off a request: many clients say which one they mean whether there is a body or not. */
+function withoutType(req: { raw: Request }): void {
+  if (!req.raw.headers.has("content-type")) return;
+  const headers = new Headers(req.raw.headers);
+  headers.delete("content-type");
+  req.raw = new Request(req.raw.url, { method: req.raw.method, headers, signal: req.raw.signal });
 }
 
 /** Puts the body where the router's validators look for it. */

@@ -8,6 +8,7 @@ export interface RouteFacts {
   pattern: string;
   /** Content types its body may have; empty for a route that takes none. */
   bodyTypes: readonly string[];
+  isBodyRequired: boolean;
   bodyLimitBytes: number;
   /** The handler reads the body as it comes; otherwise the chain reads it whole before. */
   isBodyStreamed: boolean;

@@ -21,5 +21,12 @@ export function healthzRoutes(): Hono<Env> {
 /** What the chain has to know of it. */
 export function healthzFacts(limits: BodyLimits): RouteFacts[] {
   const { path: pattern } = healthzRoute;
-  return [{ method: "GET", pattern, bodyTypes: [], bodyLimitBytes: limits.default, isBodyStreamed: false }];
+  return [{
+    method: "GET",
+    pattern,
+    bodyTypes: [],
+    isBodyRequired: false,
+    bodyLimitBytes: limits.default,
+    isBodyStreamed: false,
+  }];
 }

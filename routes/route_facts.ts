@@ -66,6 +66,7 @@ export function routeFactsOf(router: Router, limits: BodyLimits): RouteFacts[] {
       method: method.toUpperCase(),
       pattern,
       bodyTypes: Object.keys(request?.body?.content ?? {}),
+      isBodyRequired: request?.body?.required === true,
       bodyLimitBytes: limits[bodyClass],
       isBodyStreamed: STREAMED_CLASSES.has(bodyClass),
     }];

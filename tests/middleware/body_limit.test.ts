@@ -82,6 +82,23 @@ test("a body that its sender cuts off has no effect and harms nobody", async () 
   expect((await (await app.get("/api/conversations/c1")).json()).draft).toBe("");
 });
 
+test.each([
+  ["no length", "\r\n"],
+  ["no body", "Content-Length: 0\r\n\r\n"],
+  ["a type and no body", "Content-Type: application/json\r\nContent-Length: 0\r\n\r\n"],
+  ["the type of a form and no body", "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\n\r\n"],
+  ["a type and no chunk", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+])("a route that asks for no body takes a request with %s", async (_name, rest) => {
+  await using app = await openTestApp();
+  const send = (path: string) =>
+    rawRequest(app.port, `POST ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n${rest}`);
+  for (const path of ["/api/auth/register/begin", "/api/auth/login/begin", "/api/setup/complete"]) {
+    expect([path, (await send(path)).status]).toEqual([path, 200]);
+  }
+  expect((await send("/api/auth/token")).body).toContain("session_required");
+  expect([400, 415], "one that needs a body").toContain((await send("/api/chat")).status);
+});
+
 /** The link alone, with two routes behind it. */
 function openRoute(options: { limitBytes?: number; idleMs?: number; isBodyStreamed?: boolean } = {}) {
   const router = newRouter();
@@ -90,6 +107,7 @@ function openRoute(options: { limitBytes?: number; idleMs?: number; isBodyStream
     method: "POST",
     pattern: "/up",
     bodyTypes: ["application/octet-stream"],
+    isBodyRequired: true,
     bodyLimitBytes: options.limitBytes ?? 10,
     isBodyStreamed: options.isBodyStreamed ?? false,
   }]);
