@@ -184,6 +184,14 @@ function personaRoutes(api: FakeApi): Route[] {
   const answer = (persona: Persona, status = 200) =>
     Response.json(persona, { status, headers: { etag: people.versionOf(persona.id) } });
   return [
+    ["POST", /^\/api\/personas\/import$/, async ({ body }) => {
+      const file = (body as FormData).get("file") as File;
+      if (!file.name.endsWith(".json")) return failure(422, "unprocessable", "This file holds no persona");
+      const { name, description } = JSON.parse(await file.text());
+      const persona = people.addPersona(crypto.randomUUID(), name, description);
+      api.publish("persona", persona.id);
+      return answer(persona, 201);
+    }],
     ["GET", at(""), (_, [, id]) => {
       const persona = people.personas.get(id!);
       return persona ? answer(persona) : failure(404, "not_found", `There is no persona "${id}"`);

@@ -134,6 +134,25 @@ test("files dropped on the gallery are imported, and while they are over it the 
   await ui.page.getByRole("heading", { name: "Dropped", level: 2 }).waitFor();
 });
 
+test("a folder among the files that are dropped is named, and the files come in", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  await ui.page.getByRole("link", { name: "Fox" }).waitFor();
+  await ui.page.locator(".drop-area").evaluate((area) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["{}"], "My cards"));
+    dataTransfer.items.add(new File([JSON.stringify({ name: "Dropped" })], "dropped.json"));
+    // Only a person's own hand brings entries with it.
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+      const name = this.getAsFile()!.name;
+      return { isDirectory: !name.includes("."), name } as FileSystemEntry;
+    };
+    area.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+  });
+  await ui.page.getByText("1 character imported").waitFor();
+  const refused = ui.page.getByRole("alert").filter({ hasText: "My cards" });
+  await refused.getByText("A folder cannot be imported").waitFor();
+});
+
 test("an import from a link that fails keeps the link and says why; then it works, and the focus is back", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const menu = ui.page.getByRole("button", { name: "More" });

@@ -142,9 +142,20 @@ test("cards come in together, each with its link; what is no card is said, and k
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("2 characters came in").waitFor();
   await main.getByRole("link", { name: "Owl" }).waitFor();
-  // Two files of other kinds are not taken for one.
-  await choose(page, png("Fox"), zipFile("a.zip", { "a.jsonl": new Uint8Array(3) }));
-  await main.getByText("One file at a time").waitFor();
+  // Of a choice of several the cards are taken, and each other file is named with its reason, before and after.
+  await choose(
+    page,
+    png("Tern"),
+    zipFile("a.zip", { "a.jsonl": new Uint8Array(3) }),
+    { ...png("Fox"), name: "plain.txt", buffer: Buffer.from("Hello") },
+  );
+  const refused = main.getByRole("alert");
+  await refused.getByText("2 files could not be imported").waitFor();
+  for (const name of ["a.zip", "plain.txt"]) await refused.getByText(name).waitFor();
+  expect(await refused.getByText("One file at a time").count()).toBe(2);
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByText("1 character came in").waitFor();
+  await refused.getByText("a.zip").waitFor();
   // A picture without a card.
   await choose(page, { ...png("Fox"), name: "plain.png", buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]) });
   await main.getByRole("button", { name: "Import", exact: true }).click();
@@ -349,7 +360,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   const drop = (isDirectory: boolean) =>
     page.locator("main .drop-area").evaluate((area, isDirectory) => {
       // Only a person's own hand brings entries with it.
-      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory }) as FileSystemEntry;
+      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory, name: "Evening.jsonl" }) as FileSystemEntry;
       const dataTransfer = new DataTransfer();
       dataTransfer.items.add(new File(['{"mes":"Hi"}\n'], "Evening.jsonl"));
       area.dispatchEvent(new DragEvent("dragenter", { bubbles: true, dataTransfer }));

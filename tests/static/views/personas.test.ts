@@ -33,6 +33,30 @@ test("a persona is made with a picture, and listed", async () => {
   expect(persona).toMatchObject({ name: "Robin", description: "A cartographer.", has_avatar: true });
 });
 
+test("card files come in as personas, what is none is named with its reason, and each goes out as a card", async () => {
+  await using ui = await bench.open("/settings/personas", { prepare: fill });
+  const file = (name: string, text: string) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  const chooser = ui.page.waitForEvent("filechooser");
+  await ui.page.getByRole("button", { name: "Import", exact: true }).click();
+  await (await chooser).setFiles([
+    file("tern.json", JSON.stringify({ name: "Tern", description: "A pilot." })),
+    file("broken.png", "?"),
+  ]);
+  await ui.page.getByText("1 persona imported").waitFor();
+  const refused = ui.page.getByRole("alert").filter({ hasText: "1 file could not be imported" });
+  await refused.getByText("broken.png").waitFor();
+  await refused.getByText("This file holds no persona").waitFor();
+  await ui.page.getByRole("link", { name: "Tern" }).waitFor();
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  await ui.page.getByRole("button", { name: "More for Robin" }).click();
+  const way = ui.page.getByRole("menuitem", { name: "Export the card" });
+  expect(await way.getAttribute("href")).toBe("/api/personas/robin/export");
+  await ui.page.keyboard.press("Escape");
+  await ui.page.getByRole("button", { name: "Open", exact: true }).click();
+  await ui.page.getByLabel("Name").waitFor();
+  expect(await ui.page.getByLabel("Name").inputValue()).toBe("Tern");
+});
+
 test("a persona that was changed elsewhere is shown before it is written over", async () => {
   await using ui = await bench.open("/settings/personas/robin", { prepare: fill });
   await ui.page.getByLabel("Description").fill("Mine.");
