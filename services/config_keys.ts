@@ -152,7 +152,7 @@ export const CONFIG_KEYS = {
   max_upload_body_bytes: {
     type: "integer",
     default: 20 * MIB,
-    about: "largest card, avatar or attachment",
+    about: "largest card, avatar or attachment; a CHARX may have 512 MiB",
     check: bytes,
   },
   max_voice_body_bytes: { type: "integer", default: 50 * MIB, about: "largest voice sample", check: bytes },
