@@ -36,6 +36,18 @@ test("each reason is known again by its sentence, with the words that are inside
   expect(codedReason("it has 7 legs")).toEqual({});
 });
 
+test("each reason is one that something says", async () => {
+  let code = "";
+  for (const room of ["imports", "characters", "personas", "presets", "lorebooks", "storage"]) {
+    const folder = new URL(`../../../services/${room}/`, import.meta.url);
+    for await (const { name } of Deno.readDir(folder)) {
+      if (name.endsWith(".ts") && name !== "import_reasons.ts") code += await Deno.readTextFile(new URL(name, folder));
+    }
+  }
+  const said = (text: string) => text.split(/\{\w+\}/).every((part) => code.includes(part));
+  expect(Object.entries(IMPORT_REASONS).filter(([, text]) => !said(text))).toEqual([]);
+});
+
 test("a line of a report carries its code; another language says it, and what it does not know stays as it came", () => {
   const report = newReport("tavern", true);
   addLine(report, { level: "refused", source: "a", reason: "line 7 is no object of JSON and was passed over" });
