@@ -81,7 +81,6 @@ test("a profile survives a restart, with its key and being active", async () => 
 
 test.each([
   [{ id: "a/b" }, "id"],
-  [{ id: "test", base_url: "http://h" }, "id"],
   [{ base_url: 7 }, "base_url"],
   [{ kind: "other" }, "kind"],
   [{ base_url: "http://h", context_size: 0.5 }, "context_size"],
