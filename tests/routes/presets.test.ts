@@ -86,7 +86,7 @@ test("P07 P12 what is no preset is refused and leaves nothing", async () => {
   expect(await put({ prompt_order: [{ order: [{ identifier: "x" }] }] })).toBe(400);
   expect(await put({ models: [""] })).toBe(400);
   expect(await put({ rest: [] })).toBe(400);
-  expect(await put(`{"rest":{"x":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`)).toBe(422);
+  expect(await put(`{"rest":{"x":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`)).toBe(400);
   expect(await put({ rest: { x: "x".repeat(6 * 1024 * 1024) } })).toBe(413);
   expect(await json(app.get("/api/presets"))).toHaveLength(1);
 });
