@@ -2,10 +2,18 @@
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { Api } from "../api/endpoints.ts";
-import type { ConversationChanges, ConversationSummary, RunningReply } from "../api/types.ts";
+import type { ConversationChanges, ConversationSummary, Page, RunningReply } from "../api/types.ts";
 
 /** Changes often come in bursts; one request answers all of a burst. */
 const REFRESH_AFTER_MS = 200;
+
+/** A change of a conversation that an answer of the server may not know yet. */
+interface Edit {
+  id: string;
+  apply(item: ConversationSummary): ConversationSummary;
+  /** How many pages had been asked for when the server took it; none while it is on its way. */
+  takenAt?: number;
+}
 
 /** All conversations as the sidebar shows them, newest first. */
 export class Chats {
@@ -26,6 +34,11 @@ export class Chats {
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** Number of the last reading of the older pages; one that was overtaken stops. */
   #filling = 0;
+  /** How many pages were asked for, which of them are on their way, and the last newest page that counted. */
+  #asked = 0;
+  readonly #underWay = new Set<number>();
+  #newest = 0;
+  #edits: Edit[] = [];
 
   constructor(api: Api) {
     this.#api = api;
@@ -40,7 +53,9 @@ export class Chats {
     clearTimeout(this.#refreshTimer);
     this.#refreshTimer = undefined;
     try {
-      const page = await this.#api.listConversations();
+      const page = await this.#list();
+      if (page.n < this.#newest) return;
+      this.#newest = page.n;
       const isFirst = this.state.value !== "ready";
       const fresh = new Set(page.items.map((item) => item.id));
       const oldest = page.items.at(-1)?.updated_at ?? "";
@@ -89,10 +104,15 @@ export class Chats {
       ...(pinned === undefined ? {} : { pinned: pinned ?? undefined }),
       ...(folder === undefined ? {} : { folder: folder ?? undefined }),
     });
+    const made: Edit = { id, apply: edit };
+    this.#edits.push(made);
     this.#replace(id, edit);
     try {
       await this.#api.changeConversation(id, changes);
+      made.takenAt = this.#asked;
+      this.#tidy();
     } catch (thrown) {
+      this.#edits = this.#edits.filter((edit) => edit !== made);
       if (before) this.#replace(id, () => before);
       throw thrown;
     }
@@ -116,6 +136,29 @@ export class Chats {
     }
   }
 
+  /** Asks for a page, and gives it with the changes that the server may have listed it without. */
+  async #list(cursor?: string): Promise<Page<ConversationSummary> & { n: number }> {
+    const n = ++this.#asked;
+    this.#underWay.add(n);
+    try {
+      const page = await this.#api.listConversations(cursor);
+      const edits = this.#edits.filter(({ takenAt = n }) => takenAt >= n);
+      const items = page.items.map((item) =>
+        edits.reduce((known, { id, apply }) => id === item.id ? apply(known) : known, item)
+      );
+      return { ...page, items, n };
+    } finally {
+      this.#underWay.delete(n);
+      this.#tidy();
+    }
+  }
+
+  /** Forgets the changes that no page can come without any more. */
+  #tidy(): void {
+    const first = Math.min(...this.#underWay);
+    this.#edits = this.#edits.filter(({ takenAt }) => takenAt === undefined || takenAt >= first);
+  }
+
   #replace(id: string, edit: (item: ConversationSummary) => ConversationSummary): void {
     this.items.value = this.items.value.map((item) => item.id === id ? edit(item) : item);
   }
@@ -125,7 +168,7 @@ export class Chats {
     const own = ++this.#filling;
     try {
       for (let cursor = first; cursor !== null;) {
-        const page = await this.#api.listConversations(cursor);
+        const page = await this.#list(cursor);
         if (own !== this.#filling) return;
         const known = new Set(this.items.value.map((item) => item.id));
         this.items.value = [...this.items.value, ...page.items.filter((item) => !known.has(item.id))];
