@@ -67,7 +67,8 @@ const MODES: Record<string, Mode> = {
 };
 
 /**
- * Bundles static/src into static/dist, or another folder: script and style under names that carry their content's hash, the page last.
+ * Bundles static/src into static/dist, or another folder: script and style under names that carry their content's hash,
+ * the page last.
  *
  * A server that serves the folder meanwhile never sees a page whose files are missing: new files come first, then the page
  * that names them, and only then the old ones go.

@@ -1,6 +1,7 @@
 /** Behind the seven links: no body is larger than its route allows. Counted while reading, Content-Length is but a hint. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
+import { joinedBytes } from "../services/joined_bytes.ts";
 import { parseJsonInTurns } from "../services/json_in_turns.ts";
 import { isNestedDeeper } from "../services/json_nesting.ts";
 import type { Env } from "./env.ts";
@@ -122,13 +123,7 @@ async function readWhole(
     }
     chunks.push(value);
   }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
+  return joinedBytes(chunks);
 }
 
 /** The same stream, ended by an error once it is too long or too slow. */

@@ -6,8 +6,8 @@ const CRLF = "\r\n";
 const HEADER_END = Buffer.from(CRLF + CRLF);
 
 /**
- * Gives the bytes of the one file of a form as they come, whatever its part is called. It ends only when the whole body has come and was right: so
- * whoever sees its end may go on with what it was given.
+ * Gives the bytes of the one file of a form as they come, whatever its part is called. It ends only when the whole body
+ * has come and was right: so whoever sees its end may go on with what it was given.
  *
  * @throws {AppError} `invalid_request` for a body that is cut off or no form, for a file that is missing or there twice;
  *   what `body` throws

@@ -1,6 +1,7 @@
 /** Card files on their way in. What may be a CHARX lies on disk until it was imported; the rest is small and held. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
+import { joinedBytes } from "../joined_bytes.ts";
 import { writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx_format.ts";
 import { removeFile } from "./plain_files.ts";
@@ -42,9 +43,9 @@ export class ArrivingCards {
       isEnd = next.done === true;
       if (!next.done) size += begun[begun.push(next.value) - 1]!.length;
     }
-    const whole = limited(continued(begun, pieces), isCharx(joined(begun)) ? MAX_CHARX_BYTES : maxBytes);
-    if (isCharx(joined(begun))) return await this.keep(whole, use);
-    return await use(joined(await Array.fromAsync(whole)));
+    const whole = continued(begun, pieces);
+    if (isCharx(joinedBytes(begun))) return await this.keep(limited(whole, MAX_CHARX_BYTES), use);
+    return await use(joinedBytes(await Array.fromAsync(limited(whole, maxBytes))));
   }
 
   /** Puts a file on disk and hands on where it lies, for as long as `use` takes. @throws {AppError} as `take` */
@@ -84,14 +85,4 @@ async function* limited(pieces: AsyncIterable<Uint8Array>, maxBytes: number): As
     }
     yield piece;
   }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -2,11 +2,10 @@
  * CHARX files: a ZIP with card.json and the pictures it names. One is judged by a Worker, which ends with its task; its
  * other files are then copied as they lie in it, piece by piece.
  */
-import { crc32 } from "node:zlib";
 import { AppError } from "../errors.ts";
 import { Pace } from "../pace.ts";
 import type { ZipEntry } from "../storage/zip_reader.ts";
-import { type PackedEntry, writeZip } from "../storage/zip_writer.ts";
+import { heldEntry, type PackedEntry, writeZip } from "../storage/zip_writer.ts";
 import type { Card } from "./card.ts";
 import type { CardFiles } from "./card_assets.ts";
 import { cardBytes, parseCardText } from "./card_text.ts";
@@ -69,10 +68,7 @@ export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles
   const placed = png === undefined ? { card } : withPlace(card, paths);
   const text = cardBytes(placed.card);
   const own = [await deflated(CARD_PATH, text)];
-  if (png !== undefined && placed.path !== undefined) {
-    const facts = { crc: crc32(png), sizeBytes: png.length, packedBytes: png.length };
-    own.push({ path: placed.path, isDeflated: false, ...facts, content: [png] });
-  }
+  if (png !== undefined && placed.path !== undefined) own.push(heldEntry(placed.path, png));
   return { pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }) };
 }
 
@@ -97,9 +93,7 @@ async function deflated(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<P
     }
   };
   const stream = ReadableStream.from(steps()).pipeThrough(new CompressionStream("deflate-raw"));
-  const packed = await new Response(stream).bytes();
-  const facts = { crc: crc32(bytes), sizeBytes: bytes.length, packedBytes: packed.length };
-  return { path, isDeflated: true, ...facts, content: [packed] };
+  return heldEntry(path, bytes, await new Response(stream).bytes());
 }
 
 function inWorker(order: CharxOrder, timeoutMs: number): Promise<CharxAnswer> {

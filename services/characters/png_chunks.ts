@@ -1,6 +1,7 @@
 /** A PNG file as its chunks, judged from their headers before anything is allocated. Pixels are never touched here. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../errors.ts";
+import { joinedBytes } from "../joined_bytes.ts";
 
 /** The first eight bytes of every PNG. */
 export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -70,15 +71,7 @@ export function readPng(png: Uint8Array): PngFile {
 
 /** Puts chunks together to a file. */
 export function joinPng(chunks: readonly { bytes: Uint8Array }[]): Uint8Array<ArrayBuffer> {
-  const size = chunks.reduce((sum, { bytes }) => sum + bytes.length, PNG_SIGNATURE.length);
-  const png = new Uint8Array(size);
-  png.set(PNG_SIGNATURE);
-  let at = PNG_SIGNATURE.length;
-  for (const { bytes } of chunks) {
-    png.set(bytes, at);
-    at += bytes.length;
-  }
-  return png;
+  return joinedBytes([Uint8Array.from(PNG_SIGNATURE), ...chunks.map(({ bytes }) => bytes)]);
 }
 
 /** Makes a chunk. @param type Four ASCII letters. */

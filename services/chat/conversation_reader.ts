@@ -1,5 +1,6 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
 import { AppError } from "../errors.ts";
+import { joinedBytes } from "../joined_bytes.ts";
 import type { BlockRow } from "./block_rows.ts";
 import { parseBlock } from "./block_text.ts";
 import type { BlockStore } from "./blocks.ts";
@@ -247,14 +248,7 @@ export class ConversationReader {
 }
 
 function join(parts: Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return parts.length === 1 ? parts[0]! : joinedBytes(parts);
 }
 
 function cursorText(at: ListPlace): string {

@@ -1,10 +1,9 @@
 /** A character with the pictures and sounds that its program keeps beside it, put into one CHARX. @see V3, "assets" */
-import { crc32 } from "node:zlib";
 import type { Card } from "../characters/card.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { CARD_PATH, MAX_CHARX_BYTES, PICTURE_PATH } from "../characters/charx_format.ts";
 import { EMBEDDED, mainIconOf, OWN_PICTURE, withMainIcon } from "../characters/main_icon.ts";
-import { type PackedEntry, writeZip } from "../storage/zip_writer.ts";
+import { heldEntry, type PackedEntry, writeZip } from "../storage/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./scratch.ts";
 import { refused } from "./refused.ts";
@@ -78,11 +77,11 @@ export async function packCharacter(
       const ending = /^\.?([a-z0-9]{1,8})$/i.exec(ext)?.[1]?.toLowerCase() ?? "bin";
       const path = freePath(type, name, ending, taken);
       assets.push({ type, uri: EMBEDDED + path, name, ext: ending });
-      yield entryOf(path, bytes);
+      yield heldEntry(path, bytes);
     }
-    if (picture !== undefined) yield entryOf(PICTURE_PATH, picture);
+    if (picture !== undefined) yield heldEntry(PICTURE_PATH, picture);
     // Last, since it says what came before it.
-    yield entryOf(CARD_PATH, cardBytes(withAssets(card, assets)));
+    yield heldEntry(CARD_PATH, cardBytes(withAssets(card, assets)));
   }
   const file = await scratch.keep(writeZip(entries(), { isLarge: false }));
   return { file, files: assets.length, notes };
@@ -91,11 +90,6 @@ export async function packCharacter(
 function withAssets(card: Card, assets: readonly Record<string, string>[]): Card {
   const named = mainIconOf(card) === undefined ? withMainIcon(card, OWN_PICTURE) : card;
   return { ...named, data: { ...named.data, assets: [...named.data.assets as unknown[], ...assets] } };
-}
-
-function entryOf(path: string, bytes: Uint8Array): PackedEntry {
-  const facts = { crc: crc32(bytes), sizeBytes: bytes.length, packedBytes: bytes.length };
-  return { path, isDeflated: false, ...facts, content: [bytes] };
 }
 
 /** A name in letters that every system and program takes, unlike any other. */

@@ -1,4 +1,5 @@
 /** Writes a zip as a stream: nothing is held but the piece at hand and the directory. */
+import { crc32 } from "node:zlib";
 
 /** One file of a zip, packed already. */
 export interface PackedEntry {
@@ -11,6 +12,19 @@ export interface PackedEntry {
   sizeBytes: number;
   /** Its packed bytes, asked for once. */
   content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+/** Makes an entry of a file that is held. @param deflated The same, packed; without it the file is stored as it is. */
+export function heldEntry(path: string, bytes: Uint8Array, deflated?: Uint8Array): PackedEntry {
+  const content = deflated ?? bytes;
+  return {
+    path,
+    isDeflated: deflated !== undefined,
+    crc: crc32(bytes),
+    sizeBytes: bytes.length,
+    packedBytes: content.length,
+    content: [content],
+  };
 }
 
 // PKWARE APPNOTE, sections 4.3.7 to 4.3.16
