@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { CredentialRecord } from "../../services/auth/credential_store.ts";
 import type { TokenRecord } from "../../services/auth/token_store.ts";
-import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
+import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 const tags = ["auth"];
 const Base64Url = (min: number, max: number) =>
@@ -55,14 +55,7 @@ export const mintTokenRoute = createRoute({
   tags,
   summary: "Mint a bearer token; needs a session",
   request: {
-    body: {
-      required: false,
-      content: {
-        "application/json": {
-          schema: z.object({ label: z.string().trim().min(1).max(100).optional() }).openapi("TokenRequest"),
-        },
-      },
-    },
+    body: optionalJsonBody(z.object({ label: z.string().trim().min(1).max(100).optional() }).openapi("TokenRequest")),
   },
   responses: { 201: json(MintedToken, "The token, shown this once"), ...ERRORS },
 });
@@ -93,18 +86,13 @@ export const inviteRoute = createRoute({
   tags,
   summary: "Make a code by which another device may enrol, once, within ten minutes",
   request: {
-    body: {
-      required: false,
-      content: {
-        "application/json": {
-          schema: z.object({
-            rp_id: z.string().min(1).max(253).optional().openapi({
-              description: "Only there it counts; else anywhere",
-            }),
-          }).openapi("InviteRequest"),
-        },
-      },
-    },
+    body: optionalJsonBody(
+      z.object({
+        rp_id: z.string().min(1).max(253).optional().openapi({
+          description: "Only there it counts; else anywhere",
+        }),
+      }).openapi("InviteRequest"),
+    ),
   },
   responses: { 201: json(Invite, "The invite, shown this once"), ...ERRORS },
 });

@@ -1,6 +1,6 @@
 /** The WebAuthn ceremonies on the wire: options and answers as SimpleWebAuthn's browser package takes and gives them. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, json, jsonBody, Time } from "./common.ts";
+import { ERRORS, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 /** base64url; the longest real answer is an attestation object of a few KiB. */
 const Base64Url = z.string().regex(/^[A-Za-z0-9_-]*={0,2}$/, "expected base64url").max(64 * 1024);
@@ -72,17 +72,12 @@ export const beginRegistrationRoute = createRoute({
   tags: ["auth"],
   summary: "Start enrolling a passkey; open to anyone while the origin's RPID is in grace",
   request: {
-    body: {
-      required: false,
-      content: {
-        "application/json": {
-          schema: z.object({
-            name: PasskeyName.optional(),
-            code: z.string().max(64).optional().openapi({ description: "Pairing code or invite, where one is needed" }),
-          }).openapi("PasskeyRegistrationRequest"),
-        },
-      },
-    },
+    body: optionalJsonBody(
+      z.object({
+        name: PasskeyName.optional(),
+        code: z.string().max(64).optional().openapi({ description: "Pairing code or invite, where one is needed" }),
+      }).openapi("PasskeyRegistrationRequest"),
+    ),
   },
   responses: { 200: json(CreationOptions, "Options for navigator.credentials.create"), ...ERRORS },
 });

@@ -2,7 +2,7 @@
 import { createRoute as route, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card_export.ts";
 import { Job } from "./jobs.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 
 const Card = z.looseObject({
   spec: z.string(),
@@ -38,7 +38,6 @@ const CardBody = z.unknown().refine(
   example: { card: { name: "Fox", description: "{{char}} is a fox.", first_mes: "Hello {{user}}." } },
 });
 
-const BINARY = { type: "string", format: "binary" } as const;
 const tags = ["Characters"];
 
 /** All characters, or a page of them. */
@@ -146,12 +145,7 @@ export const importRoute = route({
   tags,
   summary: "Import a card file: PNG, JSON or CHARX",
   request: {
-    body: {
-      required: true,
-      content: {
-        "multipart/form-data": { schema: { type: "object", properties: { file: BINARY }, required: ["file"] } },
-      },
-    },
+    body: oneFile,
   },
   responses: { 201: json(Character, "Imported, under an id of the server's"), ...ERRORS },
 });

@@ -60,6 +60,11 @@ export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema: parsedAtOnce } } };
 }
 
+/** Describes a JSON body that may be left out. */
+export function optionalJsonBody<T extends z.ZodType>(schema: T) {
+  return { required: false, content: { "application/json": { schema } } };
+}
+
 /** A list up to this length is checked at once: messages take a thousandth of a millisecond each, a pause a whole one. */
 const SHORT_LIST = 2_000;
 /** Items of a longer one that are checked together. */
@@ -103,6 +108,17 @@ function placed([index, ...rest]: PropertyKey[], list: string, at: number): Prop
   return [list, at + Number(index), ...rest];
 }
 
+/** Bytes, in the words of the API document. */
+export const BINARY = { type: "string", format: "binary" } as const;
+
+/** Describes a form with a file alone. Read by the handler, as `namedFile` is. */
+export const oneFile = {
+  required: true,
+  content: {
+    "multipart/form-data": { schema: { type: "object" as const, properties: { file: BINARY }, required: ["file"] } },
+  },
+};
+
 /** Describes a form with a file and what to call it. Read by the handler: a schema of zod here would have the body read twice. */
 export const namedFile = {
   required: true,
@@ -112,7 +128,7 @@ export const namedFile = {
         type: "object" as const,
         required: ["file"],
         properties: {
-          file: { type: "string" as const, format: "binary" },
+          file: BINARY,
           name: { type: "string" as const, description: "What to call it where it says no name; else the file's" },
         },
       },

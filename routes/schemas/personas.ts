@@ -1,7 +1,7 @@
 /** Personas on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 
 const PersonaAnswer = z.object({
   id: Id,
@@ -85,8 +85,6 @@ export const putAvatarRoute = createRoute({
   responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
 });
 
-const BINARY = { type: "string", format: "binary" } as const;
-
 /** Bring in. */
 export const importRoute = createRoute({
   method: "post",
@@ -99,12 +97,7 @@ export const importRoute = createRoute({
         description: "Of a character's card: {{char}} in its description becomes {{user}}, and the other way round",
       }),
     }),
-    body: {
-      required: true,
-      content: {
-        "multipart/form-data": { schema: { type: "object", properties: { file: BINARY }, required: ["file"] } },
-      },
-    },
+    body: oneFile,
   },
   responses: { 201: json(PersonaAnswer, "Imported, under an id of the server's"), ...ERRORS },
 });

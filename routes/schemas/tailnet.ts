@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { HOST_LABEL } from "../../services/config_values.ts";
 import { TAILNET_STATES, type TailnetStatus } from "../../services/tailnet/node_status.ts";
-import { ERRORS, json } from "./common.ts";
+import { ERRORS, json, optionalJsonBody } from "./common.ts";
 
 const Status = z.object({
   enabled: z.boolean(),
@@ -43,7 +43,7 @@ export const enableRoute = createRoute({
   path: "/api/tailnet/enable",
   tags,
   summary: "Switch the node on, give it another name, or start one again that failed",
-  request: { body: { required: false, content: { "application/json": { schema: EnableBody } } } },
+  request: { body: optionalJsonBody(EnableBody) },
   responses: { 200: json(Status, "On its way; 503 says how to get tailscaled"), ...ERRORS },
 });
 
