@@ -31,12 +31,12 @@ export interface ImageBackend {
   unreadable?: boolean;
 }
 
-/** A backend to save or to test. `api_key`: absent keeps the stored one, null clears it. */
+/** A backend to save or to test. Of a saved one, what is left out stays and null clears; a new one has kind and address. */
 export interface ImageBackendInput {
   id?: string;
   name?: string | null;
-  kind: BackendKind;
-  base_url: string;
+  kind?: BackendKind;
+  base_url?: string;
   checkpoint?: string | null;
   workflow_id?: string | null;
   defaults?: DrawSettings;

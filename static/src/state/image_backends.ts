@@ -93,8 +93,8 @@ export class ImageBackends {
   }
 
   /** Removes the stored key; all else stays. @throws {ApiError} */
-  async clearKey({ id, kind, name, base_url, checkpoint, workflow_id, defaults }: ImageBackend): Promise<void> {
-    await this.save({ id, kind, name, base_url, checkpoint, workflow_id, defaults, api_key: null });
+  async clearKey({ id }: ImageBackend): Promise<void> {
+    await this.save({ id, api_key: null });
   }
 
   /** @throws {ApiError} */
