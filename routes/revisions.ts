@@ -9,6 +9,10 @@ import * as schema from "./schemas/revisions.ts";
 export function revisionRoutes(revisions: Revisions, reader: ConversationReader) {
   return newRouter()
     .openapi(schema.listRoute, (c) => c.json(revisions.list(c.req.valid("param").id), 200))
+    .openapi(schema.compareRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      return c.json(await revisions.compare(id, n), 200);
+    })
     .openapi(schema.restoreRoute, async (c) => {
       const { id, n } = c.req.valid("param");
       await revisions.restore(id, n, expected(c.req.valid("header")));

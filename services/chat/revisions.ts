@@ -9,6 +9,7 @@ import { type Message, withoutNulls } from "./message.ts";
 import { putBack } from "./removed_messages.ts";
 import { replaceMessages } from "./replacement.ts";
 import { replyForgotten } from "./reply_rows.ts";
+import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
 import type { Revision, RevisionRecord } from "./revision_store.ts";
 import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
 
@@ -26,6 +27,17 @@ export class Revisions {
   list(id: string): Revision[] {
     this.#parts.store.get(id);
     return this.#parts.revisions.list(id);
+  }
+
+  /** Compares a revision with the conversation now. @throws {AppError} `not_found` */
+  compare(id: string, n: number): Promise<Revision & RevisionDifference> {
+    const { store, turns, revisions } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.get(id);
+      const record = revisions.get(id, n);
+      const revision = revisions.list(id).find((each) => each.n === n)!;
+      return { ...revision, ...await compareRevision(this.#parts, state, record) };
+    });
   }
 
   /**

@@ -180,3 +180,34 @@ test("K02 a revision moved to another number is an error, never another's conten
   expect((await restore(2)).status).toBe(500);
   expect((await read()).messages[0]!.content).toBe("three");
 });
+
+test("compares a revision of the whole conversation with the conversation now", async () => {
+  await put({ title: "Old", messages: range(80).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
+  await put({
+    title: "New",
+    messages: [...range(79).map((i) => say(`m${i}`, i === 3 ? "changed" : `old ${i} ${"x".repeat(500)}`)), say("n1")],
+  });
+  const difference = await (await app.get("/api/conversations/c1/revisions/1")).json();
+  expect(difference).toMatchObject({ n: 1, cause: "put", message_count: 80, fields: ["title"], more: 0 });
+  expect(difference.messages).toEqual([
+    { id: "m3", role: "user", change: "changed", before: `old 3 ${"x".repeat(500)}`, after: "changed" },
+    { id: "m79", role: "user", change: "removed", before: `old 79 ${"x".repeat(500)}` },
+    { id: "n1", role: "user", change: "added", after: "says n1" },
+  ]);
+});
+
+test("compares a revision of one message, and lists at most 200 differences", async () => {
+  await put({ messages: range(300).map((i) => say(`m${i}`)) });
+  await app.patch("/api/conversations/c1/messages/m1", { content: "edited" });
+  await app.delete("/api/conversations/c1/messages/m2");
+  const compare = async (n: number) => await (await app.get(`/api/conversations/c1/revisions/${n}`)).json();
+  expect((await compare(1)).messages).toEqual([
+    { id: "m1", role: "user", change: "changed", before: "says m1", after: "edited" },
+  ]);
+  expect((await compare(2)).messages).toEqual([{ id: "m2", role: "user", change: "removed", before: "says m2" }]);
+  await put({ messages: [] });
+  const { messages, more } = await compare(3);
+  expect([messages.length, more]).toEqual([200, 99]);
+  expect((await app.get("/api/conversations/c1/revisions/9")).status).toBe(404);
+  expect((await app.get("/api/conversations/none/revisions/1")).status).toBe(404);
+});

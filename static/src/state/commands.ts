@@ -19,6 +19,7 @@ const COMMAND_NAMES = [
   "search",
   "options",
   "preview",
+  "history",
 ] as const;
 
 /** One of them. */
@@ -26,7 +27,7 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /** What the views do; the chat does the rest by itself. */
 export interface CommandActions {
-  open(what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview"): void;
+  open(what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history"): void;
   /** @param prompt What was typed behind the command; empty to have one made of the last turns. */
   draw(prompt: string): void;
   /** Lets the persona of this name speak from here on. */
@@ -96,6 +97,7 @@ const COMMANDS: Record<CommandName, Command> = {
   },
   options: { isPossible: always, run: (_, __, actions) => actions.open("options") },
   preview: { isPossible: isStored, run: (_, __, actions) => actions.open("preview") },
+  history: { isPossible: isStored, run: (_, __, actions) => actions.open("history") },
 };
 
 /** Gives the commands that begin with what stands behind the `/` of a text that is nothing else yet. */

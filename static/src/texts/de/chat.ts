@@ -119,6 +119,9 @@ export const chat: typeof English = {
     preview: {
       title: "Was gesendet wird",
     },
+    history: {
+      title: "Frühere Versionen",
+    },
   },
 
   composer: {

@@ -20,5 +20,6 @@ export const slashCommands: typeof English = {
     search: "In diesem Chat suchen",
     options: "Optionen dieses Chats",
     preview: "Was gesendet wird",
+    history: "Frühere Versionen",
   },
 };

@@ -118,6 +118,9 @@ export const chat = {
     preview: {
       title: "What will be sent",
     },
+    history: {
+      title: "Earlier versions",
+    },
   },
 
   composer: {

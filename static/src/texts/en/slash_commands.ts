@@ -19,5 +19,6 @@ export const slashCommands = {
     search: "Search in this chat",
     options: "Options of this chat",
     preview: "What will be sent",
+    history: "Earlier versions",
   },
 };

@@ -118,6 +118,9 @@ export const chat: typeof English = {
     preview: {
       title: "送信される内容",
     },
+    history: {
+      title: "以前のバージョン",
+    },
   },
 
   composer: {

@@ -20,5 +20,6 @@ export const slashCommands: typeof English = {
     search: "このチャット内を検索",
     options: "このチャットの設定",
     preview: "送信される内容",
+    history: "以前のバージョン",
   },
 };

@@ -42,7 +42,10 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
         <Instructions options={options} onChange={change} />
         {!chat.isTemporary && <Note options={options} onChange={change} />}
         {!chat.isTemporary && !chat.isNew && (
-          <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.sending.preview.open}</Button>
+          <div class="actions-row">
+            <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.sending.preview.open}</Button>
+            <Button icon="restore" onClick={() => openChatPanel(store, "history")}>{texts.sending.history.open}</Button>
+          </div>
         )}
       </section>
       {!chat.isTemporary && (

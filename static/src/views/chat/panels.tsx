@@ -6,17 +6,17 @@ import type { OpenChat } from "../../state/open_chat.ts";
 import type { ComponentType } from "preact";
 
 /** The panels there are. */
-export type ChatPanel = "options" | "preview";
+export type ChatPanel = "options" | "preview" | "history";
 
 const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
   options: lazy(() => import("./OptionsPanel.tsx").then(({ OptionsPanel }) => OptionsPanel)),
   preview: lazy(() => import("./PreviewPanel.tsx").then(({ PreviewPanel }) => PreviewPanel)),
+  history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
 };
 
 /** Opens a panel about the chat that is open. */
 export function openChatPanel(store: Store, id: ChatPanel): void {
-  const title = id === "options" ? texts.chat.options.title : texts.chat.preview.title;
-  store.openPanel({ id, title, view: () => <OfOpenChat id={id} /> });
+  store.openPanel({ id, title: texts.chat[id].title, view: () => <OfOpenChat id={id} /> });
 }
 
 function OfOpenChat({ id }: { id: ChatPanel }) {
