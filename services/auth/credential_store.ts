@@ -54,8 +54,14 @@ export interface CredentialStore {
    * @throws {AppError} `conflict` then, or when the id is enrolled already.
    */
   add(record: CredentialRecord, mustBeFirst: boolean): Promise<void>;
-  /** Notes a sign-in; without effect when the record is gone. */
-  noteUse(id: string, counter: number, usedAt: string): Promise<void>;
+  /**
+   * Compares the signature counter with the stored one and stores the sign-in, in one step: two sign-ins at once can't
+   * both pass with the same counter.
+   *
+   * @returns Why the sign-in is refused, or `undefined` when it was recorded.
+   * @see WebAuthn Level 3, section 7.2, step 22 (a counter that doesn't increase means a cloned authenticator)
+   */
+  recordSignIn(id: string, counter: number, usedAt: string): Promise<string | undefined>;
   /** Removes a passkey; its RPID stays gated. @throws {AppError} `not_found` */
   remove(id: string): Promise<void>;
 }
@@ -108,9 +114,16 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
         };
       });
     },
-    async noteUse(id, counter, usedAt) {
+    async recordSignIn(id, counter, usedAt) {
+      let refusal: string | undefined;
       await document.change((current) => {
-        if (!current?.credentials.some((record) => record.id === id)) return undefined;
+        const known = current?.credentials.find((record) => record.id === id);
+        refusal = known === undefined
+          ? "the passkey was revoked during the sign-in"
+          : (counter > 0 || known.counter > 0) && counter <= known.counter
+          ? `its counter ${counter} isn't above the stored ${known.counter}`
+          : undefined;
+        if (current === undefined || refusal !== undefined) return undefined;
         return {
           ...current,
           credentials: current.credentials.map((record) =>
@@ -118,6 +131,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
           ),
         };
       });
+      return refusal;
     },
     async remove(id) {
       await document.change((current) => {

@@ -227,14 +227,15 @@ export function createPasskeys(options: {
       const result = isUnderWay
         ? await verifyLogin(answer, expected(caller, challenge), credential)
         : { refusal: "the ceremony is unknown, used up or over" };
-      if ("refusal" in result || credential === undefined) {
-        const reason = "refusal" in result ? result.refusal : "";
+      const refuse = (reason: string) => {
         log("warn", "A sign-in was refused", { reason: reason.slice(0, 200) });
         const refusal = new AppError("unauthenticated", "Cannot sign in: the passkey was not accepted here");
-        throw failures.count(caller.clientAddress, refusal);
-      }
+        return failures.count(caller.clientAddress, refusal);
+      };
+      if ("refusal" in result || credential === undefined) throw refuse("refusal" in result ? result.refusal : "");
       const usedAt = new Date(now()).toISOString();
-      await credentials.noteUse(credential.id, result.counter, usedAt);
+      const refusal = await credentials.recordSignIn(credential.id, result.counter, usedAt);
+      if (refusal !== undefined) throw refuse(refusal);
       return { ...credential, counter: result.counter, last_used_at: usedAt };
     },
   };

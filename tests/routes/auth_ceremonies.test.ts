@@ -244,6 +244,21 @@ test("G13 a counter that does not move on is refused and logged, unless there is
   expect((await owner.signIn()).status).toBe(200);
 });
 
+test("G13 of two sign-ins at once with the same counter exactly one passes", async () => {
+  await using app = await openGatedApp();
+  const owner = new Visitor(app, desk);
+  await owner.enrol();
+  for (const counter of [1, 2, 3]) {
+    const browsers = ["a", "b"].map((name) => new Visitor(app, { ...desk, headers: { "User-Agent": name } }));
+    // Both answers are ready before either is judged.
+    const begun = await Promise.all(browsers.map((browser) => browser.post("/api/auth/login/begin", {})));
+    const answers = begun.map(({ json }) => owner.authenticator.get(json, owner.origin, { counter }));
+    const ended = await Promise.all(browsers.map((each, at) => each.post("/api/auth/login/finish", answers[at])));
+    expect([counter, ended.map(({ status }) => status).sort()]).toEqual([counter, [200, 401]]);
+    expect(ended.find(({ status }) => status === 401)!.headers.get("set-cookie")).toBeNull();
+  }
+});
+
 test("G14 every reason to refuse a sign-in has the same answer", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);

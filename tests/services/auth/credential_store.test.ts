@@ -71,3 +71,17 @@ test("G06 a folder or a dangling link in the file's place gates everything", asy
   await Deno.symlink(`${at.path}.gone`, at.path);
   expect(await at.store.isGated("localhost")).toBe(true);
 });
+
+test("G13 sign-ins recorded at once are compared one after the other, and a refused one stores nothing", async () => {
+  await using at = await openStore();
+  await at.store.add(credentialRecord("key1", "desk.example"), true);
+  const record = (counter: number) => at.store.recordSignIn("key1", counter, `2026-01-0${counter}T00:00:00.000Z`);
+  expect(await Promise.all([record(0), record(0)])).toEqual([undefined, undefined]);
+  const refused = expect.stringContaining("counter");
+  expect(await Promise.all([record(2), record(1), record(2), record(3), record(0)])).toEqual([
+    ...[undefined, refused, refused, undefined, refused],
+  ]);
+  expect(await at.store.find("key1")).toMatchObject({ counter: 3, last_used_at: "2026-01-03T00:00:00.000Z" });
+  await at.store.remove("key1");
+  expect(await record(4)).toContain("revoked");
+});
