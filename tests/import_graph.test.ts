@@ -9,7 +9,7 @@ const ROOMS: Record<string, string[]> = {
   auth: [],
   characters: ["attachments"],
   cli: ["doctor", "imports", "transfer"],
-  doctor: ["auth"],
+  doctor: ["auth", "tailnet"],
   chat: ["attachments", "llm", "lorebooks", "prompts"],
   creator: ["attachments", "characters", "chat", "llm"],
   documents: [],

@@ -48,6 +48,7 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["G19", "A stranger's status holds flags only"],
     ["G20", "A credential id that is known is a conflict"],
     ["G21", "Places where no browser can enrol are told at the start and in the status"],
+    ["G22", "A passkey on localhost closes every loopback name"],
   ]],
   ["Sessions and tokens", [
     ["S01", "Over HTTPS the cookie is a host cookie with all its guards"],

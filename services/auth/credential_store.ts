@@ -2,6 +2,7 @@
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { isLoopbackName } from "./host_names.ts";
 import { openSealedDocument } from "./sealed_document.ts";
 
 /** One enrolled passkey. */
@@ -35,7 +36,10 @@ export const CREDENTIALS_PLACE: Place = { table: "credentials.json", id: "creden
 
 /** The credentials as they lie on disk now: removing the file reopens grace without a restart. */
 export interface CredentialStore {
-  /** Tells whether an RPID is gated. A file that cannot be read gates every RPID: doubt never opens grace. */
+  /**
+   * Tells whether an RPID is gated. All loopback names are one origin here: a passkey for one of them gates every one.
+   * A file that cannot be read gates every RPID: doubt never opens grace.
+   */
   isGated(rpId: string): Promise<boolean>;
   /** Gives every RPID that is gated. @throws {AppError} `internal` when the file cannot be read. */
   gatedRpIds(): Promise<readonly string[]>;
@@ -87,7 +91,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
   return {
     async isGated(rpId) {
       const content = await document.read();
-      return content instanceof AppError || (content?.gated_rp_ids.includes(rpId) ?? false);
+      return content instanceof AppError || (content !== undefined && gates(content.gated_rp_ids, rpId));
     },
     async gatedRpIds() {
       return (await present()).gated_rp_ids;
@@ -101,8 +105,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
     async add(record, mustBeFirst) {
       await document.change((current) => {
         const { credentials, gated_rp_ids } = current ?? { credentials: [], gated_rp_ids: [] };
-        const isGated = gated_rp_ids.includes(record.rp_id);
-        if (isGated && mustBeFirst) {
+        if (mustBeFirst && gates(gated_rp_ids, record.rp_id)) {
           throw new AppError("conflict", `Cannot enrol the passkey: "${record.rp_id}" got its first one just before`);
         }
         if (credentials.some(({ id }) => id === record.id)) {
@@ -110,7 +113,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
         }
         return {
           credentials: [...credentials, record],
-          gated_rp_ids: isGated ? gated_rp_ids : [...gated_rp_ids, record.rp_id],
+          gated_rp_ids: [...new Set([...gated_rp_ids, record.rp_id])],
         };
       });
     },
@@ -142,6 +145,11 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
       });
     },
   };
+}
+
+/** Browsers can't create a passkey for `127.0.0.1` or `[::1]`, so without this rule their grace would never end. */
+function gates(gatedRpIds: readonly string[], rpId: string): boolean {
+  return gatedRpIds.includes(rpId) || (isLoopbackName(rpId) && gatedRpIds.some(isLoopbackName));
 }
 
 function parseDocument(value: unknown): CredentialDocument {

@@ -42,7 +42,7 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
   return [
     ok("config_ok"),
     ...await fileFindings(config),
-    ...reachFindings(config),
+    ...await reachFindings(config),
     ...await dataFindings(config),
     ...await diskFindings([dataDir, ...(backupDir === null ? [] : [backupDir])]),
     ...await toolFindings(toolsOf(config)),

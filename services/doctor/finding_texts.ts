@@ -21,6 +21,22 @@ export const FINDINGS = {
     about: "Nobody has to sign in (require_auth = false)",
     remedy: "Set require_auth = true; false is for development",
   },
+  credentials_unreadable: {
+    about: "The passkeys can't be read, so every address stays closed: {error}",
+    remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",
+  },
+  open_loopback: {
+    about: "Every user and program of this machine has the whole API without signing in, under {addresses}",
+    remedy: "Open the server as http://localhost in a browser and add a passkey: it closes all of them",
+  },
+  open_names: {
+    about: "{names}: everyone who can reach the server has the whole API there until the first passkey is added",
+    remedy: 'Add a passkey there, or set pairing = "code"',
+  },
+  open_patterns: {
+    about: "{patterns} can't be closed by a passkey: a client can make up a name below it that has none",
+    remedy: 'List each name in allowed_hosts, or set pairing = "code"',
+  },
   open_addresses: {
     about: "Whoever reaches {addresses} needs no passkey, for good: browsers make none for an IP address",
     remedy: 'Use a name with HTTPS, or set pairing = "code" and sign in there by token',
@@ -45,7 +61,7 @@ export const FINDINGS = {
     about: "Addresses in cards and pages may lead to {addresses} (guard_allow)",
     remedy: "Leave in guard_allow only what a card or a download has to be fetched from",
   },
-  reach_ok: { about: "Every address it is reached by can be closed by a passkey" },
+  reach_ok: { about: "Every address asks for sign-in" },
   no_data_folder: { about: 'There is no data folder "{path}" yet; the first start makes it' },
   data_folder_unreadable: {
     about: 'Cannot look at "{path}": {error}',

@@ -2,7 +2,7 @@
 import { createHostPolicy, type HostPolicy } from "../auth/host_names.ts";
 import { type Auth, openAuth } from "../auth/open_auth.ts";
 import { createPageOriginWatch, type PageOriginWatch } from "../auth/page_origin.ts";
-import { warnOfPlacesWithoutPasskeys } from "../auth/start_warnings.ts";
+import { findOpenAddresses, logOpenAddresses } from "../auth/open_addresses.ts";
 import type { Undo } from "../on_demand.ts";
 import type { NodeMemory } from "../tailnet/node_memory.ts";
 import { openNodeMemory } from "../tailnet/open_node_memory.ts";
@@ -27,7 +27,6 @@ export async function openEntrance(
   const nodeMemory = openNodeMemory({ config, db, log, sealer: sealer.forPurpose("settings") });
   const ownNode = () => nodeMemory.own;
   const hosts = createHostPolicy({ allowedHosts: config.allowedHosts, tailnetSuffix: config.tailnetSuffix, ownNode });
-  warnOfPlacesWithoutPasskeys(config, log);
   if (config.guardAllow.length > 0) {
     log("warn", `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")}, since guard_allow names it`);
   }
@@ -42,5 +41,6 @@ export async function openEntrance(
     announcePairingCode: (code) => announce(`Pairing code: ${code}`),
   });
   onClose(() => auth.close());
+  logOpenAddresses(await findOpenAddresses(config, auth.credentials.isGated, nodeMemory.own), log);
   return { auth, hosts, pageOrigins, nodeMemory };
 }

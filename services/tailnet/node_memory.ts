@@ -108,12 +108,11 @@ export class NodeMemory {
   }
 
   #read(log: Log): void {
-    const sql = "SELECT version, sealed FROM setting WHERE key = ?";
-    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(sql, KEY);
+    const row = findRow(this.#db);
     if (row === undefined) return;
     this.#version = row.version;
     try {
-      this.#stored = JSON.parse(new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed)));
+      this.#stored = openRow(row, this.#sealer);
     } catch (error) {
       // The names come back with the node; until then its address opens nothing.
       log("error", "Cannot read what was remembered of the tailnet node", { error: messageOf(error) });
@@ -129,6 +128,25 @@ export class NodeMemory {
     this.#version = version;
     this.#stored = stored;
   }
+}
+
+/** Reads the node's last known names from a database that only this call uses. @throws when the row can't be opened */
+export function readOwnNames(db: Pick<Database, "get">, sealer: PurposeSealer): OwnNames | undefined {
+  const row = findRow(db);
+  return row === undefined ? undefined : openRow(row, sealer).own;
+}
+
+interface Row {
+  version: number;
+  sealed: Uint8Array;
+}
+
+function findRow(db: Pick<Database, "get">): Row | undefined {
+  return db.get<Row>("SELECT version, sealed FROM setting WHERE key = ?", KEY);
+}
+
+function openRow({ version, sealed }: Row, sealer: PurposeSealer): Stored {
+  return JSON.parse(new TextDecoder().decode(sealer.openNow(placeOf(version), sealed)));
 }
 
 function placeOf(version: number) {

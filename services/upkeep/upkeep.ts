@@ -73,10 +73,10 @@ export class Upkeep {
 function plainConfigOf(config: UpkeepConfig): DoctorConfig {
   const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
   const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs } = config;
-  const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow } = config;
+  const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
   return {
     ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth },
     ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs },
-    ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow },
+    ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix },
   };
 }

@@ -62,6 +62,7 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
   expect(code).toBe(1);
   expect(linesOf(stdout, "problem")).toEqual([
     expect.stringContaining('hub_token_file names "/none/t"'),
+    expect.stringContaining("chat.example.org: everyone who can reach the server"),
     expect.stringContaining("192.168.1.9 needs no passkey"),
     expect.stringContaining("A proxy on this machine is trusted"),
     expect.stringMatching(/data" \(mode 0755\)/),
@@ -69,8 +70,8 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
     expect.stringMatching(/storage key of .* is missing/),
     expect.stringContaining("yt_dlp_path names"),
   ]);
-  expect(stdout.split("\n").filter((line) => line.includes("→")).length).toBeGreaterThanOrEqual(7);
-  expect(stdout).toContain("7 things are wrong.");
+  expect(stdout.split("\n").filter((line) => line.includes("→")).length).toBeGreaterThanOrEqual(8);
+  expect(stdout).toContain("8 things are wrong.");
 
   await Deno.rename(folder.file("key"), `${data}/storage-key`);
   await Deno.writeFile(`${data}/app.db`, new Uint8Array(4096).fill(7));

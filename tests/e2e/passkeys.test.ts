@@ -340,3 +340,16 @@ test("everything on the way in can be done with the keyboard", async () => {
   await isIn(owner.page);
   await expectClean(owner);
 });
+
+test("without the loopback bypass a passkey on localhost closes 127.0.0.1, which leads to localhost", async () => {
+  await using app = await openTestApp({ config: { loopbackAuthBypass: false, setupCompleted: true } });
+  const owner = await openDevice(browser, app.url);
+  await pair(owner);
+  const other = await openDevice(browser, `http://127.0.0.1:${app.port}/`);
+  await other.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  const link = other.page.getByRole("link", { name: app.url });
+  expect(await link.getAttribute("href")).toBe(app.url);
+  expect(await other.page.evaluate(() => fetch("/api/conversations").then(({ status }) => status))).toBe(401);
+  await owner.context.close();
+  await other.context.close();
+});

@@ -33,6 +33,7 @@ export const access: typeof English = {
 
     unsupported: "Unter dieser Adresse ist kein Passkey möglich",
     unsupportedAddress: "Browser legen Passkeys nur für Namen an, nie für eine IP-Adresse.",
+    useLocalhost: "Auf diesem Rechner verwenden Sie einen Passkey unter",
     unsupportedHttp: "Browser legen Passkeys nur über HTTPS an, oder auf dem Rechner selbst.",
     waysOut: "Wege zu einem Passkey",
     wayTailnet: "Das Tailnet in den Einstellungen einschalten: Jedes Gerät bekommt einen Namen mit HTTPS.",

@@ -101,6 +101,25 @@ export const said: Said = {
       about: "Niemand muss sich anmelden (require_auth = false)",
       remedy: "Setzen Sie require_auth = true; false ist für die Entwicklung",
     },
+    credentials_unreadable: {
+      about: "Die Passkeys können nicht gelesen werden, daher bleibt jede Adresse geschlossen: {error}",
+      remedy:
+        "Stellen Sie credentials.json aus einer Sicherung wieder her, oder löschen Sie die Datei und fügen Sie jeden Passkey neu hinzu",
+    },
+    open_loopback: {
+      about: "Jeder Benutzer und jedes Programm dieses Rechners hat ohne Anmeldung die ganze API, unter {addresses}",
+      remedy:
+        "Öffnen Sie den Server im Browser als http://localhost und fügen Sie einen Passkey hinzu: Er schließt sie alle",
+    },
+    open_names: {
+      about: "{names}: Wer den Server erreicht, hat dort die ganze API, bis der erste Passkey hinzugefügt ist",
+      remedy: 'Fügen Sie dort einen Passkey hinzu, oder setzen Sie pairing = "code"',
+    },
+    open_patterns: {
+      about:
+        "{patterns} lässt sich nicht durch einen Passkey schließen: Ein Client kann darunter einen Namen ohne Passkey erfinden",
+      remedy: 'Nennen Sie jeden Namen einzeln in allowed_hosts, oder setzen Sie pairing = "code"',
+    },
     open_addresses: {
       about: "Wer {addresses} erreicht, braucht nie einen Passkey: Browser machen für eine IP-Adresse keinen",
       remedy:
@@ -129,7 +148,7 @@ export const said: Said = {
       about: "Adressen in Karten und Seiten dürfen zu {addresses} führen (guard_allow)",
       remedy: "Lassen Sie in guard_allow nur, woher eine Karte oder ein Download geholt werden muss",
     },
-    reach_ok: { about: "Jede Adresse, unter der er erreicht wird, lässt sich durch einen Passkey schließen" },
+    reach_ok: { about: "Jede Adresse verlangt eine Anmeldung" },
     no_data_folder: { about: "Es gibt noch keinen Datenordner „{path}“; der erste Start legt ihn an" },
     data_folder_unreadable: {
       about: "„{path}“ kann nicht angesehen werden: {error}",

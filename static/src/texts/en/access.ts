@@ -32,6 +32,7 @@ export const access = {
 
     unsupported: "No passkey is possible at this address",
     unsupportedAddress: "Browsers make passkeys for names only, never for an IP address.",
+    useLocalhost: "On this machine, use a passkey at",
     unsupportedHttp: "Browsers make passkeys only over HTTPS, or on the machine itself.",
     waysOut: "Ways to a passkey",
     wayTailnet: "Switch on the tailnet in the settings: every device gets a name with HTTPS.",

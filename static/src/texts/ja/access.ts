@@ -33,6 +33,7 @@ export const access: typeof English = {
 
     unsupported: "このアドレスではパスキーを使えません",
     unsupportedAddress: "ブラウザーは名前に対してだけパスキーを作り、IP アドレスには作りません。",
+    useLocalhost: "このマシンでは、次のアドレスでパスキーを使えます:",
     unsupportedHttp: "ブラウザーは HTTPS、またはサーバー自身のマシンでだけパスキーを作ります。",
     waysOut: "パスキーを使うには",
     wayTailnet: "設定で tailnet を有効にすると、HTTPS の名前が付きます。",

@@ -93,6 +93,22 @@ export const said: Said = {
       about: "誰もサインインする必要がありません（require_auth = false）",
       remedy: "require_auth = true にしてください。false は開発用です",
     },
+    credentials_unreadable: {
+      about: "パスキーを読み込めないため、すべてのアドレスを閉じています: {error}",
+      remedy: "credentials.json をバックアップから復元するか、削除してパスキーをすべて追加し直してください",
+    },
+    open_loopback: {
+      about: "このマシンのすべての利用者とプログラムが、サインインせずに {addresses} で API 全体を使えます",
+      remedy: "ブラウザーで http://localhost を開いてパスキーを追加してください。すべて閉じられます",
+    },
+    open_names: {
+      about: "{names}: 最初のパスキーを追加するまで、サーバーに届く人は誰でも API 全体を使えます",
+      remedy: 'そこでパスキーを追加するか、pairing = "code" にしてください',
+    },
+    open_patterns: {
+      about: "{patterns} はパスキーで閉じられません。その下にパスキーのない名前を作って使うことができます",
+      remedy: 'allowed_hosts に名前を一つずつ書くか、pairing = "code" にしてください',
+    },
     open_addresses: {
       about: "{addresses} に届く人はパスキーなしで使えます。IP アドレスではブラウザーがパスキーを作れません",
       remedy: 'HTTPS の名前を使うか、pairing = "code" にしてトークンでサインインしてください',
@@ -117,7 +133,7 @@ export const said: Said = {
       about: "カードやページのアドレスから {addresses} に届くことができます（guard_allow）",
       remedy: "guard_allow には、カードやダウンロードの取得に必要なものだけを残してください",
     },
-    reach_ok: { about: "届くアドレスはすべてパスキーで閉じられます" },
+    reach_ok: { about: "すべてのアドレスでサインインが必要です" },
     no_data_folder: { about: "データフォルダー「{path}」はまだありません。最初の起動で作られます" },
     data_folder_unreadable: {
       about: "「{path}」を確認できません: {error}",

@@ -13,8 +13,20 @@ import { useAction } from "./use_action.ts";
 export function WhyNoPasskeys({ level }: { level: 2 | 3 }) {
   const t = texts.access;
   const Heading = level === 2 ? "h2" : "h3";
-  const { hostname } = globalThis.location;
+  const { hostname, port } = globalThis.location;
   const isAddress = /^[\d.]+$|^\[/.test(hostname);
+  if (/^127\.|^\[::1\]$/.test(hostname)) {
+    const url = `http://localhost${port === "" ? "" : `:${port}`}`;
+    return (
+      <div class="no-passkeys">
+        <Heading>{t.unsupported}</Heading>
+        <p>{t.unsupportedAddress}</p>
+        <p>
+          {t.useLocalhost} <a href={url}>{url}</a>
+        </p>
+      </div>
+    );
+  }
   return (
     <div class="no-passkeys">
       <Heading>{t.unsupported}</Heading>
