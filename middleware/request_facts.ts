@@ -4,20 +4,40 @@ import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";
 import type { Connection, RequestFacts } from "./env.ts";
 
-/** Headers by which a proxy says, in one way or another, that somebody else is behind it. */
+/** Headers that proxies and CDNs add to a request they forward. No browser sends any of them. */
 const FORWARDING_HEADERS = new Set([
-  "forwarded",
-  "via",
-  "x-real-ip",
+  "forwarded", // RFC 7239
+  "forwarded-for",
+  "via", // RFC 9110, section 7.6.3
+  "cdn-loop", // RFC 8586
+  "client-ip",
+  "true-client-ip",
   "x-client-ip",
   "x-cluster-client-ip",
+  "x-forwarded",
   "x-original-forwarded-for",
-  "true-client-ip",
+  "x-original-host",
+  "x-originating-ip",
+  "x-proxyuser-ip",
+  "x-real-ip",
+  "x-remote-addr",
+  "x-remote-ip",
+  "x-appengine-user-ip",
+  "x-azure-clientip",
+  "x-azure-socketip",
+  "x-envoy-external-address",
+  "x-nf-client-connection-ip",
+  "x-vercel-forwarded-for",
   "cf-connecting-ip",
   "cf-connecting-ipv6",
+  "cf-pseudo-ipv4",
   "cf-ray",
+  "cloudfront-viewer-address",
+  "do-connecting-ip",
   "fastly-client-ip",
   "fly-client-ip",
+  "incap-client-ip",
+  "x-sucuri-clientip",
 ]);
 const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
 

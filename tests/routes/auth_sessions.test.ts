@@ -203,7 +203,8 @@ test("H05 a header of forwarding on a request from this machine takes the bypass
   await using app = await openTestApp();
   await new Visitor(app).enrol();
   expect(await new Visitor(app).isIn()).toBe(true);
-  for (const name of ["X-Forwarded-For", "Forwarded", "Via", "CF-Connecting-IP", "Tailscale-User-Login"]) {
+  const names = ["X-Forwarded-For", "Forwarded", "Via", "CF-Connecting-IP", "Tailscale-User-Login", "Client-IP"];
+  for (const name of [...names, "X-Originating-IP"]) {
     expect((await fetchAs(app, { path: "/api/settings", headers: { [name]: "127.0.0.1" } })).status).toBe(401);
   }
 });
