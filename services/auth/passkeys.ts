@@ -158,8 +158,10 @@ export function createPasskeys(options: {
           `"${caller.rpId}" has ${own.length} passkeys, the most there may be; revoke one`,
         );
       }
-      // One owner: every passkey is of the same user, so that an authenticator shows one account and not ten.
-      const userHandle = known[0]?.user_handle ?? randomToken(32);
+      // One owner: every passkey is of the same user, so that an authenticator shows one account and not ten. Anyone can
+      // begin a registration under an unlisted host, so that host gets a user of its own: the owner's handle stays secret.
+      const ofSameUser = own[0] ?? (caller.isHostListed ? known.find(({ rp_id }) => hosts.ownsRpId(rp_id)) : undefined);
+      const userHandle = ofSameUser?.user_handle ?? randomToken(32);
       const challenge = registrations.issue(scopeOf("register", caller), caller.clientAddress, {
         right,
         name,

@@ -143,6 +143,24 @@ test("G03 nobody enrols under names that are this machine's, its node's or a lis
   }
 });
 
+test("G03 register/begin on an unlisted host doesn't reveal the owner's user handle, nor share its own", async () => {
+  await using app = await openGatedApp();
+  const handleOf = async (host: string) => {
+    const visitor = new Visitor(app, { host, address: "203.0.113.66" });
+    return (await visitor.post("/api/auth/register/begin", {})).json.user.id as string;
+  };
+  // A stranger who came first doesn't choose the owner's handle.
+  const stranger = new Visitor(app, { host: "first.test", address: "203.0.113.66" });
+  await stranger.enrol();
+  const owner = new Visitor(app, desk);
+  await owner.enrol();
+  const [ownHandle] = owner.authenticator.passkeys.map(({ userHandle }) => userHandle);
+  expect(stranger.authenticator.passkeys[0]!.userHandle).not.toBe(ownHandle);
+  const seen = [await handleOf("evil.test"), await handleOf("evil.test"), await handleOf("other.test")];
+  expect(new Set([...seen, ownHandle]).size).toBe(4);
+  expect(await handleOf("phone.example")).toBe(ownHandle);
+});
+
 test("G03 unlisted hosts hold at most 16 RPIDs; listed ones are not counted", async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
