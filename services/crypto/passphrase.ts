@@ -45,17 +45,25 @@ export async function sealWithPassphrase(passphrase: string, secret: Uint8Array)
  * @throws {AppError} `invalid_request` for another passphrase, `unprocessable` for a seal that is none.
  */
 export async function openWithPassphrase(passphrase: string, seal: PassphraseSeal): Promise<Uint8Array<ArrayBuffer>> {
+  if (!isPassphraseSeal(seal)) {
+    throw new AppError("unprocessable", "Cannot read how the passphrase seals the key: it is damaged");
+  }
   const { n, r, p, salt, sealed } = seal;
-  const isUsable = seal.kdf === "scrypt" && [n, r, p].every((value) => Number.isSafeInteger(value) && value > 0) &&
-    Number.isInteger(Math.log2(n)) && 128 * n * r * p < MAX_MEMORY_BYTES && typeof salt === "string" &&
-    typeof sealed === "string";
-  if (!isUsable) throw new AppError("unprocessable", "Cannot read how the passphrase seals the key: it is damaged");
   const sealer = await sealerOf(passphrase, Buffer.from(salt, "base64"), { n, r, p });
   try {
     return sealer.openNow(PLACE, Buffer.from(sealed, "base64"));
   } catch (cause) {
     throw new AppError("invalid_request", "Bad passphrase: it is another one that this was sealed with", { cause });
   }
+}
+
+/** Tells whether a value has the shape of a seal, with costs that this machine can pay. */
+export function isPassphraseSeal(value: unknown): value is PassphraseSeal {
+  if (typeof value !== "object" || value === null) return false;
+  const { kdf, n, r, p, salt, sealed } = value as Partial<PassphraseSeal>;
+  const isCount = (count: unknown): count is number => Number.isSafeInteger(count) && (count as number) > 0;
+  return kdf === "scrypt" && isCount(n) && isCount(r) && isCount(p) && n > 1 && Number.isInteger(Math.log2(n)) &&
+    128 * n * r * p < MAX_MEMORY_BYTES && typeof salt === "string" && typeof sealed === "string";
 }
 
 async function sealerOf(

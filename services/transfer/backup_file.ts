@@ -1,6 +1,6 @@
 /** The file of a backup: one line of text that says what it is and how it is sealed, behind it a sealed archive. */
 import { createHash } from "node:crypto";
-import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
+import { isPassphraseSeal, openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import { createSealer, type Place, type PurposeSealer } from "../crypto/sealer.ts";
@@ -92,14 +92,30 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
   }
   const [, line, json] = /^(parlor backup (\{.*\})\n)/.exec(text) ?? [];
   if (line === undefined) throw new AppError("unprocessable", `Cannot read "${path}": it is no backup of Parlor`);
-  const head: BackupHead = JSON.parse(json!);
-  if (head.format !== 1) {
+  const damaged = () => new AppError("unprocessable", `Can't read the backup "${path}": its header is damaged`);
+  let head: unknown;
+  try {
+    head = JSON.parse(json!);
+  } catch {
+    throw damaged();
+  }
+  if (isObject(head) && typeof head.format === "number" && head.format > 1 && typeof head.version === "string") {
     throw new AppError(
       "unprocessable",
       `Cannot read "${path}": a newer Parlor made it (${head.version}); use that one`,
     );
   }
+  if (!isBackupHead(head)) throw damaged();
   return { line, head };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isBackupHead(head: unknown): head is BackupHead {
+  return isObject(head) && head.format === 1 && typeof head.version === "string" &&
+    typeof head.created_at === "string" && (head.key === "storage_key" || isPassphraseSeal(head.key));
 }
 
 async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
