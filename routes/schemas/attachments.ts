@@ -1,11 +1,13 @@
 /** Attachments on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_names.ts";
+import { isDeviceName } from "../../services/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json } from "./common.ts";
 
 const NameParams = z.object({
   name: z.string().regex(ATTACHMENT_NAME, "a name has 1 to 128 letters, digits, _, - or, behind the first, dots")
+    .refine((name) => !isDeviceName(name), "a name can't be a device name of Windows")
     .openapi({ example: "heron.png" }),
 });
 

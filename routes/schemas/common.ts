@@ -1,11 +1,12 @@
 /** Schemas that several resources share. */
 import { z } from "@hono/zod-openapi";
-import { isPathWord } from "../../services/ids.ts";
+import { isDeviceName, isPathWord } from "../../services/ids.ts";
 import { Pace } from "../../services/pace.ts";
 
 /** An id of any resource, chosen by the client or made by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")
-  .refine((id) => !isPathWord(id), "this word is no id: it is part of a path").openapi({ example: "c1" });
+  .refine((id) => !isPathWord(id), "this word is no id: it is part of a path")
+  .refine((id) => !isDeviceName(id), "an id can't be a device name of Windows").openapi({ example: "c1" });
 
 /** `{id}` in a path. */
 export const IdParams = z.object({ id: Id });

@@ -1,4 +1,5 @@
 /** Names of attachments, and how messages refer to them. */
+import { isDeviceName } from "../ids.ts";
 import type { ImageType } from "./image_type.ts";
 
 /** DESIGN section 4 */
@@ -6,6 +7,11 @@ const NAME = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}";
 
 /** The form of a whole name. */
 export const ATTACHMENT_NAME = new RegExp(`^${NAME}$`);
+
+/** Tells whether an attachment may be stored under a name. */
+export function isAttachmentName(name: string): boolean {
+  return ATTACHMENT_NAME.test(name) && !isDeviceName(name);
+}
 
 const URL_PREFIX = "/api/attachments/";
 

@@ -2,6 +2,7 @@
 import { EXPORT_FORMAT, EXPORT_MARK } from "../exports/export_mark.ts";
 import { MAX_CHARX_BYTES } from "../characters/charx_format.ts";
 import { AppError } from "../errors.ts";
+import { isAttachmentName } from "../attachments/attachment_names.ts";
 import { isId } from "../ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { contentHash, type ImportSource, type SourceFile } from "./import_source.ts";
@@ -19,7 +20,6 @@ const FOLDERS = [
   ...["characters", "attachments", "conversations"],
 ];
 const SETTINGS = "settings.json";
-const ATTACHMENT_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 /** Fields that only the server sets. */
 const OWN_FIELDS = ["id", "revision", "messages", "draft", "draft_version", "imported", "character_id"];
 
@@ -62,7 +62,7 @@ async function* stepsOf(
   fileName: string,
 ): AsyncGenerator<ImportStep> {
   const id = folder === "attachments" ? fileName : fileName.replace(/\.[^.]*$/, "");
-  const isNamed = folder === "attachments" ? ATTACHMENT_NAME.test(id) : isId(id);
+  const isNamed = folder === "attachments" ? isAttachmentName(id) : isId(id);
   if (!isNamed) throw new AppError("unprocessable", "its name is no id");
   const origin = { id, source: file.path, name: id };
   if (folder === "voices" && !fileName.endsWith(".json")) return; // comes with what is said of it

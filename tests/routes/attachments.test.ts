@@ -121,11 +121,22 @@ test.each([
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("P01 names of devices are names like others, and no two differ by letter case alone", async () => {
-  for (const name of ["CON", "nul.png", "a".repeat(128)]) expect((await putPicture(app, name)).status).toBe(201);
-  expect(await codeOf(await putPicture(app, "con", picture(1)))).toEqual([409, "conflict"]);
-  expect((await app.get("/api/attachments/con")).status).toBe(404);
-  expect(await bytesOf("/api/attachments/CON")).toEqual(picture());
+test.each(["CON", "nul.png", "Com1.tar.gz", "lpt9", "aux.", "PRN.json"])(
+  "P01 the device name %s is refused",
+  async (name) => {
+    expect(await codeOf(await putPicture(app, name))).toEqual([400, "invalid_request"]);
+    expect(await codeOf(await app.get(`/api/attachments/${name}`))).toEqual([400, "invalid_request"]);
+    expect(await attachmentFiles(app)).toEqual([]);
+  },
+);
+
+test("P01 no two names differ by letter case alone, and a name that only begins like a device's is fine", async () => {
+  for (const name of ["CONcert", "nul-1.png", "com10", "a".repeat(128)]) {
+    expect((await putPicture(app, name)).status).toBe(201);
+  }
+  expect(await codeOf(await putPicture(app, "concert", picture(1)))).toEqual([409, "conflict"]);
+  expect((await app.get("/api/attachments/concert")).status).toBe(404);
+  expect(await bytesOf("/api/attachments/CONcert")).toEqual(picture());
   for (const name of await attachmentFiles(app)) expect(name).toMatch(/^[0-9a-f]{40}\.\d+$/);
 });
 

@@ -226,6 +226,7 @@ test.each([
 test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
   ...["discover", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
+  ...["CON", "nul", "Aux", "prn", "com1", "LPT9", "nul.json", "COM%C2%B9", "con%20"],
 ])("P01 the id %j is 400 or 404 on every route that takes one, and never a defect", async (id) => {
   await using app = await openTestApp();
   const document = await documentOf(app);
