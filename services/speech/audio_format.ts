@@ -19,26 +19,93 @@ export const AUDIO_TYPES: Readonly<Record<AudioFormat, string>> = {
   webm: "audio/webm",
 };
 
-/** Bytes from the beginning that telling a format takes. */
+/** Bytes of the audio itself that telling a format takes, behind any ID3v2 tags. */
 export const SIGNATURE_BYTES = 64;
+
+/** What `sniffAudio` can name. */
+export type SniffedFormat = Exclude<AudioFormat, "pcm">;
+
+/**
+ * Returns how many bytes from the beginning `sniffAudio` needs. ID3v2 tags with their pictures come before the audio, so the
+ * number may grow once more bytes are there: read until `head` is as long as this says.
+ */
+export function bytesToSniff(head: Uint8Array): number {
+  return (endOfTags(head) ?? 0) + SIGNATURE_BYTES;
+}
 
 /**
  * Tells the format of a file or stream by its first bytes.
  *
- * @param head The first `SIGNATURE_BYTES` bytes, fewer at the end of a short file.
- * @returns `undefined` for everything else: playlists, pages, JSON, headerless PCM.
+ * @param head The first `bytesToSniff` bytes or more; fewer only at the end of a short file.
+ * @returns `undefined` for everything else: playlists, pages, JSON, headerless PCM, an ID3v2 tag without audio.
  */
-export function sniffAudio(head: Uint8Array): Exclude<AudioFormat, "pcm"> | undefined {
+export function sniffAudio(head: Uint8Array): SniffedFormat | undefined {
+  return sniffContainer(head) ?? sniffFrame(head);
+}
+
+/** Tells formats whose signature headerless PCM can't have by chance; bare MPEG frames aren't among them. */
+export function sniffContainer(head: Uint8Array): SniffedFormat | undefined {
   const ascii = (from: number, to: number) => String.fromCharCode(...head.subarray(from, to));
   if (ascii(0, 4) === "RIFF" && ascii(8, 12) === "WAVE") return "wav";
   if (ascii(0, 4) === "fLaC") return "flac";
   if (ascii(0, 4) === "OggS") return ascii(28, 36) === "OpusHead" ? "opus" : "ogg";
-  if (ascii(0, 3) === "ID3") return "mp3";
+  if (ascii(0, 3) === "ID3") {
+    const end = endOfTags(head);
+    return end === undefined ? undefined : sniffFrame(head.subarray(end));
+  }
   if (ascii(4, 8) === "ftyp") return "m4a";
   if (head[0] === 0x1a && head[1] === 0x45 && head[2] === 0xdf && head[3] === 0xa3) return "webm";
-  if (head[0] === 0xff && ((head[1] ?? 0) & 0xe0) === 0xe0) {
-    // The layer bits of an MPEG audio frame; 00 is the mark of AAC in ADTS.
-    return ((head[1] ?? 0) & 0x06) === 0 ? "aac" : "mp3";
-  }
   return undefined;
+}
+
+/** Bytes that `hasTwoMp3Frames` needs: the longest frame of layer III and the header of the next one. */
+export const TWO_FRAMES_BYTES = 1441 + 4;
+
+/** Tells whether two MP3 frames follow one another from the first byte on, which PCM doesn't do by chance. */
+export function hasTwoMp3Frames(head: Uint8Array): boolean {
+  const length = mp3FrameBytes(head);
+  return length !== undefined && mp3FrameBytes(head.subarray(length)) !== undefined;
+}
+
+/**
+ * Returns where ID3v2 tags end, which may be beyond `head`; 0 without a tag, `undefined` for a broken one.
+ *
+ * @see https://id3.org/id3v2.4.0-structure, sections 3.1 and 3.4
+ */
+function endOfTags(head: Uint8Array): number | undefined {
+  let at = 0;
+  while (at + 10 <= head.length && head[at] === 0x49 && head[at + 1] === 0x44 && head[at + 2] === 0x33) {
+    const size = head.subarray(at + 6, at + 10);
+    if (size.some((byte) => byte >= 0x80)) return undefined;
+    const footer = (head[at + 5]! & 0x10) === 0 ? 0 : 10;
+    at += 10 + size.reduce((sum, byte) => sum * 128 + byte, 0) + footer;
+  }
+  return at;
+}
+
+/** Tells a frame of MPEG audio or of AAC in ADTS by its header. */
+function sniffFrame(head: Uint8Array): "mp3" | "aac" | undefined {
+  const [sync = 0, flags = 0, rates = 0] = head;
+  if (sync !== 0xff || (flags & 0xe0) !== 0xe0) return undefined;
+  const layer = flags >> 1 & 3;
+  if (layer === 0) return (flags & 0xf0) === 0xf0 ? "aac" : undefined;
+  // Layer I is no MP3, and text in UTF-16 begins with its bits: FF FE.
+  const isMpeg = layer !== 3 && (flags >> 3 & 3) !== 1 && rates >> 4 !== 15 && (rates >> 2 & 3) !== 3;
+  return isMpeg ? "mp3" : undefined;
+}
+
+/** kbit/s of layer III by index, for MPEG 1 and for MPEG 2 and 2.5. @see ISO/IEC 11172-3, section 2.4.2.3; 13818-3 */
+const MPEG_1_RATES = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
+const MPEG_2_RATES = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
+const SAMPLE_RATES = [44_100, 48_000, 32_000];
+
+/** Returns the length of the layer III frame that begins here; `undefined` where none does. */
+function mp3FrameBytes(head: Uint8Array): number | undefined {
+  const [, flags = 0, rates = 0] = head;
+  if (sniffFrame(head) !== "mp3" || (flags >> 1 & 3) !== 1) return undefined;
+  const version = flags >> 3 & 3; // 3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5
+  const bitRate = (version === 3 ? MPEG_1_RATES : MPEG_2_RATES)[rates >> 4]! * 1000;
+  if (bitRate === 0) return undefined;
+  const sampleRate = SAMPLE_RATES[rates >> 2 & 3]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
+  return Math.floor((version === 3 ? 144 : 72) * bitRate / sampleRate) + (rates >> 1 & 1);
 }

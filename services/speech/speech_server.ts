@@ -2,7 +2,16 @@
 import { AppError } from "../errors.ts";
 import { endpointPrefixes, serverRoot } from "../net/base_url.ts";
 import type { OwnerClient, OwnerRequest } from "../net/owner_client.ts";
-import { AUDIO_TYPES, type AudioFormat, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
+import {
+  AUDIO_TYPES,
+  type AudioFormat,
+  bytesToSniff,
+  hasTwoMp3Frames,
+  SIGNATURE_BYTES,
+  sniffAudio,
+  sniffContainer,
+  TWO_FRAMES_BYTES,
+} from "./audio_format.ts";
 import type { Voice } from "./curated_voices.ts";
 import { notAudio, refusalOf } from "./speech_error.ts";
 import { parseVoiceList } from "./voice_list.ts";
@@ -38,6 +47,8 @@ const IDLE_MS = 120_000;
 const LIST_MS = 15_000;
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 const MAX_AUDIO_BYTES = 50 * 1024 * 1024;
+/** No speech server sends a tag this long before its audio. */
+const MAX_HEAD_BYTES = 1024 * 1024;
 /** Rate of headerless PCM at OpenAI and Kokoro. */
 const PCM_RATE = 24_000;
 
@@ -149,8 +160,8 @@ export class SpeechServer {
 
   async #audioOf(response: Response, asked: AudioFormat): Promise<SpokenAudio> {
     const reader = response.body?.getReader();
-    const { head, isAll } = await readHead(reader);
-    const format = sniffAudio(head) ?? (asked === "pcm" && isLikelyPcm(head, response) ? "pcm" : undefined);
+    const { head, isAll } = await readHead(reader, asked);
+    const format = asked === "pcm" ? formatOfPcm(head, response) : sniffAudio(head);
     if (reader === undefined || format === undefined || (isAll && head.length < SIGNATURE_BYTES && format !== "pcm")) {
       await reader?.cancel();
       throw notAudio(this.target.baseUrl, head, this.target.apiKey);
@@ -184,12 +195,18 @@ export class SpeechServer {
   }
 }
 
-/** Reads until a signature can be told. */
+/** Reads until the format can be told. */
 async function readHead(
   reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+  asked: AudioFormat,
 ): Promise<{ head: Uint8Array; isAll: boolean }> {
   let head = new Uint8Array();
-  while (reader !== undefined && head.length < SIGNATURE_BYTES) {
+  const isEnough = () => {
+    // PCM that begins like a frame of MP3 takes a longer look.
+    const isOdd = asked === "pcm" && sniffContainer(head) === undefined && sniffAudio(head) === "mp3";
+    return head.length >= Math.min(MAX_HEAD_BYTES, Math.max(bytesToSniff(head), isOdd ? TWO_FRAMES_BYTES : 0));
+  };
+  while (reader !== undefined && !isEnough()) {
     const { done, value } = await reader.read();
     if (done) return { head, isAll: true };
     const joined = new Uint8Array(head.length + value.length);
@@ -198,6 +215,14 @@ async function readHead(
     head = joined;
   }
   return { head, isAll: false };
+}
+
+/** A server may ignore that PCM was asked for, but loud samples look like the header of an MP3 frame. */
+function formatOfPcm(head: Uint8Array, response: Response): AudioFormat | undefined {
+  const container = sniffContainer(head);
+  if (container !== undefined) return container;
+  if (hasTwoMp3Frames(head)) return "mp3";
+  return isLikelyPcm(head, response) ? "pcm" : undefined;
 }
 
 function isLikelyPcm(head: Uint8Array, response: Response): boolean {

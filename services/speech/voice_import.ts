@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner } from "../jobs/job_runner.ts";
 import type { Guard } from "../net/guarded_fetch.ts";
-import { SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
+import { bytesToSniff, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
 import { SAMPLE_FORMATS, type VoiceSample, type VoiceSamples } from "./voice_samples.ts";
 import { downloadRecording } from "./yt_dlp.ts";
 
@@ -112,14 +112,17 @@ export class VoiceImports {
     const parts: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
     let isAudio = false;
+    let enough = SIGNATURE_BYTES;
     for (;;) {
       const { done, value } = await (reader?.read() ?? { done: true as const, value: undefined });
       if (done) break;
       parts.push(value as Uint8Array<ArrayBuffer>);
       size += value.length;
       if (isAudio) progress({ done: size, total, unit: "bytes" });
-      if (isAudio || size < SIGNATURE_BYTES) continue;
+      if (isAudio || size < enough) continue;
       const head = new Uint8Array(await new Blob(parts).arrayBuffer());
+      enough = bytesToSniff(head);
+      if (size < enough) continue;
       const format = sniffAudio(head);
       isAudio = response.ok && format !== undefined && SAMPLE_FORMATS.includes(format);
       if (!isAudio) break;
@@ -151,7 +154,7 @@ export class VoiceImports {
         throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no plain file`);
       }
       const audio = await Deno.readFile(join(own, "sample.wav"));
-      if (sniffAudio(audio.subarray(0, SIGNATURE_BYTES)) !== "wav") {
+      if (sniffAudio(audio) !== "wav") {
         throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no audio`);
       }
       return audio;

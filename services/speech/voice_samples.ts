@@ -7,7 +7,7 @@ import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import { AUDIO_TYPES, type AudioFormat, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
+import { AUDIO_TYPES, type AudioFormat, sniffAudio } from "./audio_format.ts";
 import { probeAudio } from "./audio_probe.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 
@@ -115,7 +115,7 @@ export class VoiceSamples {
    *   `storage_full`, `conflict` for an id that is taken
    */
   async add({ name, description, audio, ...known }: NewVoiceSample): Promise<VoiceSample> {
-    const format = sniffAudio(audio.subarray(0, SIGNATURE_BYTES));
+    const format = sniffAudio(audio);
     if (format === undefined || !SAMPLE_FORMATS.includes(format)) {
       throw new AppError(
         "unsupported_media_type",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { fakeAudio, openFakeSpeech, wavFile } from "../helpers/fake_speech.ts";
+import { fakeAudio, openFakeSpeech, silentMp3, wavFile } from "../helpers/fake_speech.ts";
+import { joined } from "../helpers/joined.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 async function bytesOf(response: Response): Promise<Uint8Array> {
@@ -79,6 +80,28 @@ test("headerless PCM is passed on with its rate when it was asked for", async ()
   const answer = await app.post("/api/tts/speak", { text: "Hi" });
   expect(answer.headers.get("content-type")).toBe("audio/pcm;rate=22050;channels=1;encoding=s16le");
   expect(await bytesOf(answer)).toEqual(fakeAudio("pcm", "Hi"));
+});
+
+test.each(["audio/pcm", "audio/mpeg", "application/octet-stream"])(
+  "PCM that begins like a frame of MP3 stays PCM, sent as %s",
+  async (contentType) => {
+    const samples = joined([new Uint8Array([0xff, 0xfb, 0x90, 0xc4]), fakeAudio("pcm", "a loud beginning".repeat(9))]);
+    await using speech = openFakeSpeech({ contentType, audio: () => samples });
+    await using app = await openTestApp();
+    await app.put("/api/tts/config", { base_url: speech.url, format: "pcm" });
+    const answer = await app.post("/api/tts/speak", { text: "Hi" });
+    expect(answer.headers.get("content-type")).toMatch(/^audio\/pcm;/);
+    expect(await bytesOf(answer)).toEqual(samples);
+  },
+);
+
+test("a server that sends MP3 although PCM was asked for is taken at its bytes", async () => {
+  await using speech = openFakeSpeech({ audio: () => silentMp3(1) });
+  await using app = await openTestApp();
+  await app.put("/api/tts/config", { base_url: speech.url, format: "pcm" });
+  const answer = await app.post("/api/tts/speak", { text: "Hi" });
+  expect(answer.headers.get("content-type")).toBe("audio/mpeg");
+  expect(await bytesOf(answer)).toEqual(silentMp3(1));
 });
 
 test("the first bytes are passed on before the server has made the rest", async () => {

@@ -131,6 +131,11 @@ test.each([
   ["a page", "<!doctype html><script>alert(1)</script> and some more words so that it is long enough"],
   ["a drawing", '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"></svg> and some more words'],
   ["headerless sound", fakeAudio("pcm", "x")],
+  [
+    "an ID3v2 tag before a playlist",
+    "ID3\x04\0\0\0\0\0\0#EXTM3U\nfile:///etc/passwd\n#EXT-X-ENDLIST and some more of it",
+  ],
+  ["an ID3v2 tag alone", "ID3\x04\0\0\0\0\x01\0" + "\0".repeat(128)],
   ["nothing", ""],
 ])("P11 %s is refused by its signature, and nothing is stored", async (_, content) => {
   await using app = await openTestApp();
