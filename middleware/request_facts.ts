@@ -98,10 +98,13 @@ export function requestFactsFor(
 function hostHeaderOf(request: Request, isTls: boolean): string {
   const authority = /^https?:\/\/([^/?#]*)/.exec(request.url)?.[1] ?? "";
   const header = request.headers.get("host");
-  // For a missing Host the runtime makes up an authority of its own, so the URL cannot stand in for the header. HTTP/2
-  // has no Host either: the listener does not offer it.
+  // For a missing Host the runtime makes up an authority of its own, so the URL cannot stand in for the header. HTTP/2 with
+  // prior knowledge ends here too: its requests name the host in ":authority" (docs/decisions/0004).
   if (header === null || header === "") {
-    throw new AppError("invalid_request", "Cannot tell the host of the request: its Host header is missing or empty");
+    throw new AppError(
+      "invalid_request",
+      "Cannot tell the host of the request: its Host header is missing or empty. This server speaks HTTP/1.1, not HTTP/2",
+    );
   }
   if (authority.toLowerCase() !== header.toLowerCase()) {
     // An absolute target may spell out the port that the header leaves out, or the reverse; nothing else may differ.

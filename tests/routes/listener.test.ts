@@ -1,9 +1,11 @@
+import http2 from "node:http2";
 import { expect, test } from "vitest";
 import type { Connection } from "../../middleware/env.ts";
 import { type Listener, type ListenerOptions, openListener } from "../../routes/listener.ts";
 import { happened, standingClock } from "../helpers/standing_clock.ts";
 import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
 import { rejectionOf } from "../helpers/rejection.ts";
+import { openTestApp } from "../helpers/test_app.ts";
 import { makeCertificate } from "../helpers/tls_certificate.ts";
 
 function open(options: Partial<ListenerOptions> = {}) {
@@ -60,6 +62,34 @@ test("H12 HTTPS is served, and HTTP/2 not offered: its requests carry no Host", 
   const socket = await Deno.connectTls({ port: listener.port, caCerts: [tls.cert], alpnProtocols: ["h2", "http/1.1"] });
   expect((await socket.handshake()).alpnProtocol).toBe("http/1.1");
   socket.close();
+});
+
+test("H12 HTTP/2 with prior knowledge is refused on every path", async () => {
+  await using app = await openTestApp();
+  // The client sends the preface of RFC 9113, section 3.4, at once.
+  const client = http2.connect(`http://localhost:${app.port}`);
+  const ask = (method: string, path: string) =>
+    new Promise<{ status: number; body: string }>((resolve, reject) => {
+      const request = client.request({ ":method": method, ":path": path });
+      let [status, body] = [0, ""];
+      request.on("response", (headers) => status = Number(headers[":status"]));
+      request.on("data", (part) => body += part);
+      request.on("end", () => resolve({ status, body }));
+      request.on("error", reject);
+      request.end();
+    });
+  try {
+    for (const path of ["/", "/healthz", "/api/auth/status", "/api/settings", "/api/auth/login/begin", "/api/none"]) {
+      for (const method of ["GET", "POST"]) {
+        const { status, body } = await ask(method, path);
+        expect([method, path, status]).toEqual([method, path, 400]);
+        expect(JSON.parse(body).error.message).toContain("HTTP/1.1, not HTTP/2");
+      }
+    }
+  } finally {
+    client.destroy();
+  }
+  expect((await app.get("/healthz")).status).toBe(204);
 });
 
 test.each([
