@@ -1,7 +1,6 @@
 /** `/api/attachments`: the pictures of messages. */
 import type { Attachments } from "../services/attachments/attachments.ts";
-import { expected } from "./conversations.ts";
-import { etag } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { checkPictureType } from "./picture_body.ts";
 import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
@@ -14,7 +13,7 @@ export function attachmentRoutes(attachments: Attachments) {
       checkPictureType(c);
       const { name } = c.req.valid("param");
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
-      const { attachment, isNew } = await attachments.put(name, body, expected(c.req.valid("header")));
+      const { attachment, isNew } = await attachments.put(name, body, preconditionOf(c.req.valid("header")));
       c.header("ETag", etag(attachment.version));
       return c.json(schema.attachmentAnswer(attachment), isNew ? 201 : 200);
     })
@@ -32,7 +31,7 @@ export function attachmentRoutes(attachments: Attachments) {
       );
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await attachments.remove(c.req.valid("param").name, expected(c.req.valid("header")));
+      await attachments.remove(c.req.valid("param").name, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     });
 }

@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { authentication } from "../middleware/authentication.ts";
 import { bodyLimit } from "../middleware/body_limit.ts";
+import { conditionalGet } from "../middleware/conditional_get.ts";
 import { cors } from "../middleware/cors.ts";
 import type { Connection, Env } from "../middleware/env.ts";
 import { hostAllowlist } from "../middleware/host_allowlist.ts";
@@ -40,6 +41,7 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
   app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
   app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
   app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
+  app.use(conditionalGet());
   for (const router of routers) app.route("/", router);
 
   app.notFound((c) => {
@@ -59,7 +61,11 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
   });
   return async (request, connection) => {
     try {
-      return await app.fetch(request, connection);
+      const answer = await app.fetch(request, connection);
+      // For an answer without body the runtime adds "Content-Length: 0", which isn't what GET says of a stream or an error.
+      const isUnmeasured = request.method === "HEAD" && ![204, 304].includes(answer.status) &&
+        !answer.headers.has("content-length");
+      return isUnmeasured ? new Response(ReadableStream.from([]), answer) : answer;
     } catch (error) {
       // Only what is no Error gets past Hono's own handler.
       log("error", "A request failed on a defect", { error: traceOf(error) });

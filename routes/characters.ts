@@ -7,7 +7,7 @@ import type { Characters, ReadCharacter } from "../services/characters/character
 import type { Portraits } from "../services/characters/portraits.ts";
 import { AppError } from "../services/errors.ts";
 import { attachment } from "./content_disposition.ts";
-import { etag, expectedHash } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { readStreamedUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
 import { rawAnswer, startedStream } from "./raw_answer.ts";
@@ -42,12 +42,12 @@ export function characterRoutes(
     })
     .openapi(schema.getRoute, async (c) => characterAnswer(c, await characters.get(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
-      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const saved = await characters.put(c.req.valid("param").id, bareCard(c.req.valid("json")), expected);
       return characterAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await characters.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      await characters.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.avatarRoute, async (c) => {
@@ -58,7 +58,7 @@ export function characterRoutes(
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const image = await readPicture(c);
-      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {

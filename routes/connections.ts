@@ -4,7 +4,7 @@ import type { Connections } from "../services/llm/connections.ts";
 import { discoverServers } from "../services/llm/discover.ts";
 import type { UpstreamClient } from "../services/llm/upstream.ts";
 import { testConnection } from "../services/llm/verdict.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/connections.ts";
 
@@ -16,17 +16,17 @@ export function connectionRoutes(
   return newRouter()
     .openapi(schema.listRoute, (c) => c.json(connections.list().map(schema.answerOf), 200))
     .openapi(schema.putRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const { connection, isNew } = await connections.put(schema.inputOf(c.req.valid("json")), expected);
       c.header("ETag", etag(connection.version));
       return isNew ? c.json(schema.answerOf(connection), 201) : c.json(schema.answerOf(connection), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await connections.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      await connections.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.clearKeyRoute, async (c) => {
-      await connections.clearKey(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      await connections.clearKey(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(

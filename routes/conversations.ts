@@ -1,7 +1,7 @@
 /** `/api/conversations`: conversations whole, their fields and their drafts. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Conversations } from "../services/chat/conversations.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/conversations.ts";
@@ -26,7 +26,7 @@ export function conversationRoutes(conversations: Conversations) {
     })
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");
-      const saved = await conversations.put(id, c.req.valid("json"), expected(c.req.valid("header")));
+      const saved = await conversations.put(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
       return wholeAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createRoute, async (c) => {
@@ -37,11 +37,11 @@ export function conversationRoutes(conversations: Conversations) {
     })
     .openapi(schema.patchRoute, async (c) => {
       const { id } = c.req.valid("param");
-      await conversations.patch(id, c.req.valid("json"), expected(c.req.valid("header")));
+      await conversations.patch(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
       return wholeAnswer(c, reader.head(id), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await conversations.remove(c.req.valid("param").id, expected(c.req.valid("header")));
+      await conversations.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.patchDraftRoute, async (c) => {
@@ -49,7 +49,7 @@ export function conversationRoutes(conversations: Conversations) {
       const version = await conversations.saveDraft(
         c.req.valid("param").id,
         draft ?? "",
-        expected(c.req.valid("header")),
+        preconditionOf(c.req.valid("header")),
       );
       return c.body(null, 204, { ETag: etag(version) });
     });
@@ -64,9 +64,4 @@ export function wholeAnswer(
   return rawAnswer(
     c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
   );
-}
-
-/** Gives the version that the headers demand. */
-export function expected(headers: { "if-match"?: string }): number | undefined {
-  return expectedVersion(headers["if-match"]);
 }

@@ -20,6 +20,7 @@ const STATUS_OF_CODE = {
   revision_mismatch: 412,
   too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   unprocessable: 422,
   too_many_requests: 429,
   internal: 500,
@@ -75,6 +76,7 @@ export function errorResponse(thrown: unknown, c: AppContext): Response {
   const error = toAppError(thrown);
   if (error.code === "unauthenticated") c.header("WWW-Authenticate", "Bearer");
   if (error.allow !== undefined) c.header("Allow", error.allow.join(", "));
+  if (error.contentRange !== undefined) c.header("Content-Range", error.contentRange);
   if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(Math.ceil(error.retryAfterSeconds)));
   return c.json(errorBody(error, c.var.requestId), statusOf(error.code));
 }

@@ -6,7 +6,7 @@ import type { Generations } from "../services/images/generations.ts";
 import type { ImageRoom } from "../services/images/open_images.ts";
 import { dataUrlOf } from "../services/images/pictures_in.ts";
 import { errorBody } from "./errors.ts";
-import { etag, expectedHash, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
@@ -21,13 +21,13 @@ export function imageRoutes(
   return newRouter()
     .openapi(schema.listRoute, (c) => c.json(profiles.list().map(schema.answerOf), 200))
     .openapi(schema.putRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const { profile, isNew } = await profiles.put(schema.inputOf(c.req.valid("json")), expected);
       c.header("ETag", etag(profile.version));
       return isNew ? c.json(schema.answerOf(profile), 201) : c.json(schema.answerOf(profile), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await profiles.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      await profiles.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(
@@ -64,13 +64,13 @@ export function imageRoutes(
       return c.json(workflow, 200);
     })
     .openapi(workflowSchema.putWorkflowRoute, async (c) => {
-      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
       c.header("ETag", etag(saved.version));
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
     })
     .openapi(workflowSchema.deleteWorkflowRoute, async (c) => {
-      await workflows.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      await workflows.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     });
 }

@@ -2,7 +2,7 @@
 import type { AppContext } from "../middleware/env.ts";
 import type { Lorebooks, StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import type { LorebookTrial } from "../services/lorebooks/open_lorebooks.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { jsonFile } from "./json_file.ts";
 import { readUpload } from "./multipart.ts";
 import { rawAnswer } from "./raw_answer.ts";
@@ -15,12 +15,12 @@ export function lorebookRoutes(lorebooks: Lorebooks, trial: LorebookTrial) {
     .openapi(schema.listRoute, (c) => c.json(lorebooks.list().map(schema.itemOf), 200))
     .openapi(schema.getRoute, async (c) => answer(c, await lorebooks.get(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const saved = await lorebooks.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await lorebooks.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      await lorebooks.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {

@@ -1,8 +1,7 @@
 /** `/api/conversations/{id}/messages`: the messages of a conversation, in pages and one by one. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Messages } from "../services/chat/messages.ts";
-import { expected } from "./conversations.ts";
-import { etag } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/messages.ts";
@@ -21,7 +20,7 @@ export function messageRoutes(messages: Messages) {
     })
     .openapi(schema.addRoute, async (c) => {
       const { message: given, after } = c.req.valid("json");
-      const options = { after: after ?? undefined, expected: expected(c.req.valid("header")) };
+      const options = { after: after ?? undefined, expected: preconditionOf(c.req.valid("header")) };
       const { message, revision } = await messages.add(c.req.valid("param").id, given, options);
       tagged(c, revision);
       return rawAnswer(c.json(message, 201));
@@ -38,14 +37,14 @@ export function messageRoutes(messages: Messages) {
     })
     .openapi(schema.patchMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");
-      const demanded = expected(c.req.valid("header"));
+      const demanded = preconditionOf(c.req.valid("header"));
       const { message, revision } = await messages.patch(id, mid, c.req.valid("json"), demanded);
       tagged(c, revision);
       return rawAnswer(c.json(message, 200));
     })
     .openapi(schema.deleteMessageRoute, async (c) => {
       const { id, mid } = c.req.valid("param");
-      const demanded = expected(c.req.valid("header"));
+      const demanded = preconditionOf(c.req.valid("header"));
       const isAll = c.req.valid("query").following === "true";
       const removing = isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded);
       const { trashId, revision } = await removing;

@@ -2,7 +2,7 @@
 import type { AppContext } from "../middleware/env.ts";
 import type { Personas, ReadPersona } from "../services/personas/personas.ts";
 import { attachment } from "./content_disposition.ts";
-import { etag, expectedHash } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { readUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
@@ -17,11 +17,11 @@ export function personaRoutes(personas: Personas) {
     .openapi(schema.putRoute, async (c) => {
       const { name, description } = c.req.valid("json");
       const text = { name, description: description === null ? "" : description };
-      const saved = await personas.put(c.req.valid("param").id, text, expectedHash(c.req.valid("header")["if-match"]));
+      const saved = await personas.put(c.req.valid("param").id, text, preconditionOf(c.req.valid("header")));
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await personas.remove(c.req.valid("param").id, expectedHash(c.req.valid("header")["if-match"]));
+      await personas.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {
@@ -40,7 +40,7 @@ export function personaRoutes(personas: Personas) {
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const image = await readPicture(c);
-      const expected = expectedHash(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await personas.setAvatar(c.req.valid("param").id, image, expected), 200);
     });
 }

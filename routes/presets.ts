@@ -1,7 +1,7 @@
 /** `/api/presets`: samplers, and the prompts around a chat with their order. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Presets, StoredPreset } from "../services/presets/presets.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { jsonFile } from "./json_file.ts";
 import { readUpload } from "./multipart.ts";
 import { rawAnswer } from "./raw_answer.ts";
@@ -14,12 +14,12 @@ export function presetRoutes(presets: Presets) {
     .openapi(schema.listRoute, (c) => c.json(presets.list().map(schema.itemOf), 200))
     .openapi(schema.getRoute, async (c) => answer(c, await presets.get(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const saved = await presets.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
-      await presets.remove(c.req.valid("param").id, expectedVersion(c.req.valid("header")["if-match"]));
+      await presets.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {

@@ -1,7 +1,8 @@
 /** `/api/conversations/{id}/revisions`: what conversations were before their changes. */
 import type { ConversationReader } from "../services/chat/conversation_reader.ts";
 import type { Revisions } from "../services/chat/revisions.ts";
-import { expected, wholeAnswer } from "./conversations.ts";
+import { wholeAnswer } from "./conversations.ts";
+import { preconditionOf } from "./etag.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/revisions.ts";
 
@@ -15,7 +16,7 @@ export function revisionRoutes(revisions: Revisions, reader: ConversationReader)
     })
     .openapi(schema.restoreRoute, async (c) => {
       const { id, n } = c.req.valid("param");
-      await revisions.restore(id, n, expected(c.req.valid("header")));
+      await revisions.restore(id, n, preconditionOf(c.req.valid("header")));
       return wholeAnswer(c, await reader.read(id), 200);
     });
 }

@@ -1,7 +1,7 @@
 /** `/api/settings`: what the owner likes, on every device. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Settings, SettingsState } from "../services/settings/settings.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { newRouter } from "./router.ts";
 import { getRoute, patchRoute } from "./schemas/settings.ts";
 
@@ -14,7 +14,7 @@ export function settingsRoutes(settings: Settings) {
   return newRouter()
     .openapi(getRoute, (c) => answer(c, settings.get()))
     .openapi(patchRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await settings.patch(c.req.valid("json"), expected));
     });
 }

@@ -1,7 +1,7 @@
 /** `/api/tts`: speech, its endpoint, its voices and models. */
 import { clientSignal } from "../middleware/env.ts";
 import type { Speech } from "../services/speech/speech.ts";
-import { etag, expectedVersion } from "./etag.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/tts.ts";
 
@@ -19,7 +19,7 @@ export function ttsRoutes(speech: Speech) {
       return c.json(schema.configAnswerOf(config), 200);
     })
     .openapi(schema.putConfigRoute, async (c) => {
-      const expected = expectedVersion(c.req.valid("header")["if-match"]);
+      const expected = preconditionOf(c.req.valid("header"));
       const config = await speech.settings.put(schema.configInputOf(c.req.valid("json")), expected);
       c.header("ETag", etag(config.version));
       return c.json(schema.configAnswerOf(config), 200);

@@ -86,8 +86,6 @@ async function answerWithFile(c: AppContext, path: string, cacheControl: string)
       "Vary": "Accept-Encoding",
     });
     if (encoding) headers.set("Content-Encoding", encoding.name);
-    const known = (c.req.header("if-none-match") ?? "").split(",").map((each) => each.trim().replace(/^W\//, ""));
-    if (known.includes(tag)) return new Response(null, { status: 304, headers });
     headers.set("Content-Length", String(content.length));
     return new Response(content, { headers });
   }

@@ -26,9 +26,9 @@ export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
     })
     .openapi(backupFileRoute, async (c) => {
       const { name } = c.req.valid("param");
-      const { file, sizeBytes } = await backups.openFile(name);
+      const { file, sizeBytes, version } = await backups.openFile(name);
       const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
-      return await fileAnswer(file, { sizeBytes, range: c.req.valid("header").range, headers });
+      return await fileAnswer(file, { sizeBytes, version, asked: c.req.valid("header"), headers });
     })
     .openapi(removeBackupRoute, async (c) => {
       await backups.remove(c.req.valid("param").name);

@@ -38,7 +38,8 @@ export function voiceRoutes(samples: VoiceSamples, imports: VoiceImports) {
       const { sample, file } = await samples.open(c.req.valid("param").id);
       return await fileAnswer(file, {
         sizeBytes: sample.sizeBytes,
-        range: c.req.valid("header").range,
+        version: `${sample.createdAtMs.toString(36)}-${sample.sizeBytes.toString(36)}`,
+        asked: c.req.valid("header"),
         headers: { "Content-Type": sample.contentType, ...PLAY_ONLY },
       });
     });

@@ -18,6 +18,7 @@ export type ErrorCode =
   | "conflict"
   | "revision_mismatch"
   | "too_large"
+  | "range_not_satisfiable"
   | "unsupported_media_type"
   | "unprocessable"
   | "too_many_requests"
@@ -43,6 +44,8 @@ export interface AppErrorOptions {
   retryAfterSeconds?: number;
   /** Methods a path knows; sent as `Allow` with `method_not_allowed`. */
   allow?: string[];
+  /** Sent as `Content-Range` with `range_not_satisfiable`. */
+  contentRange?: string;
 }
 
 /** An error that somebody outside can understand: its message may be shown, its cause may not. */
@@ -51,6 +54,7 @@ export class AppError extends Error {
   readonly issues?: ErrorIssue[];
   readonly retryAfterSeconds?: number;
   readonly allow?: string[];
+  readonly contentRange?: string;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -59,6 +63,7 @@ export class AppError extends Error {
     this.issues = options.issues;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.allow = options.allow;
+    this.contentRange = options.contentRange;
   }
 }
 

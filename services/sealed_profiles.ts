@@ -7,6 +7,7 @@ import type { Place, PurposeSealer } from "./crypto/sealer.ts";
 import { AppError, messageOf } from "./errors.ts";
 import type { EventHub } from "./events/event_hub.ts";
 import type { Database, Statement } from "./storage/database.ts";
+import { type ExpectedVersion, isExpected } from "./preconditions.ts";
 
 /** One row of the table. */
 export interface ProfileRecord<Content> {
@@ -45,7 +46,7 @@ interface Row {
 /** What goes with a write. */
 export interface ProfileWrite {
   /** Refuses unless this version stands. */
-  expectedVersion?: number;
+  expectedVersion?: ExpectedVersion;
   /** Written in the same transaction. */
   beside?: Statement[];
 }
@@ -132,7 +133,7 @@ export class SealedProfiles<Content extends object> {
   }
 
   /** Changes what a profile holds; one that cannot be read, or of which `make` gives nothing, stays. @throws {AppError} `not_found`, `revision_mismatch` */
-  change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: number): Promise<void> {
+  change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#inTurn(async () => {
       const record = this.get(id);
       this.#expect(id, record, expectedVersion);
@@ -142,7 +143,7 @@ export class SealedProfiles<Content extends object> {
   }
 
   /** Removes a profile. When it was active, none is: another might cost money. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(id: string, expectedVersion?: number): Promise<void> {
+  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#inTurn(async () => {
       const { db, kind, activeKey } = this.#options;
       const record = this.get(id);
@@ -220,8 +221,8 @@ export class SealedProfiles<Content extends object> {
     this.#publish(id);
   }
 
-  #expect(id: string, record: ProfileRecord<Content> | undefined, expectedVersion: number | undefined): void {
-    if (expectedVersion === undefined || expectedVersion === record?.version) return;
+  #expect(id: string, record: ProfileRecord<Content> | undefined, expectedVersion: ExpectedVersion | undefined): void {
+    if (isExpected(expectedVersion, record?.version)) return;
     const found = record === undefined ? "it does not exist" : `it is at version ${record.version}`;
     throw new AppError(
       "revision_mismatch",

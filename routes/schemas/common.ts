@@ -37,11 +37,20 @@ export const ERRORS = {
   default: { description: "The one error body", content: { "application/json": { schema: ErrorAnswer } } },
 };
 
-/** Header of a checked write. */
+/** Headers of a checked write. */
 export const IfMatch = z.object({
   "if-match": z.string().optional().openapi({
-    description: "The version that must stand, as its ETag says; without it the write overwrites",
+    description: "ETags of which the stored version must have one, or * for any; without it the write overwrites",
   }),
+  "if-none-match": z.string().optional().openapi({
+    description: "ETags of which the stored version must have none, or * to create and never overwrite",
+  }),
+});
+
+/** Headers of a read of a file that may be had in part. */
+export const RangeHeaders = z.object({
+  "range": z.string().optional().openapi({ example: "bytes=0-65535" }),
+  "if-range": z.string().optional().openapi({ description: "ETag of which the part is wanted, else the whole file" }),
 });
 
 /** Describes a JSON answer or body. */

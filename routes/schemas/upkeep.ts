@@ -1,7 +1,7 @@
 /** What the owner looks after, on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/upkeep/upkeep.ts";
-import { ERRORS, json, Time } from "./common.ts";
+import { ERRORS, json, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const Data = z.object({
@@ -58,7 +58,7 @@ export const backupFileRoute = createRoute({
   summary: "A backup, sealed as it lies there",
   request: {
     params: z.object({ name: z.string().min(1).max(255) }),
-    headers: z.object({ range: z.string().optional().openapi({ example: "bytes=0-65535" }) }),
+    headers: RangeHeaders,
   },
   responses: {
     200: {

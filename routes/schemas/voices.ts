@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { VoiceImportRequest } from "../../services/speech/voice_import.ts";
 import type { VoiceSample } from "../../services/speech/voice_samples.ts";
-import { ERRORS, Id, IdParams, json, jsonBody, Time } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 
 /** What a sample is called; also checked for the parts of a form. */
 export const SampleName = z.string().trim().min(1).max(200);
@@ -158,7 +158,7 @@ export const audioRoute = createRoute({
   path: `${path}/{id}/audio`,
   tags,
   summary: "Raw audio of a voice sample",
-  request: { params: IdParams, headers: z.object({ range: z.string().optional() }) },
+  request: { params: IdParams, headers: RangeHeaders },
   responses: {
     200: {
       description: "The audio; 206 with a part of it where Range names one",

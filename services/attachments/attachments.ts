@@ -20,6 +20,7 @@ import {
 } from "./attachment_rows.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./image_type.ts";
 import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "./sealed_file.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** An attachment, without its picture. */
 export interface Attachment {
@@ -113,7 +114,7 @@ export class Attachments {
   put(
     name: string,
     source: AsyncIterable<Uint8Array>,
-    expected?: number,
+    expected?: ExpectedVersion,
   ): Promise<{ attachment: Attachment; isNew: boolean }> {
     return this.#turns.take(turnOf(name), async () => {
       const before = this.#rows.find(name);
@@ -144,7 +145,7 @@ export class Attachments {
   }
 
   /** Moves an attachment to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(name: string, expected?: number): Promise<void> {
+  remove(name: string, expected?: ExpectedVersion): Promise<void> {
     return this.#turns.take(turnOf(name), async () => {
       const { db, events, trash } = this.#options;
       const row = this.#get(name);
@@ -272,10 +273,10 @@ function shown({ name, type, bytes, width, height, created_at }: AttachmentRow):
   return { name, type, sizeBytes: bytes, widthPx: width, heightPx: height, version: created_at };
 }
 
-function checkVersion(name: string, row: AttachmentRow | undefined, expected: number | undefined): void {
-  if (expected === undefined || expected === row?.created_at) return;
+function checkVersion(name: string, row: AttachmentRow | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, row?.created_at)) return;
   const found = row === undefined ? "is not there" : `is at version ${row.created_at}`;
-  throw new AppError("revision_mismatch", `Attachment "${name}" ${found}, not at ${expected}`);
+  throw new AppError("revision_mismatch", `Attachment "${name}" ${found}, not at the one asked for`);
 }
 
 function noPicture(): AppError {

@@ -21,6 +21,7 @@ import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
 import { embedCard } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
@@ -107,7 +108,7 @@ export class Characters {
    * @throws {AppError} `unprocessable`, `revision_mismatch`; `conflict` for an external or unreadable card and for an id
    *   that differs from another by letter case alone.
    */
-  async put(id: string, json: unknown, expected?: string): Promise<ReadCharacter & { isNew: boolean }> {
+  async put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
     const card = cardOf(json);
     await this.#parts.index.fresh();
     return await this.#inTurn(id, async () => {
@@ -174,7 +175,7 @@ export class Characters {
    * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for what is no such picture
    */
-  async setAvatar(id: string, image: Uint8Array, expected?: string): Promise<ReadCharacter> {
+  async setAvatar(id: string, image: Uint8Array, expected?: ExpectedVersion): Promise<ReadCharacter> {
     await this.#parts.index.fresh();
     this.#own(id);
     const png = await this.#asPng(image);
@@ -209,7 +210,7 @@ export class Characters {
   }
 
   /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */
-  async remove(id: string, expected?: string): Promise<void> {
+  async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { index, trash, assets, events } = this.#parts;
     await index.fresh();
     await this.#inTurn(id, async () => {
@@ -259,7 +260,7 @@ export class Characters {
     return stored;
   }
 
-  async #openOwn(id: string, expected: string | undefined): Promise<OpenCard> {
+  async #openOwn(id: string, expected: ExpectedVersion | undefined): Promise<OpenCard> {
     const stored = this.#own(id);
     if (!stored.isReadable) {
       throw new AppError("conflict", `Character "${id}" is a file without a readable card; remove it first`);
@@ -334,8 +335,8 @@ function versionOf(card: Card): string {
   return createHash("sha256").update(JSON.stringify(card)).digest("base64url").slice(0, 22);
 }
 
-function checkVersion(id: string, actual: string | undefined, expected: string | undefined): void {
-  if (expected === undefined || expected === actual) return;
+function checkVersion(id: string, actual: string | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, actual)) return;
   throw new AppError("revision_mismatch", `Character "${id}" is not at the version that was asked for`);
 }
 

@@ -29,6 +29,7 @@ import type { RevisionStore } from "./revision_store.ts";
 import { headWithTrueSummary, withTrueSummary } from "./summary_standing.ts";
 import type { Turns } from "../turns.ts";
 import type { VariantStore } from "./variants.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** What the conversations stand on. */
 export interface ConversationParts {
@@ -97,7 +98,7 @@ export class Conversations {
   async put(
     id: string,
     input: ConversationInput & { messages: MessageInput[] },
-    expected?: number,
+    expected?: ExpectedVersion,
   ): Promise<SavedConversation> {
     const { store, live, trash, pictures } = this.#parts;
     const given = await takeMessages(pictures, input.messages);
@@ -206,7 +207,7 @@ export class Conversations {
    *
    * @throws {AppError} `not_found`, `revision_mismatch`, `invalid_request`
    */
-  patch(id: string, patch: ConversationInput, expected?: number): Promise<ConversationState> {
+  patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
     const { store, db, turns, events, now } = this.#parts;
     return turns.take(id, async () => {
       const before = store.get(id);
@@ -229,7 +230,7 @@ export class Conversations {
   }
 
   /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
-  async remove(id: string, expected?: number): Promise<void> {
+  async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, trash, events, now } = this.#parts;
     const place = { find: () => store.get(id), expected, isInTheWay: () => true };
     await this.#withoutReply(id, place, async (state) => {
@@ -249,15 +250,15 @@ export class Conversations {
   }
 
   /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
-  saveDraft(id: string, text: string, expected?: number): Promise<number> {
+  saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
     const { store, turns, db, events } = this.#parts;
     return turns.take(id, async () => {
       store.get(id);
       const before = store.draft(id);
-      if (expected !== undefined && expected !== before.version) {
+      if (!isExpected(expected, before.version)) {
         throw new AppError(
           "revision_mismatch",
-          `The draft of conversation "${id}" is at version ${before.version}, not at ${expected}`,
+          `The draft of conversation "${id}" is at version ${before.version}, not at the one asked for`,
         );
       }
       const draft = { text, version: before.version + 1 };
@@ -279,7 +280,7 @@ export class Conversations {
     mid: string,
     change: (before: Message) => Message | undefined,
     options: {
-      expected?: number;
+      expected?: ExpectedVersion;
       beside?: (before: ConversationState) => Statement[];
       byReply?: boolean;
       written?: (after: ConversationState) => void;
@@ -336,23 +337,31 @@ export class Conversations {
     id: string,
     { find, expected, isInTheWay }: {
       find: () => S;
-      expected: number | undefined;
+      expected: ExpectedVersion | undefined;
       isInTheWay: (running: LiveReply) => boolean;
     },
     change: (before: S) => Promise<T>,
   ): Promise<T> {
     const { live, turns } = this.#parts;
     for (let demanded = expected;;) {
-      const done = await turns.take(id, async (): Promise<{ result: T } | { running: LiveReply }> => {
-        const before = find();
-        checkRevision(id, before?.revision, demanded);
-        const running = live.ofConversation(id);
-        if (running !== undefined && !running.isSaved && isInTheWay(running)) return { running };
-        return { result: await change(before) };
-      });
-      if ("result" in done) return done.result;
+      const done = await turns.take(
+        id,
+        async (): Promise<{ result: T } | { running: LiveReply; revision?: number }> => {
+          const before = find();
+          checkRevision(id, before?.revision, demanded);
+          const running = live.ofConversation(id);
+          if (running !== undefined && !running.isSaved && isInTheWay(running)) {
+            return { running, revision: before?.revision };
+          }
+          return { result: await change(before) };
+        },
+      );
+      if ("result" in done) {
+        return done.result;
+      }
       await done.running.stop();
-      if (demanded !== undefined) demanded++; // by the end that it saved
+      // The precondition held; now the revision has to be the one that the reply's end saved.
+      if (demanded !== undefined && done.revision !== undefined) demanded = done.revision + 1;
     }
   }
 
@@ -388,11 +397,11 @@ export class Conversations {
 }
 
 /** Throws when a caller asked for another revision than the one that stands. @throws {AppError} `revision_mismatch` */
-export function checkRevision(id: string, actual: number | undefined, expected: number | undefined): void {
-  if (expected === undefined || expected === actual) return;
+export function checkRevision(id: string, actual: number | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, actual)) return;
   throw new AppError(
     "revision_mismatch",
-    `Conversation "${id}" is at revision ${actual ?? "none"}, not at ${expected}`,
+    `Conversation "${id}" is at revision ${actual ?? "none"}, not at the one asked for`,
   );
 }
 

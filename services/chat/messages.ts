@@ -15,6 +15,7 @@ import { forget, type RemovedMessages } from "./removed_messages.ts";
 import { replyEdited } from "./reply_rows.ts";
 import { withTrueSummary } from "./summary_standing.ts";
 import type { Variant } from "./variants.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 /** A message that was written, and the revision of its conversation that this made. */
 export interface WrittenMessage {
@@ -75,7 +76,7 @@ export class Messages {
   async add(
     id: string,
     given: MessageInput,
-    options: { after?: string; expected?: number } = {},
+    options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
     const { store, blocks, turns, pictures, now } = this.#parts;
     const input = { ...given, content: await moveOut(pictures, given.content) };
@@ -123,7 +124,7 @@ export class Messages {
    *
    * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
    */
-  async patch(id: string, mid: string, given: MessageInput, expected?: number): Promise<WrittenMessage> {
+  async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
     const { variants, revisions, pictures, now } = this.#parts;
     const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
     const beside: Statement[] = [];
@@ -153,7 +154,7 @@ export class Messages {
   }
 
   /** Removes one message. */
-  remove(id: string, mid: string, expected?: number): Promise<RemovedEntry> {
+  remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return this.#remove(id, expected, (blocks) => {
       const place = blocks.neighboursOf(id, mid);
       const edit = blocks.edit(id, mid, () => undefined);
@@ -166,7 +167,7 @@ export class Messages {
    *
    * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
    */
-  removeFrom(id: string, mid: string, expected?: number): Promise<RemovedEntry> {
+  removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return this.#remove(id, expected, async (blocks) => {
       const { after } = blocks.neighboursOf(id, mid);
       const change = await blocks.removeFrom(id, mid);
@@ -176,7 +177,7 @@ export class Messages {
 
   #remove(
     id: string,
-    expected: number | undefined,
+    expected: ExpectedVersion | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
   ): Promise<RemovedEntry> {
     const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;

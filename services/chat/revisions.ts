@@ -12,6 +12,7 @@ import { replyForgotten } from "./reply_rows.ts";
 import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
 import type { Revision, RevisionRecord } from "./revision_store.ts";
 import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 /** Lists and restores. */
 export class Revisions {
@@ -46,7 +47,7 @@ export class Revisions {
    *
    * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
    */
-  restore(id: string, n: number, expected?: number): Promise<void> {
+  restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
     const { store, live, turns, revisions } = this.#parts;
     return turns.take(id, async () => {
       const state = store.get(id);

@@ -10,6 +10,7 @@ import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { BodyCache } from "./body_cache.ts";
 import { bodyOf, headOf, joined, partPlace, removedRow, wholeHeadBytes } from "./sealed_parts.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` where it cannot be opened. */
 export interface ListedDocument<Head> {
@@ -103,7 +104,7 @@ export class DocumentStore<Head, Body> {
   put(
     id: string,
     make: (before: StoredDocument<Head, Body> | undefined) => { head: Head; body: Body },
-    expectedVersion?: number,
+    expectedVersion?: ExpectedVersion,
   ): Promise<StoredDocument<Head, Body> & { isNew: boolean }> {
     return this.#turns.take(id.toLowerCase(), async () => {
       const before = this.#heads().get(id);
@@ -124,7 +125,7 @@ export class DocumentStore<Head, Body> {
   }
 
   /** Moves a document to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(id: string, expectedVersion?: number): Promise<void> {
+  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#turns.take(id.toLowerCase(), async () => {
       const { db, kind, noun, trash, titleOf } = this.#options;
       const before = this.#heads().get(id);
@@ -270,8 +271,8 @@ export class DocumentStore<Head, Body> {
     };
   }
 
-  #expect(id: string, before: ListedDocument<Head> | undefined, expectedVersion: number | undefined): void {
-    if (expectedVersion === undefined || expectedVersion === before?.version) return;
+  #expect(id: string, before: ListedDocument<Head> | undefined, expectedVersion: ExpectedVersion | undefined): void {
+    if (isExpected(expectedVersion, before?.version)) return;
     const found = before === undefined ? "it does not exist" : `it is at version ${before.version}`;
     throw new AppError(
       "revision_mismatch",

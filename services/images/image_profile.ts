@@ -6,6 +6,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { normaliseBaseUrl } from "../net/base_url.ts";
 import { type ProfileRecord, SealedProfiles } from "../sealed_profiles.ts";
 import type { Database } from "../storage/database.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 /** The kinds of image backends: A1111's API and those who speak it, and ComfyUI. */
 export const BACKEND_KINDS = ["a1111", "comfyui"] as const;
@@ -114,7 +115,10 @@ export class ImageProfiles {
   }
 
   /** Creates or replaces a profile. @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`, `conflict` */
-  async put(input: ImageProfileInput, expectedVersion?: number): Promise<{ profile: ImageProfile; isNew: boolean }> {
+  async put(
+    input: ImageProfileInput,
+    expectedVersion?: ExpectedVersion,
+  ): Promise<{ profile: ImageProfile; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (before) => contentFrom(input, before), {
       expectedVersion,
     });
@@ -122,7 +126,7 @@ export class ImageProfiles {
   }
 
   /** Removes a profile. When it was active, none is. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(id: string, expectedVersion?: number): Promise<void> {
+  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#profiles.remove(id, expectedVersion);
   }
 

@@ -12,6 +12,7 @@ import { Turns } from "../turns.ts";
 import { placeholdersIn } from "./placeholders.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./starter_workflow.ts";
 import { parseWorkflow, type Workflow } from "./workflow_format.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A workflow as a list shows it. */
 export interface WorkflowEntry {
@@ -91,7 +92,7 @@ export class Workflows {
    * @param expected Version that must stand, when the caller asked for the check.
    * @throws {AppError} `unprocessable` when it is none in API format, `revision_mismatch`, `conflict`
    */
-  put(id: string, json: unknown, expected?: string): Promise<ReadWorkflow & { isNew: boolean }> {
+  put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadWorkflow & { isNew: boolean }> {
     const workflow = parseWorkflow(json);
     return this.#inTurn(id, async () => {
       const { folder, events } = this.#parts;
@@ -111,7 +112,7 @@ export class Workflows {
   }
 
   /** Moves a workflow to the trash. @throws {AppError} `not_found`, `revision_mismatch`, `conflict` for the starter that ships */
-  remove(id: string, expected?: string): Promise<void> {
+  remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#inTurn(id, async () => {
       const { db, folder, trash, events } = this.#parts;
       const found = await this.#find(id);
@@ -214,11 +215,11 @@ function versionOf(bytes: Uint8Array | undefined): string | undefined {
   return bytes && createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
 }
 
-function checkVersion(id: string, found: string | undefined, expected: string | undefined): void {
-  if (expected === undefined || expected === found) return;
+function checkVersion(id: string, found: string | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, found)) return;
   throw new AppError(
     "revision_mismatch",
-    `The workflow "${id}" is at ${found === undefined ? "no version" : `version ${found}`}, not at ${expected}`,
+    `The workflow "${id}" is at ${found === undefined ? "no version" : `version ${found}`}, not at the one asked for`,
   );
 }
 

@@ -11,6 +11,7 @@ import {
   contentFrom,
 } from "./connection_record.ts";
 import type { UpstreamTarget, UpstreamTimeouts } from "./provider.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 export type { Connection, ConnectionInput } from "./connection_record.ts";
 
@@ -79,7 +80,10 @@ export class Connections {
    * @param expectedVersion Refuses unless this version stands.
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`
    */
-  async put(input: ConnectionInput, expectedVersion?: number): Promise<{ connection: Connection; isNew: boolean }> {
+  async put(
+    input: ConnectionInput,
+    expectedVersion?: ExpectedVersion,
+  ): Promise<{ connection: Connection; isNew: boolean }> {
     const { record, isNew } = await this.#profiles.put(input.id, (before) => contentFrom(input, before), {
       expectedVersion,
     });
@@ -87,12 +91,12 @@ export class Connections {
   }
 
   /** Removes a profile. When it was active, none is: another might cost money. @throws {AppError} `not_found` */
-  remove(id: string, expectedVersion?: number): Promise<void> {
+  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#profiles.remove(id, expectedVersion);
   }
 
   /** Forgets the stored key and keeps the profile. @throws {AppError} `not_found` */
-  clearKey(id: string, expectedVersion?: number): Promise<void> {
+  clearKey(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#profiles.change(id, ({ key, ...content }) => key === undefined ? undefined : content, expectedVersion);
   }
 

@@ -7,6 +7,7 @@ import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
 import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
 import type { ActivationBook } from "./scan_entries.ts";
 import { toSillyTavern } from "./sillytavern.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 /** What is known of a book without opening it. */
 export interface LorebookHead {
@@ -88,7 +89,11 @@ export class Lorebooks {
    * @throws {AppError} `unprocessable` for what is no book; `too_large`; `revision_mismatch`; `conflict` for an id that
    *   differs from another by letter case alone
    */
-  async put(id: string, input: LorebookInput, expected?: number): Promise<StoredLorebook & { isNew: boolean }> {
+  async put(
+    id: string,
+    input: LorebookInput,
+    expected?: ExpectedVersion,
+  ): Promise<StoredLorebook & { isNew: boolean }> {
     const parsed = parseLorebook(input.book);
     return await this.#put(id, input, parsed, expected);
   }
@@ -106,7 +111,7 @@ export class Lorebooks {
   }
 
   /** Moves a book to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(id: string, expected?: number): Promise<void> {
+  remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#store.remove(id, expected);
   }
 
@@ -155,7 +160,7 @@ export class Lorebooks {
     id: string,
     input: LorebookInput,
     { book, name }: ParsedLorebook,
-    expected?: number,
+    expected?: ExpectedVersion,
   ): Promise<StoredLorebook & { isNew: boolean }> {
     if (new TextEncoder().encode(JSON.stringify(book)).length > MAX_BOOK_BYTES) {
       throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);

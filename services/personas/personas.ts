@@ -19,6 +19,7 @@ import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.t
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
 import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A persona as the API shows it. */
 export interface Persona extends PersonaText {
@@ -119,7 +120,7 @@ export class Personas {
   put(
     id: string,
     given: { name: string; description?: string },
-    expected?: string,
+    expected?: ExpectedVersion,
   ): Promise<ReadPersona & { isNew: boolean }> {
     return this.#inTurn(id, async () => {
       const before = await this.#stored(id);
@@ -174,7 +175,7 @@ export class Personas {
    * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `not_found`, `revision_mismatch`; `unprocessable` for what is no such picture
    */
-  async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: string): Promise<ReadPersona> {
+  async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: ExpectedVersion): Promise<ReadPersona> {
     await this.#get(id);
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
@@ -188,7 +189,7 @@ export class Personas {
   }
 
   /** Moves a persona to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
-  remove(id: string, expected?: string): Promise<void> {
+  remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#inTurn(id, async () => {
       const { db, trash, sealer, events } = this.#parts;
       const { path, version, persona, bytes } = await this.#get(id);
@@ -335,7 +336,7 @@ function embedded(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
   return embedCard(png, card, { versions: "v2" });
 }
 
-function checkVersion(id: string, actual: string | undefined, expected: string | undefined): void {
-  if (expected === undefined || expected === actual) return;
+function checkVersion(id: string, actual: string | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, actual)) return;
   throw new AppError("revision_mismatch", `Persona "${id}" is not at the version that was asked for`);
 }

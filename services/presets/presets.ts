@@ -7,6 +7,7 @@ import { BUILTIN_ID, BUILTIN_NAME, BUILTIN_PRESET } from "./builtin_preset.ts";
 import { type Preset, presetFrom } from "./preset.ts";
 import type { PresetDocument } from "./preset_document.ts";
 import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavern } from "./sillytavern.ts";
+import { type ExpectedVersion } from "../preconditions.ts";
 
 /** What is known of a preset without opening it. */
 export interface PresetHead {
@@ -71,7 +72,7 @@ export class Presets {
    * @throws {AppError} `too_large`; `revision_mismatch`; `conflict` for the built-in one, and for an id that differs from
    *   another by letter case alone
    */
-  async put(id: string, input: PresetInput, expected?: number): Promise<StoredPreset & { isNew: boolean }> {
+  async put(id: string, input: PresetInput, expected?: ExpectedVersion): Promise<StoredPreset & { isNew: boolean }> {
     refuseBuiltin(id);
     const fault = jsonFault(input.preset);
     if (fault !== undefined) throw new AppError("unprocessable", `Cannot save the preset: ${fault}`);
@@ -100,7 +101,7 @@ export class Presets {
   }
 
   /** Moves a preset to the trash. @throws {AppError} `not_found`, `revision_mismatch`; `conflict` for the built-in one */
-  async remove(id: string, expected?: number): Promise<void> {
+  async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     refuseBuiltin(id);
     await this.#parts.store.remove(id, expected);
   }

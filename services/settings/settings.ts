@@ -3,6 +3,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database } from "../storage/database.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** All settings; each has a value. */
 export interface OwnerSettings {
@@ -91,18 +92,18 @@ export class Settings {
    * @param expectedVersion Refuses unless this version stands.
    * @throws {AppError} `revision_mismatch`
    */
-  patch(patch: SettingsPatch, expectedVersion?: number): Promise<SettingsState> {
+  patch(patch: SettingsPatch, expectedVersion?: ExpectedVersion): Promise<SettingsState> {
     const change = this.#lastWrite.then(() => this.#write(patch, expectedVersion));
     this.#lastWrite = change.catch(() => {});
     return change;
   }
 
-  async #write(patch: SettingsPatch, expectedVersion: number | undefined): Promise<SettingsState> {
+  async #write(patch: SettingsPatch, expectedVersion: ExpectedVersion | undefined): Promise<SettingsState> {
     const before = this.#stored();
-    if (expectedVersion !== undefined && expectedVersion !== before.version) {
+    if (!isExpected(expectedVersion, before.version)) {
       throw new AppError(
         "revision_mismatch",
-        `The settings are at version ${before.version}, not at ${expectedVersion}`,
+        `The settings are at version ${before.version}, not at the one asked for`,
       );
     }
     const changed = merged(before.changed, patch);

@@ -6,6 +6,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { normaliseBaseUrl, originOf } from "../net/base_url.ts";
 import type { Database } from "../storage/database.ts";
 import type { AudioFormat } from "./audio_format.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** What the owner has set, without the key. */
 export interface SpeechConfig {
@@ -78,18 +79,18 @@ export class SpeechSettings {
    * @param expectedVersion Refuses unless this version stands.
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`
    */
-  put(input: SpeechConfigInput, expectedVersion?: number): Promise<SpeechConfig> {
+  put(input: SpeechConfigInput, expectedVersion?: ExpectedVersion): Promise<SpeechConfig> {
     const change = this.#lastWrite.then(() => this.#write(input, expectedVersion));
     this.#lastWrite = change.catch(() => {});
     return change;
   }
 
-  async #write(input: SpeechConfigInput, expectedVersion: number | undefined): Promise<SpeechConfig> {
+  async #write(input: SpeechConfigInput, expectedVersion: ExpectedVersion | undefined): Promise<SpeechConfig> {
     const before = this.#stored();
-    if (expectedVersion !== undefined && expectedVersion !== before.version) {
+    if (!isExpected(expectedVersion, before.version)) {
       throw new AppError(
         "revision_mismatch",
-        `The speech settings are at version ${before.version}, not at ${expectedVersion}`,
+        `The speech settings are at version ${before.version}, not at the one asked for`,
       );
     }
     const content = contentFrom(input, before.content);

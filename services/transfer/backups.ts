@@ -98,7 +98,7 @@ export class Backups {
   }
 
   /** Opens one to be carried elsewhere; whoever calls closes it. @throws {AppError} `not_found` */
-  async openFile(name: string): Promise<{ file: Deno.FsFile; sizeBytes: number }> {
+  async openFile(name: string): Promise<{ file: Deno.FsFile; sizeBytes: number; version: string }> {
     const { folder } = this.#options;
     if (folder === null || !NAME.test(name)) throw noBackup(name);
     let file: Deno.FsFile;
@@ -108,8 +108,10 @@ export class Backups {
       if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
       throw fileError(`Cannot read the backup "${name}"`, cause);
     }
-    const { isFile, size } = await file.stat();
-    if (isFile) return { file, sizeBytes: size };
+    const { isFile, size, mtime } = await file.stat();
+    if (isFile) {
+      return { file, sizeBytes: size, version: `${(mtime?.getTime() ?? 0).toString(36)}-${size.toString(36)}` };
+    }
     file.close();
     throw noBackup(name);
   }

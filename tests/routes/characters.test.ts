@@ -156,7 +156,8 @@ describe("a version that is asked for", () => {
     expect((await put("new", v2("N"), good)).status).toBe(412);
     const withPicture = await putAvatar("fox", plainPng(), good);
     expect(withPicture.headers.get("etag")).toBe(tag); // the picture is no part of the card
-    const saved = await put("fox", v2("B"), { headers: { "if-match": `W/${tag}` } });
+    expect((await put("fox", v2("B"), { headers: { "if-match": `W/${tag}` } })).status).toBe(412);
+    const saved = await put("fox", v2("B"), { headers: { "if-match": `"other", ${tag}` } });
     expect(saved.status).toBe(200);
     expect(saved.headers.get("etag")).not.toBe(tag);
     expect((await app.get("/api/characters/fox")).headers.get("etag")).toBe(saved.headers.get("etag"));

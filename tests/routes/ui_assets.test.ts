@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { conditionalGet } from "../../middleware/conditional_get.ts";
 import { PAGE_POLICY, uiAssetsRoutes } from "../../routes/ui_assets.ts";
 import { errorResponse } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/router.ts";
@@ -14,6 +15,7 @@ beforeAll(async () => {
   await Deno.writeTextFile(`${folder}/assets/app-1.js.br`, "br copy");
   await Deno.writeTextFile(`${folder}/assets/app-1.js.gz`, "gzip copy");
   await Deno.writeTextFile(`${folder}/secret.js`, "not an asset");
+  app.use(conditionalGet());
   app.route("/", uiAssetsRoutes(folder));
   app.notFound((c) => c.text("nothing", 404));
   app.onError((error, c) => errorResponse(error, c));

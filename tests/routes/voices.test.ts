@@ -84,8 +84,8 @@ test.each([
   expect(new Uint8Array(await answer.arrayBuffer())).toEqual(wavFile(1.5).slice(start, end + 1));
 });
 
-test.each(["bytes=99999-", "bytes=5-2", "bytes=0-1,5-6", "items=0-1", "bytes=-"])(
-  "a range that cannot be had is answered with the whole file: %s",
+test.each(["bytes=5-2", "bytes=0-1,5-6", "items=0-1", "bytes=-"])(
+  "a range that cannot be read is answered with the whole file: %s",
   async (range) => {
     await using app = await openTestApp();
     const { id } = await upload(app);

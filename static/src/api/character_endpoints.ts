@@ -1,5 +1,5 @@
 /** The calls about characters, the card site and personas. */
-import type { ApiClient, RequestOptions } from "./client.ts";
+import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 import type {
   Card,
   CardSiteQuery,
@@ -82,7 +82,7 @@ export function characterApi(client: ApiClient): CharacterApi {
     options?: RequestOptions,
   ): Promise<{ value: T; version: string }> {
     const response = await client.send(method, path, options);
-    return { value: await response.json() as T, version: response.headers.get("etag") ?? "" };
+    return { value: await response.json() as T, version: strongTag(response.headers.get("etag")) };
   }
   const character = async (method: string, path: string, options?: RequestOptions): Promise<ReadCharacter> => {
     const { value, version } = await versioned<Character>(method, path, options);

@@ -120,3 +120,8 @@ export function asApiError(thrown: unknown): ApiError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new ApiError(0, { code: "page_defect", message });
 }
+
+/** Returns an answer's ETag as `If-Match` takes it: a proxy that compresses may have marked it as weak. */
+export function strongTag(etag: string | null): string {
+  return (etag ?? "").replace(/^W\//, "");
+}

@@ -1,5 +1,5 @@
 /** The calls about documents that are listed, kept whole with a version, and exchanged as files. */
-import type { ApiClient, RequestOptions } from "./client.ts";
+import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 
 /** A document as it stands. */
 export interface ReadDocument<Whole> {
@@ -26,7 +26,7 @@ export function documentApi<Item, Whole extends Item>(client: ApiClient, path: s
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
   async function read(method: string, id: string, options?: RequestOptions): Promise<ReadDocument<Whole>> {
     const response = await client.send(method, one(id), options);
-    return { document: await response.json() as Whole, version: response.headers.get("etag") ?? "" };
+    return { document: await response.json() as Whole, version: strongTag(response.headers.get("etag")) };
   }
   return {
     list: async () => await (await client.send("GET", path)).json() as Item[],
