@@ -54,7 +54,9 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
     );
   });
   app.onError((error, c) => {
-    if (isDefect(error)) {
+    if (isLeaving(error, c.req.raw.signal)) {
+      log("info", "client_closed", { request_id: c.var.requestId });
+    } else if (isDefect(error)) {
       log("error", "A request failed on a defect", { request_id: c.var.requestId, error: traceOf(error) });
     }
     return errorResponse(error, c);
@@ -72,4 +74,9 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
       return Response.json(errorBody(error, "none"), { status: 500 });
     }
   };
+}
+
+/** Tells whether a request failed because its client left: nobody reads the answer, and nothing is wrong here. */
+function isLeaving(error: unknown, client: AbortSignal): boolean {
+  return client.aborted && (error === client.reason || (error instanceof Error && error.name === "AbortError"));
 }

@@ -17,6 +17,7 @@ const STATUS_OF_CODE = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  cancelled: 409,
   revision_mismatch: 412,
   too_large: 413,
   unsupported_media_type: 415,

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "not_found"
   | "method_not_allowed"
   | "conflict"
+  | "cancelled"
   | "revision_mismatch"
   | "too_large"
   | "range_not_satisfiable"

@@ -98,13 +98,13 @@ export class Generations {
   /**
    * Waits for the end of a picture.
    *
-   * @throws {AppError} what it failed on; `interrupted` when it was cancelled
+   * @throws {AppError} what it failed on; `cancelled` when its owner cancelled it
    */
   async result(jobId: string): Promise<Generation> {
     const live = this.#liveOf(jobId);
     const job = await this.#parts.jobs.ended(jobId);
     if (job.state === "done") return job.detail as Generation;
-    if (job.state === "cancelled") throw new AppError("interrupted", "The picture was cancelled");
+    if (job.state === "cancelled") throw new AppError("cancelled", "The image was cancelled");
     if (live.error instanceof AppError) throw live.error;
     throw new AppError(job.error?.code ?? "internal", job.error?.message ?? "The picture failed");
   }

@@ -495,6 +495,8 @@ test("U06 a stateless client that leaves ends the upstream call at once, before 
   await until(() => llm.chats.length === 2, "the model was asked");
   leaving.abort();
   await until(() => llm.abandoned.length === 2, "the model was let go");
+  await until(() => app.logLines.some((line) => line.includes("client_closed")), "a line of the log");
+  expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
 });
 
 test("U06 three hundred clients that come and go leave nothing behind", async () => {

@@ -134,7 +134,21 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     await until(() => backend.isIdle, "the backend's being free");
     const [last, error] = (await eventsOf(answer)).at(-1)!;
     expect(last).toBe("error");
-    expect(error.error).toMatchObject({ code: "interrupted", request_id: expect.any(String) });
+    expect(error.error).toMatchObject({ code: "cancelled", request_id: expect.any(String) });
+  });
+
+  test("a request that waits for a picture its owner cancels is 409 cancelled, and no defect is logged", async () => {
+    await using backend = openDouble();
+    backend.switches.isManual = true;
+    await using app = await openTestApp();
+    await useBackend(app, kind, backend.url);
+    const asked = app.post("/api/image/generate", { prompt: "a fox" });
+    await backend.begun();
+    const [job] = await (await app.get("/api/jobs")).json();
+    await app.post(`/api/jobs/${job.id}/cancel`);
+    const answer = await asked;
+    expect([answer.status, (await answer.json()).error.code]).toEqual([409, "cancelled"]);
+    expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
   });
 
   test("two pictures go to the backend one after another, and one that waits can be cancelled there", async () => {
