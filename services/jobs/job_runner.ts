@@ -149,7 +149,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       isResumed: job.isResumed,
       progress(progress) {
         if (record.content === undefined || isEnd(record.state)) return;
-        record.content.progress = progress;
+        record.content.progress = progress && { ...progress };
         if (now() - job.announcedAtMs >= PROGRESS_INTERVAL_MS) announce(job);
       },
       detail(detail) {

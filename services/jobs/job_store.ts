@@ -97,13 +97,14 @@ export function createJobStore(database: JobDatabase, sealer: JobSealer, now: ()
     },
 
     async save(record) {
-      record.updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // a clock set back must not repeat a version
-      const { id, kind, state, createdAtMs, updatedAtMs, content } = record;
+      const { id, kind, state, createdAtMs, content } = record;
       if (content === undefined) {
         // The sealed content cannot be read, so it stays as it is and keeps its version.
         await database.write([{ sql: "UPDATE job SET state = ? WHERE id = ?", params: [state, id] }]);
         return;
       }
+      const updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // a clock set back must not repeat a version
+      record.updatedAtMs = updatedAtMs;
       const sealed = sealer.sealNow(placeOf(id, updatedAtMs), JSON.stringify(content));
       await database.write([{
         sql: `INSERT INTO job(id, kind, state, created_at, updated_at, sealed) VALUES(?, ?, ?, ?, ?, ?)

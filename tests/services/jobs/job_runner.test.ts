@@ -39,6 +39,32 @@ test("progress and detail show at once, and are stored with the next step", asyn
   expect(after.get(id)).toMatchObject({ state: "done", progress: { done: 3 }, detail: { files: ["a"] } });
 });
 
+test("an ended job keeps its progress and its time, whatever its run still says", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  let nowMs = 1_000_000;
+  const jobs = bench.open({ download: held }, () => nowMs);
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  const [run] = held.begun;
+  const progress = { done: 3, total: 10, unit: "bytes" as const };
+  run!.progress(progress);
+  held.release(id);
+  await bench.until(jobs, id, "done");
+  const ended = jobs.get(id);
+  nowMs += 60_000;
+  progress.done = 9;
+  run!.progress({ done: 10, total: 10, unit: "bytes" });
+  run!.detail({ late: true });
+  expect(jobs.get(id)).toEqual(ended);
+  expect(ended.progress).toMatchObject({ done: 3 });
+  await jobs.close();
+  expect(bench.open({}, () => nowMs).get(id)).toMatchObject({
+    progress: ended.progress,
+    updatedAtMs: ended.updatedAtMs,
+  });
+});
+
 test("progress is announced at most four times a second", async () => {
   await using bench = await jobBench();
   const held = heldKind();
