@@ -11,6 +11,15 @@ export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 l
 /** `{id}` in a path. */
 export const IdParams = z.object({ id: Id });
 
+/**
+ * A key as people paste it: outer white space and a `Bearer ` in front are dropped. It goes into a header, where white space
+ * or a line break inside would be refused, or end the header, at each call.
+ */
+export const ApiKey = z.string().max(10_000).transform((key) => key.trim().replace(/^bearer\s+/i, ""))
+  // deno-lint-ignore no-control-regex -- those are what is looked for
+  .refine((key) => !/[\s\u0000-\u001f\u007f]/.test(key), "a key has no spaces or line breaks inside")
+  .openapi({ type: "string" });
+
 /** ISO 8601, UTC. */
 export const Time = z.string().openapi({ format: "date-time" });
 

@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { Connection, ConnectionInput } from "../../services/llm/connections.ts";
 import type { DiscoveredServer } from "../../services/llm/discover.ts";
 import type { ConnectionVerdict } from "../../services/llm/verdict.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(["openai", "anthropic", "demo"]);
 const LimitMs = z.number().int().min(1).max(24 * 60 * 60 * 1000).optional();
@@ -17,7 +17,7 @@ const ConnectionBody = z.object({
   model: z.string().max(500).nullish(),
   context_size: z.number().int().min(1).max(100_000_000).nullish(),
   timeouts: Timeouts.nullish(),
-  api_key: z.string().max(10_000).nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+  api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
 }).openapi("ConnectionInput", { description: "Of a saved one, what is left out stays; null clears it" });
 
 const ConnectionAnswer = z.object({

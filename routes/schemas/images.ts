@@ -9,7 +9,7 @@ import {
   type ImageProfile,
   type ImageProfileInput,
 } from "../../services/images/image_profile.ts";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
 const Name = z.string().max(500);
@@ -36,7 +36,7 @@ const ProfileBody = z.object({
   checkpoint: Name.nullish(),
   workflow_id: Id.nullish(),
   defaults: Settings.nullish(),
-  api_key: z.string().max(10_000).nullish().openapi({
+  api_key: ApiKey.nullish().openapi({
     description: "A bearer token, or user:password for A1111; absent keeps the stored key, null clears it",
   }),
 }).openapi("ImageProfileInput", { description: "Of a saved one, what is left out stays; null clears it" });

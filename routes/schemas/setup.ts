@@ -1,6 +1,6 @@
 /** The first-run flag on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, json } from "./common.ts";
+import { ERRORS, json, optionalJsonBody } from "./common.ts";
 
 const SetupStatus = z.object({
   completed: z.boolean(),
@@ -23,5 +23,6 @@ export const completeRoute = createRoute({
   path: "/api/setup/complete",
   tags: ["Setup"],
   summary: "Mark the wizard dismissed or finished",
+  request: { body: optionalJsonBody(z.object({})) },
   responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
 });

@@ -53,5 +53,6 @@ export const disableRoute = createRoute({
   path: "/api/tailnet/disable",
   tags,
   summary: "Stop the node and wipe its state; the next one has to be signed in again",
+  request: { body: optionalJsonBody(z.object({})) },
   responses: { 200: json(Status, "On its way to disabled"), ...ERRORS },
 });

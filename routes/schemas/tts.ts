@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { AUDIO_FORMATS } from "../../services/speech/audio_format.ts";
 import type { SpeechConfig, SpeechConfigInput } from "../../services/speech/speech_config.ts";
 import type { SpeakRequest } from "../../services/speech/speech.ts";
-import { ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
+import { ApiKey, ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
 
 /** What OpenAI takes at most; other servers take less, and long texts are spoken piece by piece. */
 const MAX_TEXT = 4096;
@@ -40,7 +40,7 @@ const ConfigBody = z.object({
   voice: Name.nullish(),
   format: Format.nullish(),
   speed: Speed.nullish(),
-  api_key: z.string().max(10_000).nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+  api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
 }).openapi("SpeechConfigPatch", { description: "What is left out stays; null clears it" });
 
 const Voices = z.object({
