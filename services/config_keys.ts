@@ -90,6 +90,12 @@ export const CONFIG_KEYS = {
     about: "domain under which one passkey covers all machines of a tailnet",
     check: domainSuffix,
   },
+  models_dir: {
+    type: "path",
+    default: null,
+    about:
+      "folder for downloaded models, on another disk perhaps; default: models in the data folder, which may be a link",
+  },
   card_dirs: { type: "list", default: [], about: "folders with character cards that are read in place" },
   builtin_app_installed: {
     type: "boolean",

@@ -9,6 +9,7 @@ import { serverFindings } from "./server_checks.ts";
 /** What of the configuration is looked at. */
 export interface DoctorConfig extends ReachConfig, DataPlace {
   backupDir: string | null;
+  modelsDir: string | null;
   tlsKey: string | null;
   hubTokenFile: string | null;
   cardDirs: readonly string[];
@@ -35,7 +36,7 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
   } catch (error) {
     return [problem("config_bad", { error: messageOf(error) })];
   }
-  const { dataDir, backupDir, tlsCert } = config;
+  const { dataDir, backupDir, modelsDir, tlsCert } = config;
   const sessionKey = await Deno.readFile(`${dataDir}/session-key`).catch(() => undefined);
   const caCert = tlsCert === null ? undefined : await Deno.readTextFile(tlsCert).catch(() => undefined);
   const question = { sessionKey, caCert };
@@ -44,7 +45,7 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
     ...await fileFindings(config),
     ...await reachFindings(config),
     ...await dataFindings(config),
-    ...await diskFindings([dataDir, ...(backupDir === null ? [] : [backupDir])]),
+    ...await diskFindings([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await toolFindings(toolsOf(config)),
     ...await serverFindings({ ...question, url: localUrl(), isExpected: false }),
     ...(url === undefined ? [] : await serverFindings({ ...question, url, isExpected: true })),

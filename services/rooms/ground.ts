@@ -13,13 +13,14 @@ import { Settings } from "../settings/settings.ts";
 import { openRememberedFlag, type RememberedFlag } from "../setup/remembered_flag.ts";
 import { type Database, openDatabase } from "../storage/database.ts";
 import { type DataDir, openDataDir } from "../storage/data_dir.ts";
+import { openModelsFolder } from "../models/open_models_folder.ts";
 import { finishIncoming } from "../storage/incoming.ts";
 import { holdsSealedData } from "../storage/sealed_data.ts";
 import { Trash } from "../transfer/trash.ts";
 
 /** Folders of the data directory, made at every start so that a disk that takes none stops it. */
 const FOLDERS = [
-  ...["models", "attachments", "personas", "trash", "characters", "cache", "replies", "voices", "imports"],
+  ...["attachments", "personas", "trash", "characters", "cache", "replies", "voices", "imports"],
   ...["workflows", "uploads"],
 ] as const;
 
@@ -34,7 +35,7 @@ export interface Ground {
   /** Version of the program. */
   version: string;
   dataDir: DataDir;
-  folders: Record<typeof FOLDERS[number], string>;
+  folders: Record<typeof FOLDERS[number] | "models", string>;
   databasePath: string;
   storageKey: Uint8Array;
   sealer: Sealer;
@@ -81,6 +82,7 @@ export async function openGround(
   const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
   await settleKeyCheck(sealer, db);
   const made = await Promise.all(FOLDERS.map(async (name) => [name, await dataDir.ensureFolder(name)]));
+  const models = await openModelsFolder(dataDir, config.modelsDir);
 
   const events = createEventHub();
   const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
@@ -102,7 +104,7 @@ export async function openGround(
       settings,
       isFirstStart,
     },
-    folders: Object.fromEntries(made),
+    folders: { ...Object.fromEntries(made), models },
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
     ownerName: () => settings.get().settings.display_name || NAMELESS_OWNER,
     rememberedFlag: (key, isSet) =>

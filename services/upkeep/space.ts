@@ -13,13 +13,21 @@ const FOLDERS: Readonly<Record<string, SpaceUse>> = {
   ...{ characters: "characters", attachments: "attachments", models: "models", voices: "voices" },
 };
 
-/** Measures a data folder without following links. @throws {AppError} when it cannot be listed */
-export async function measureSpace(dataDir: string): Promise<SpaceUsed> {
+/**
+ * Measures a data folder without following links, except to the models.
+ *
+ * @param modelsDir Where the models are instead of in the data folder.
+ * @throws {AppError} when the data folder cannot be listed
+ */
+export async function measureSpace(dataDir: string, modelsDir: string | null): Promise<SpaceUsed> {
   const sizes = new Map<SpaceUse, number>();
   const names = await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name).catch((cause) => {
     throw fileError(`Cannot list "${dataDir}"`, cause);
   });
+  const models = await Deno.realPath(modelsDir ?? join(dataDir, "models")).catch(() => undefined);
+  if (models !== undefined) sizes.set("models", await sizeOf(models));
   for (const name of names) {
+    if (name === "models" && modelsDir === null) continue;
     const use = name.startsWith("app.db") ? "chats" : FOLDERS[name] ?? "rest";
     sizes.set(use, (sizes.get(use) ?? 0) + await sizeOf(join(dataDir, name)));
   }

@@ -36,8 +36,8 @@ export class Upkeep {
 
   /** Measures the data and lists the backups. @throws {AppError} when a folder cannot be read */
   async data(): Promise<DataReport> {
-    const { dataDir, backupDir, backupKeep } = this.#config;
-    const [used, backups] = await Promise.all([measureSpace(dataDir), this.#backups.list()]);
+    const { dataDir, modelsDir, backupDir, backupKeep } = this.#config;
+    const [used, backups] = await Promise.all([measureSpace(dataDir, modelsDir), this.#backups.list()]);
     return { used, backupDir, backupKeep, backups };
   }
 
@@ -72,11 +72,11 @@ export class Upkeep {
 /** What crosses to a Worker: values alone, since the configuration as a whole is frozen and holds more. */
 function plainConfigOf(config: UpkeepConfig): DoctorConfig {
   const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
-  const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs } = config;
+  const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
   const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
   return {
     ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth },
-    ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs },
+    ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir },
     ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix },
   };
 }
