@@ -35,7 +35,7 @@ test.each([
   ["a tag whose size is broken", joined([new Uint8Array([0x49, 0x44, 0x33, 4, 0, 0, 0x80, 0, 0, 0]), mp3])],
   ["a tag before silence", joined([tag(10), new Uint8Array(200)])],
   ["text that begins with ID3", text("ID3 is a tag, and this is a note about it")],
-  ["a playlist in UTF-16", new Uint8Array([0xff, 0xfe, ...text("#\0E\0X\0T\0M\03\0U\0")])],
+  ["a playlist in UTF-16", new Uint8Array([0xff, 0xfe, ...text("#\0E\0X\0T\0M\0")])],
   ["a frame with a reserved version", new Uint8Array([0xff, 0xeb, 0x90, 0xc4, ...new Uint8Array(100)])],
   ["a frame with a bit rate that is none", new Uint8Array([0xff, 0xfb, 0xf0, 0xc4, ...new Uint8Array(100)])],
 ])("P11 %s is no audio", (_name, bytes) => {
