@@ -1,4 +1,5 @@
 /** The header that names a file for whoever saves an answer. */
+import { normalized } from "../services/unicode.ts";
 
 const MAX_NAME_LENGTH = 100;
 
@@ -13,7 +14,7 @@ export function attachment(fileName: string): string {
   // What names a folder, a drive or nothing at all on some system is no name of a file.
   const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
   const name = `${[...clean].slice(0, MAX_NAME_LENGTH).join("") || "character"}${ending}`;
-  const plain = name.normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^\x20-\x7e]+/g, "_");
+  const plain = normalized(name, "NFKD").replace(/\p{M}+/gu, "").replace(/[^\x20-\x7e]+/g, "_");
   const encoded = encodeURIComponent(name).replace(
     /['()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -1,4 +1,5 @@
 /** The order of names in lists: that of dictionaries, with numbers by their value. */
+import { normalized } from "./unicode.ts";
 
 /** Letters that Unicode does not take apart, as dictionaries place them. */
 const ALIKE: Record<string, string> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i", þ: "th" };
@@ -11,7 +12,7 @@ const END = "\u0001";
 
 /** Gives a text as it is compared: no case, no accents, no forms of width. */
 export function folded(text: string): string {
-  return text.toWellFormed().normalize("NFKD").replace(/\p{M}+|\0/gu, "").toLowerCase().trim();
+  return normalized(text.toWellFormed(), "NFKD").replace(/\p{M}+|\0/gu, "").toLowerCase().trim();
 }
 
 /**
@@ -27,7 +28,7 @@ export function nameKey(name: string): string {
     .replace(/[\p{P}\p{S}]/gu, placeOfMark)
     // With more digits it is larger, with as many it is compared digit by digit.
     .replace(/0*(\d+)/g, (_, digits: string) => `0${String.fromCharCode(0x30 + digits.length)}${digits}`);
-  const accents = name.toWellFormed().normalize("NFKD").replaceAll("\0", "").toLowerCase().trim();
+  const accents = normalized(name.toWellFormed(), "NFKD").replaceAll("\0", "").toLowerCase().trim();
   return letters + END + accents;
 }
 

@@ -1,5 +1,6 @@
 /** What counts as found: how text is folded, what a query asks for, and the part of a text that is shown. No storage here. */
 import { AppError } from "../errors.ts";
+import { normalized } from "../unicode.ts";
 
 /** UTF-16 units of a query; more is no search but a text. */
 const MAX_QUERY_LENGTH = 500;
@@ -22,7 +23,7 @@ const ASCII = /^[\x00-\x7f]*$/;
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
-  const folded = text.normalize("NFKC").toLowerCase();
+  const folded = normalized(text, "NFKC").toLowerCase();
   return folded.includes("ς") ? folded.replaceAll("ς", "σ") : folded;
 }
 
@@ -37,7 +38,7 @@ export function parseQuery(query: string): string[] {
     throw new AppError("invalid_request", `Cannot search for ${query.length} characters: at most ${MAX_QUERY_LENGTH}`);
   }
   const terms = new Set<string>();
-  for (const [, phrase, word] of query.normalize("NFKC").matchAll(TERM)) {
+  for (const [, phrase, word] of normalized(query, "NFKC").matchAll(TERM)) {
     const term = fold(phrase?.trim() ?? word ?? "");
     if (term !== "") terms.add(term);
   }

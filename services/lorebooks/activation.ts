@@ -54,8 +54,8 @@ export interface ActivationInput {
   generation?: string;
   /** Names of the character that answers, for entries that are for some characters only. */
   characterNames?: readonly string[];
-  /** Replaces macros, in keys and in contents. */
-  expand?(text: string): string;
+  /** Expands macros, in keys and in contents. */
+  expand?(text: string, entry: EntryName): string;
   defaults?: Partial<ScanDefaults>;
   /** How often what fired is scanned in its turn; 10 unless given. */
   maxRecursion?: number;
@@ -141,15 +141,22 @@ export async function activate(input: ActivationInput): Promise<Activation> {
   return scan.result();
 }
 
+interface ActiveEntry {
+  entry: ScanEntry;
+  shown: ActivatedEntry;
+}
+
 class Scan {
   readonly #input: ActivationInput;
   readonly #turn: number;
   readonly #state: ActivationState;
+  /** Messages of characters. */
+  readonly #spoken: number;
   readonly #keys: KeyScan;
   readonly #budget: TokenBudget;
   /** Entries that are not decided yet. */
   readonly #open = new Set<ScanEntry>();
-  readonly #active: { entry: ScanEntry; shown: ActivatedEntry }[] = [];
+  readonly #active: ActiveEntry[] = [];
   readonly #dropped: DroppedEntry[] = [];
   readonly #contents = new Set<string>();
 
@@ -157,6 +164,7 @@ class Scan {
     this.#input = input;
     this.#turn = input.turn ?? input.messages.length;
     this.#state = input.state ?? {};
+    this.#spoken = input.assistantTurns ?? input.messages.filter(({ role }) => role === "assistant").length;
     this.#keys = new KeyScan(input, { ...SCAN_DEFAULTS, ...input.defaults }.scanDepth);
     this.#budget = new TokenBudget(input.budgetTokens);
   }
@@ -179,7 +187,7 @@ class Scan {
     await this.#keys.look(ready);
     const candidates = ready.flatMap((entry) => this.#candidate(entry, recursion));
     const found = await this.#settle(candidates);
-    const texts = found.filter(({ preventRecursion }) => !preventRecursion).map((entry) => this.#recursedText(entry));
+    const texts = found.filter(({ entry }) => !entry.preventRecursion).map(recursedText);
     const isWaiting = [...this.#open].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
     if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSED));
     return this.#open.size > 0 && (texts.length > 0 || isWaiting);
@@ -207,8 +215,7 @@ class Scan {
     }
     if (decorators.dontActivate && !decorators.activate) return false;
     if (decorators.activate) return true;
-    const spoken = this.#input.assistantTurns ??
-      this.#input.messages.filter(({ role }) => role === "assistant").length;
+    const spoken = this.#spoken;
     if (decorators.activateOnlyAfter !== undefined && spoken < decorators.activateOnlyAfter) return false;
     if (decorators.activateOnlyEvery !== undefined && spoken % decorators.activateOnlyEvery !== 0) return false;
     return decorators.isGreeting === undefined || greetingIndex === undefined ||
@@ -242,13 +249,15 @@ class Scan {
   }
 
   /** Lets chance, groups and budget decide. Gives the entries that are in. */
-  async #settle(candidates: Candidate[]): Promise<ScanEntry[]> {
+  async #settle(candidates: Candidate[]): Promise<ActiveEntry[]> {
     const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#isLucky(candidate));
     const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
     for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
-    const taken: ScanEntry[] = [];
+    const taken: ActiveEntry[] = [];
+    const pace = new Pace();
     for (const { entry, reason } of chosen) {
-      const content = this.#input.expand?.(entry.text) ?? entry.text;
+      if (pace.isLong) await pace.rest();
+      const content = this.#input.expand?.(entry.text, nameOf(entry)) ?? entry.text;
       if (content.trim() === "" || this.#contents.has(content)) {
         this.#drop(entry, content.trim() === "" ? "empty" : "duplicate", reason.key);
         continue;
@@ -259,9 +268,10 @@ class Scan {
         continue;
       }
       this.#contents.add(content);
-      this.#active.push({ entry, shown: shownAs(entry, { content, tokens, reason, turn: this.#turn }) });
+      const active = { entry, shown: shownAs(entry, { content, tokens, reason, turn: this.#turn }) };
+      this.#active.push(active);
       this.#open.delete(entry);
-      taken.push(entry);
+      taken.push(active);
     }
     return taken;
   }
@@ -273,15 +283,14 @@ class Scan {
     return false;
   }
 
-  #recursedText(entry: ScanEntry): string {
-    const content = this.#active.findLast((active) => active.entry === entry)!.shown.content;
-    // V3: what `{{hidden_key: …}}` holds is not sent, yet seen here.
-    const hidden = [...entry.text.matchAll(/\{\{hidden_key:([^{}]*)\}\}/gi)].map((match) => match[1]!);
-    return [content, ...hidden].join("\n");
-  }
-
   #drop(entry: ScanEntry, reason: DropReason, key?: string): void {
     this.#dropped.push({ entry: nameOf(entry), reason, ...(key !== undefined && { key }) });
     this.#open.delete(entry);
   }
+}
+
+/** V3: what `{{hidden_key: …}}` holds is not sent, yet scanned. */
+function recursedText({ entry, shown }: ActiveEntry): string {
+  const hidden = [...entry.text.matchAll(/\{\{hidden_key:([^{}]*)\}\}/gi)].map((match) => match[1]!);
+  return [shown.content, ...hidden].join("\n");
 }

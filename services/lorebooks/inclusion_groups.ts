@@ -24,9 +24,16 @@ export function chooseInGroups(
 ): { chosen: Candidate[]; dropped: Candidate[] } {
   const dropped = new Set<Candidate>();
   const taken = new Set(active.flatMap(({ groups }) => groups));
-  const names = new Set(candidates.flatMap(({ entry }) => entry.groups));
-  for (const name of names) {
-    const members = candidates.filter((member) => member.entry.groups.includes(name) && !dropped.has(member));
+  const groups = new Map<string, Candidate[]>();
+  for (const candidate of candidates) {
+    for (const name of new Set(candidate.entry.groups)) {
+      const members = groups.get(name);
+      if (members === undefined) groups.set(name, [candidate]);
+      else members.push(candidate);
+    }
+  }
+  for (const [name, all] of groups) {
+    const members = all.filter((member) => !dropped.has(member));
     const winner = taken.has(name) ? undefined : winnerOf(withBestScore(members), () => random(`group/${name}`));
     for (const member of members) if (member !== winner) dropped.add(member);
   }

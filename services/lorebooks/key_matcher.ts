@@ -77,7 +77,9 @@ export class WorkerKeyMatcher implements KeyMatcher {
     const patterns: number[] = [];
     const plain: number[] = [];
     let chars = 0;
+    const pace = new Pace();
     for (const [place, { key, texts: within }] of queries.entries()) {
+      if (pace.isLong) await pace.rest();
       if (key.pattern === undefined) {
         plain.push(place);
         for (const text of within) chars += scanned[text]!.length;

@@ -1,4 +1,5 @@
 /** Which keys of which entries the texts of one scan hold, round by round. */
+import { nameOf } from "./activated_entry.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
 import { Pace } from "./pace.ts";
@@ -38,12 +39,22 @@ interface EntryState {
 /** Messages are joined so that no key stretches from one into the next. */
 const BETWEEN = "\n\u0001";
 
+/** Of a longer text the newest part is scanned. */
+const MAX_TEXT_CHARS = 200_000;
+/**
+ * Each scan depth that entries ask for is a text of its own. Beyond so many characters in all, entries of further depths
+ * scan the deepest text there is instead of theirs.
+ */
+const MAX_HISTORY_CHARS = 10_000_000;
+
 /** The texts of a scan, and the entries that look into them. */
 export class KeyScan {
   readonly #input: ActivationInput;
   readonly #defaultDepth: number;
   readonly #texts: string[] = [];
   readonly #byDepth = new Map<number, number>();
+  readonly #joinedTexts: { depth: number; place: number }[] = [];
+  #historyChars = 0;
   readonly #beside: { source: string; text: number }[];
   readonly #recursed = new Set<number>();
   readonly #states = new Map<ScanEntry, EntryState>();
@@ -124,7 +135,7 @@ export class KeyScan {
     let state = this.#states.get(entry);
     if (state === undefined) {
       const states = (keys: readonly ScanKey[]) =>
-        keys.map((key): KeyState => ({ key: this.#expanded(key), isFound: false, isRecursed: false }));
+        keys.map((key): KeyState => ({ key: this.#expanded(key, entry), isFound: false, isRecursed: false }));
       state = {
         primary: states(entry.keys),
         secondary: states(entry.secondaryKeys),
@@ -138,11 +149,11 @@ export class KeyScan {
     return state;
   }
 
-  #expanded(key: ScanKey): ScanKey {
+  #expanded(key: ScanKey, entry: ScanEntry): ScanKey {
     const { expand } = this.#input;
     return expand === undefined || key.pattern !== undefined || !/[{<]/.test(key.text)
       ? key
-      : { ...key, text: expand(key.text) };
+      : { ...key, text: expand(key.text, nameOf(entry)) };
   }
 
   #textsFor(entry: ScanEntry): number[] {
@@ -158,11 +169,35 @@ export class KeyScan {
     if (count === 0) return [];
     let place = this.#byDepth.get(count);
     if (place === undefined) {
-      const spoken = messages.slice(messages.length - count).reverse();
-      const text = spoken.map(({ name, text }) => name ? `${name}: ${text}` : text).join(BETWEEN);
-      this.#byDepth.set(count, place = this.#texts.push(text) - 1);
+      place = (this.#historyChars > MAX_HISTORY_CHARS ? this.#deepestBelow(count) : undefined) ?? this.#joined(count);
+      this.#byDepth.set(count, place);
     }
     return [place];
+  }
+
+  #joined(count: number): number {
+    const { messages } = this.#input;
+    const parts: string[] = [];
+    let chars = 0;
+    for (let n = 1; n <= count && chars <= MAX_TEXT_CHARS; n++) {
+      const { name, text } = messages[messages.length - n]!;
+      const said = (name ? `${name}: ${text}` : text).slice(-MAX_TEXT_CHARS);
+      chars += said.length;
+      parts.push(said);
+    }
+    const text = parts.join(BETWEEN).slice(0, MAX_TEXT_CHARS);
+    this.#historyChars += text.length;
+    const place = this.#texts.push(text) - 1;
+    this.#joinedTexts.push({ depth: count, place });
+    return place;
+  }
+
+  #deepestBelow(count: number): number | undefined {
+    let deepest: { depth: number; place: number } | undefined;
+    for (const one of this.#joinedTexts) {
+      if (one.depth < count && one.depth > (deepest?.depth ?? 0)) deepest = one;
+    }
+    return deepest?.place;
   }
 }
 

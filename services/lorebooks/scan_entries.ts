@@ -123,6 +123,8 @@ const SOURCES: Record<string, ScanSource> = {
 };
 const DEFAULT_DEPTH = 4;
 const DEFAULT_WEIGHT = 100;
+/** Groups of one entry; editors offer one. */
+const MAX_GROUPS = 100;
 /** Keys of one entry that are looked at. */
 const MAX_KEYS = 1_000;
 /** Keys of one book that are looked at; large worlds have some thousand. */
@@ -183,7 +185,9 @@ function scanEntry(
     excludeRecursion: more.exclude_recursion === true,
     preventRecursion: more.prevent_recursion === true,
     delayUntilRecursion: more.delay_until_recursion === true ? 1 : numberOf(more.delay_until_recursion) ?? 0,
-    groups: typeof more.group === "string" ? more.group.split(",").map((name) => name.trim()).filter(Boolean) : [],
+    groups: typeof more.group === "string"
+      ? more.group.split(",", MAX_GROUPS).map((name) => name.trim()).filter(Boolean)
+      : [],
     groupOverride: more.group_override === true,
     groupWeight: Math.max(0, numberOf(more.group_weight) ?? DEFAULT_WEIGHT),
     useGroupScoring: more.use_group_scoring === true,

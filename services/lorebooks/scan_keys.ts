@@ -1,4 +1,5 @@
 /** Keys of lorebook entries: what one looks for, and whether a text holds it. Pure; used on both sides of the matcher's Worker. */
+import { normalized } from "../unicode.ts";
 
 /** What is looked for. */
 export interface ScanKey {
@@ -24,7 +25,10 @@ const MAX_PATTERN = 2_000;
  */
 export function patternOf(key: string): { source: string; flags: string } | undefined {
   const match = /^\/(.+)\/([a-z]*)$/s.exec(key.trim());
-  if (match === null || /(?<!\\)(?:\\\\)*\//.test(match[1]!.replace(/\[(?:[^\]\\]|\\.)*\]/g, ""))) return undefined;
+  if (match === null) return undefined;
+  // A longer one is never compiled. Looking for the end of each bracket in it would take its length squared.
+  const isShort = match[1]!.length <= MAX_PATTERN;
+  if (isShort && /(?<!\\)(?:\\\\)*\//.test(match[1]!.replace(/\[(?:[^\]\\]|\\.)*\]/g, ""))) return undefined;
   return /^[gimsuyvd]*$/.test(match[2]!) ? { source: match[1]!, flags: match[2]! } : undefined;
 }
 
@@ -45,7 +49,7 @@ export class ScanText {
   #folded: string | undefined;
 
   constructor(text: string) {
-    this.plain = text.normalize("NFC");
+    this.plain = normalized(text, "NFC");
   }
 
   /** Without differences of case. */
@@ -56,7 +60,7 @@ export class ScanText {
 
 /** Says whether a text holds a key that is plain text. */
 export function holdsPlain(text: ScanText, { text: key, isCaseSensitive, isWholeWord }: ScanKey): boolean {
-  const wanted = key.normalize("NFC").trim();
+  const wanted = normalized(key, "NFC").trim();
   if (wanted === "") return false;
   const within = isCaseSensitive ? text.plain : text.folded;
   const sought = isCaseSensitive ? wanted : wanted.toLowerCase();
@@ -70,12 +74,17 @@ export function holdsPlain(text: ScanText, { text: key, isCaseSensitive, isWhole
 /** Letters and digits of scripts that set spaces between words; Chinese, Japanese and Thai do not. */
 const WORD = /^(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}])[\p{L}\p{N}\p{M}_]/u;
 
+const IS_ASCII_WORD = Array.from({ length: 128 }, (_, code) => /\w/.test(String.fromCharCode(code)));
+
 function isApart(text: string, begin: number, end: number): boolean {
   return !(isWord(before(text, begin)) && isWord(after(text, begin))) &&
     !(isWord(before(text, end)) && isWord(after(text, end)));
 }
 
 function isWord(character: string): boolean {
+  const code = character.charCodeAt(0);
+  // A key of one letter may be found in every place of a long text.
+  if (code < 128) return IS_ASCII_WORD[code]!;
   return WORD.test(character);
 }
 

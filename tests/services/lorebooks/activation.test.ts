@@ -452,3 +452,40 @@ function disposable(closing: WorkerKeyMatcher): WorkerKeyMatcher & AsyncDisposab
     },
   });
 }
+
+test("F01 a row of 100,000 combining marks is scanned as it is: composing it would take minutes", async () => {
+  const marks = "\u0301\u0316".repeat(50_000);
+  const found = await scan([entry("Fire", ["dragon"]), entry("Long", [`e${marks}`])], { says: `A dragon, e${marks}.` });
+  expect(contents(found).sort()).toEqual(["Fire", "Long"]);
+  expect(contents(await scan([entry("Café", ["cafe\u0301"])], { says: "The café." }))).toEqual(["Café"]);
+});
+
+test("F01 a pattern of a million brackets is refused unread", async () => {
+  const { entries, dropped } = await scan([entry("Fire", [`/${"[".repeat(1_000_000)}/`])]);
+  expect(entries).toEqual([]);
+  expect(dropped).toMatchObject([{ reason: "invalid_pattern" }]);
+});
+
+test("F01 thousands of groups are looked at once for each entry that has them", async () => {
+  const entries = Array.from({ length: 5_000 }, (_, n) => {
+    const groups = Array.from({ length: 1_000 }, (_, g) => `g${n}-${g}`);
+    return entry(`Entry ${n}`, ["dragon"], { more: { group: groups.join(",") } });
+  });
+  expect((await scan(entries)).entries.length).toBe(5_000);
+});
+
+test("F01 entries of a thousand scan depths share the text of a long chat", async () => {
+  const scanned: number[] = [];
+  const counting: typeof matcher = Object.assign(Object.create(matcher), {
+    match: (texts: string[], queries: Parameters<typeof matcher.match>[1]) => {
+      scanned.push(texts.reduce((sum, text) => sum + text.length, 0));
+      return matcher.match(texts, queries);
+    },
+  });
+  const says = Array.from({ length: 1_000 }, (_, n) => `${n === 998 ? "A kraken. " : ""}${"x".repeat(1_000)}`);
+  const entries = says.map((_, n) => entry(`Depth ${n}`, ["kraken"], { more: { scan_depth: n + 1 } }));
+  const found = await scan(entries, { says, matcher: counting });
+  // All depths but the first reach the message; joined for each of them, the chat would be 500 MB.
+  expect(found.entries.length).toBe(999);
+  expect(Math.max(...scanned)).toBeLessThan(12_000_000);
+});
