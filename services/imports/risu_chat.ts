@@ -4,7 +4,6 @@
  *
  * @see RisuAI, storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at 460ecae (2025-12-31)
  */
-import { withNames } from "../characters/greetings.ts";
 import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
 import { settledGreetings } from "../prompts/greetings.ts";
 import { contentHash, stableId } from "./import_source.ts";
@@ -31,7 +30,7 @@ export interface RisuPlace {
 }
 
 /** RisuAI's texts for a greeting that is none. */
-const BLANK = /^\s*(\{\{(none|blank)\}\})?\s*$/;
+const BLANK = ["", "{{none}}", "{{blank}}"];
 const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
 const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
 /** What stands in place of messages that were moved to a file of their own. */
@@ -134,9 +133,9 @@ function greetingOf(
   const names = { char: speaker.name, user: userName };
   // The chat's own id, so that what is left to chance is the same at every import.
   const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
-  const texts = settledGreetings(speaker.greetings.map((text) => withNames(text, names)), names, settled);
+  const texts = settledGreetings(speaker.greetings, names, settled);
   const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1: the first greeting, from 0: the others
-  const told = texts.flatMap((content, n) => BLANK.test(content) ? [] : [{ content: content.trim(), n }]);
+  const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
   const active = told.findIndex(({ n }) => n === chosen);
   if (active < 0) return undefined;
   return {

@@ -13,7 +13,7 @@ export interface ScannedConversation {
   turn: number;
   /** What stands beside the messages. */
   scanTexts: NonNullable<ActivationInput["scanTexts"]>;
-  /** Names that stand for `{{char}}` and `{{user}}`. */
+  /** Expands macros as the prompt does. */
   expand(text: string): string;
 }
 

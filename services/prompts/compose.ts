@@ -1,8 +1,9 @@
 /** Puts the pieces of a scene in their order (cards.md, section 6). Pure: the same scene gives the same pieces. */
 import { exampleDialogues } from "./examples.ts";
+import { byteLength } from "./macro_budget.ts";
 import type { LayoutItem } from "./layout.ts";
 import type { MacroPlace, Macros } from "./macros.ts";
-import type { BlockPart, PlacedBlock, PromptBlock, PromptBlocks } from "./prompt_blocks.ts";
+import { type BlockPart, loreName, type PlacedBlock, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
 import type { Scene, SceneLore } from "./scene.ts";
 
 /** What the pieces are made with. */
@@ -17,6 +18,12 @@ export interface Composition {
   macros: Macros;
   /** Chance and time for what moves with every turn anyhow. */
   fresh: Pick<MacroPlace, "random" | "clock">;
+}
+
+/** What is special about a text. */
+interface TextOptions extends Pick<MacroPlace, "field" | "source" | "self"> {
+  /** Where it goes into the history. */
+  depth?: number;
 }
 
 /** Where entries around a note go when there is no note; SillyTavern's own default. */
@@ -68,9 +75,13 @@ class Composer {
       case "worldInfoAfter":
         return this.#addLore("after_char");
       case "personaDescription":
-        return this.#put(item, "persona", this.#text(persona.description, "persona"));
+        return this.#put(item, "persona", this.#text(persona.description, "persona", { self: "persona" }));
       case "charDescription":
-        return this.#put(item, "description", this.#text(character?.description, "description"));
+        return this.#put(
+          item,
+          "description",
+          this.#text(character?.description, "description", { self: "description" }),
+        );
       case "charPersonality":
         return this.#put(item, "personality", this.#framed(character?.personality, formats.personality, "personality"));
       case "scenario": {
@@ -84,23 +95,25 @@ class Composer {
       case "jailbreak":
         return this.#addInstructions(item);
       default:
-        return this.#put(item, "preset", this.#own(item, `preset:${item.identifier}`), item.name);
+        return this.#put(item, "preset", this.#own(item, `preset:${item.identifier}`, "preset"), item.name);
     }
   }
 
   /** The preset's, which the card's replaces, which the conversation's replaces; each can put in what it replaces. */
   #addMain(item: LayoutItem): void {
     const { character, systemPrompt } = this.#scene;
-    let text = this.#disabled.has("system_prompt") ? "" : this.#own(item, "main");
-    if (character?.systemPrompt && !item.isFixed) text = this.#over(character.systemPrompt, "main:card", text);
-    if (systemPrompt) text = this.#over(systemPrompt, "main:chat", text);
+    let text = this.#disabled.has("system_prompt") ? "" : this.#own(item, "main", "main");
+    if (character?.systemPrompt && !item.isFixed) text = this.#over(character.systemPrompt, "main", "card", text);
+    if (systemPrompt) text = this.#over(systemPrompt, "main", "chat", text);
     this.#put(item, "main", text);
   }
 
   #addInstructions(item: LayoutItem): void {
-    const own = this.#disabled.has("post_history_instructions") ? "" : this.#text(item.content, "instructions");
+    const own = this.#disabled.has("post_history_instructions")
+      ? ""
+      : this.#text(item.content, "instructions", { source: item.name });
     const card = item.isFixed ? undefined : this.#scene.character?.instructions;
-    this.#put(item, "instructions", card ? this.#over(card, "instructions:card", own) : own, item.name);
+    this.#put(item, "instructions", card ? this.#over(card, "instructions", "card", own) : own, item.name);
   }
 
   #addLore(position: SceneLore["position"]): void {
@@ -108,17 +121,29 @@ class Composer {
       if (entry.position !== position) continue;
       const text = clean(entry.content);
       if (text === "") continue;
-      const framed = this.#scene.layout.formats.lore.replaceAll("{0}", () => text);
-      this.#section().push({ part: "lorebook", role: "system", text: framed, ...named(entry) });
+      this.#section().push({ part: "lorebook", role: "system", text: this.#framedLore(text, entry), ...named(entry) });
     }
+  }
+
+  #framedLore(text: string, { bookName, title }: SceneLore): string {
+    const { lore: format } = this.#scene.layout.formats;
+    if (format === "{0}") return text;
+    // A format may be long, and name the text many times.
+    const around = format.split("{0}");
+    const bytes = byteLength(format) + Math.max(0, around.length - 2) * byteLength(text);
+    return this.#macros.allows(bytes, { field: "lorebook", source: loreName(bookName, title) })
+      ? around.join(text)
+      : text;
   }
 
   /** Examples of the card between those of lorebooks. */
   #addExamples(): void {
-    const begin = this.#text(this.#scene.layout.formats.exampleBegins, "examples:begin");
+    const begin = this.#text(this.#scene.layout.formats.exampleBegins, "examples:begin", { field: "examples" });
     const add = (text: string, more: Partial<PromptBlock> = {}) => {
       for (const dialogue of exampleDialogues(text)) {
-        const whole = begin === "" ? dialogue : `${begin}\n${dialogue}`;
+        const whole = begin !== "" && this.#macros.allows(byteLength(begin), { field: "examples" })
+          ? `${begin}\n${dialogue}`
+          : dialogue;
         this.#section().push({ part: "examples", role: "system", text: whole, ...more });
       }
     };
@@ -129,7 +154,7 @@ class Composer {
       }
     };
     addLore("before_examples");
-    add(this.#text(this.#scene.character?.examples, "mesexamples"));
+    add(this.#text(this.#scene.character?.examples, "mesexamples", { field: "examples", self: "mesexamples" }));
     addLore("after_examples");
   }
 
@@ -145,7 +170,7 @@ class Composer {
     const isStandIn = summary?.upTo !== undefined;
     if (text !== "") this.#section().push({ part: "summary", role: "system", text, ...(isStandIn && { isStandIn }) });
     this.#isBehind = true;
-    if (this.#isTurnMissing) this.#push("preset", "user", this.#text(formats.emptyTurn, "empty"));
+    if (this.#isTurnMissing) this.#push("preset", "user", this.#text(formats.emptyTurn, "empty", { field: "preset" }));
   }
 
   #framedSummary(text: string | undefined): string {
@@ -161,11 +186,12 @@ class Composer {
     const role = note?.role ?? "system";
     let order = 0;
     for (const entry of around("note_top")) this.#insertLore(entry, depth, role, order++);
-    this.#insert("note", role, this.#text(note?.text, "note", depth), depth, order++);
+    this.#insert("note", role, this.#text(note?.text, "note", { depth }), depth, order++);
     for (const entry of around("note_bottom")) this.#insertLore(entry, depth, role, order++);
     const own = character?.note;
     if (own) {
-      this.#insert("character_note", own.role, this.#text(own.text, "character_note", own.depth), own.depth, order++);
+      const text = this.#text(own.text, "character_note", { depth: own.depth });
+      this.#insert("character_note", own.role, text, own.depth, order++);
     }
     for (const entry of around("at_depth")) this.#insertLore(entry, entry.depth, entry.role, order++);
   }
@@ -173,10 +199,14 @@ class Composer {
   #addEnd(): void {
     const { group, action, layout: { formats, prefill, continuation } } = this.#scene;
     if (action === "impersonate") {
-      this.#push("impersonate", "system", this.#text(formats.impersonation, "impersonate", 0));
-    } else if (group !== undefined) this.#push("speaker", "system", this.#text(formats.groupNudge, "speaker", 0));
-    if (action === "continue") this.#push("continue", "system", this.#text(continuation?.nudge, "continue", 0));
-    const begin = this.#text(prefill, "prefill", 0);
+      this.#push("impersonate", "system", this.#text(formats.impersonation, "impersonate", { depth: 0 }));
+    } else if (group !== undefined) {
+      this.#push("speaker", "system", this.#text(formats.groupNudge, "speaker", { depth: 0 }));
+    }
+    if (action === "continue") {
+      this.#push("continue", "system", this.#text(continuation?.nudge, "continue", { depth: 0 }));
+    }
+    const begin = this.#text(prefill, "prefill", { depth: 0 });
     if (begin !== "" && action !== "continue") {
       this.#blocks.prefill = { part: "prefill", role: "assistant", text: begin };
     }
@@ -211,21 +241,28 @@ class Composer {
     return this.#isBehind ? this.#blocks.trailing : this.#blocks.leading;
   }
 
-  #own({ content, depth, needsCharacter }: LayoutItem, place: string): string {
-    return needsCharacter && this.#scene.character === undefined ? "" : this.#text(content, place, depth);
+  #own({ content, depth, needsCharacter, name, identifier }: LayoutItem, place: string, field: BlockPart): string {
+    if (needsCharacter && this.#scene.character === undefined) return "";
+    return this.#text(content, place, { depth, field, source: name ?? identifier });
   }
 
-  #over(text: string, place: string, original: string): string {
-    return clean(this.#macros.expand(text, { place, original, ...this.#chance(undefined) }));
+  #over(text: string, field: BlockPart, source: string, original: string): string {
+    const place = `${field}:${source}`;
+    return clean(this.#macros.expand(text, { place, field, source, original, ...this.#chance(undefined) }));
   }
 
-  #framed(text: string | undefined, format: string, place: string): string {
-    if (this.#text(text, place) === "") return "";
-    return this.#text(format, `${place}:format`);
+  /** A format that can't be expanded is left out: the text matters more. */
+  #framed(text: string | undefined, format: string, field: "personality" | "scenario"): string {
+    const chance = this.#chance(undefined);
+    const expanded = this.#macros.expand(text ?? "", { place: field, self: field, ...chance });
+    if (clean(expanded) === "") return "";
+    const place = { place: `${field}:format`, field, expanded: { [field]: expanded }, ...chance };
+    return clean(this.#macros.tryExpand(format, place) ?? expanded);
   }
 
-  #text(text: string | undefined, place: string, depth?: number): string {
-    return text ? clean(this.#macros.expand(text, { place, ...this.#chance(depth) })) : "";
+  #text(text: string | undefined, place: string, options: TextOptions = {}): string {
+    const { depth, ...more } = options;
+    return text ? clean(this.#macros.expand(text, { place, ...more, ...this.#chance(depth) })) : "";
   }
 
   /** What stands in or behind the history costs no cache when it says something new. */

@@ -3,7 +3,7 @@ import { Macros } from "./macros.ts";
 import { seededRandom } from "./seeded_random.ts";
 
 /**
- * Gives greetings with what their macros stand for; names are put in already.
+ * Returns greetings with their macros expanded. They share the budget of one prompt; one that exceeds it stays as written.
  *
  * @param seed Another one for each conversation.
  */
@@ -13,5 +13,5 @@ export function settledGreetings(
   { seed, nowMs }: { seed: string; nowMs: number },
 ): string[] {
   const macros = new Macros({ char, user, fields: {}, clock: { nowMs }, random: seededRandom(seed), chat: {} });
-  return texts.map((text, n) => macros.expand(text, { place: `greeting ${n}`, hasTags: false }));
+  return texts.map((text, n) => macros.expand(text, { place: `greeting ${n}` }).trim());
 }

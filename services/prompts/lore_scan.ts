@@ -1,5 +1,6 @@
 /** Has the lorebooks of a scene looked through, and gives what of them goes out and why. */
-import { activate, type ActivationBook, type ActivationState, type DropReason } from "../lorebooks/activation.ts";
+import { activate, type ActivationBook, type ActivationState } from "../lorebooks/activation.ts";
+import type { DropReason, EntryName } from "../lorebooks/activation.ts";
 import type { KeyMatcher, ScanSource } from "../lorebooks/activation.ts";
 import type { CastMember } from "./cast.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
@@ -48,7 +49,7 @@ export async function findLore(
   { scene, member, books, generation, turn, greetingIndex, matcher }: LoreScene,
   seen: Seen,
   random: SeededRandom,
-  expand: (text: string) => string,
+  expand: (text: string, entry: EntryName) => string,
 ): Promise<FoundLore> {
   const found = await activate({
     ...{ books, matcher, generation, turn, expand },

@@ -10,6 +10,9 @@ export interface MacroClock {
 }
 
 const HOUR_MS = 60 * 60 * 1000;
+/** Formats in use: making one takes a hundred times as long as using it. */
+const MAX_FORMATS = 100;
+const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** Says whether a name is a time zone. */
 export function isTimeZone(name: string): boolean {
@@ -24,7 +27,7 @@ export function isTimeZone(name: string): boolean {
 /** Gives what a macro of time stands for, or `undefined` for another name. @param name In lower case. */
 export function timeText(name: string, { nowMs, timeZone, idleMs }: MacroClock): string | undefined {
   const show = (options: Intl.DateTimeFormatOptions, locale = "en-US") =>
-    new Intl.DateTimeFormat(locale, { timeZone, ...options }).format(nowMs);
+    formatFor(locale, { timeZone, ...options }).format(nowMs);
   switch (name) {
     case "time":
       return plainSpaces(show({ hour: "numeric", minute: "2-digit" }));
@@ -41,8 +44,18 @@ export function timeText(name: string, { nowMs, timeZone, idleMs }: MacroClock):
   }
   const offset = /^time_utc([+-]\d{1,2})$/.exec(name)?.[1];
   if (offset === undefined) return undefined;
-  const shifted = new Intl.DateTimeFormat("en-US", { timeZone: "UTC", hour: "numeric", minute: "2-digit" });
+  const shifted = formatFor("en-US", { timeZone: "UTC", hour: "numeric", minute: "2-digit" });
   return plainSpaces(shifted.format(nowMs + Number(offset) * HOUR_MS));
+}
+
+function formatFor(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = JSON.stringify([locale, options]);
+  let format = formats.get(key);
+  if (format === undefined) {
+    if (formats.size >= MAX_FORMATS) formats.clear();
+    formats.set(key, format = new Intl.DateTimeFormat(locale, options));
+  }
+  return format;
 }
 
 /** Some versions put a narrow space before AM and PM, which tokenisers do not expect. */

@@ -33,6 +33,11 @@ export interface LoreSource {
   reason: ActivationReason;
 }
 
+/** Names an entry for people, in what is reported of a prompt. */
+export function loreName(bookName: string, entryName: string): string {
+  return bookName === "" ? entryName : `${bookName}: ${entryName}`;
+}
+
 /** One piece. */
 export interface PromptBlock {
   part: BlockPart;

@@ -4,6 +4,7 @@ import { defaultMaxTokens } from "../llm/openai_request.ts";
 import type { ContextSize, ContextSizes } from "./context_sizes.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { DroppedLore } from "./lore_scan.ts";
+import type { NotExpanded } from "./macro_budget.ts";
 import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
 import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./sent_messages.ts";
 import type { CountedModel, TokenCounter } from "./token_counter.ts";
@@ -41,6 +42,8 @@ export interface Composed {
   squashesSystem?: boolean;
   /** To be kept with the answer; see lore_scan.ts. */
   loreState?: ActivationState;
+  /** Fields whose macros exceed the budget. */
+  notExpanded?: NotExpanded[];
 }
 
 /** What there is to send. */
@@ -84,6 +87,8 @@ export interface Prompt {
   leftOut: Counted[];
   droppedLore: DroppedLore[];
   loreState?: ActivationState;
+  /** Fields that are sent as written, since their macros exceed the budget. */
+  notExpanded: NotExpanded[];
 }
 
 type CountedBlocks = { [K in "leading" | "trailing"]: Counted[] } & {
@@ -114,7 +119,7 @@ export class Prompts {
     const contextSize = await this.#sizes.of(limits.target, limits.model);
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
     const parts = messages.map((message, n) => ({ part: "history" as const, message, tokens: tokens[n]! }));
-    const nothing = { isTrimmed: false, leftOut: [], droppedLore: [] };
+    const nothing = { isTrimmed: false, leftOut: [], droppedLore: [], notExpanded: [] };
     return { ...promptOf(parts), isExact, contextSize, ...roomOf(contextSize, limits), ...nothing };
   }
 
@@ -166,6 +171,7 @@ export class Prompts {
       leftOut: all.filter((block) => !isSent(block)),
       droppedLore: composed?.droppedLore ?? [],
       loreState: composed?.loreState,
+      notExpanded: composed?.notExpanded ?? [],
     };
   }
 

@@ -1,8 +1,11 @@
 /** Makes of a scene what the prompts take: its pieces, once the history is read, and its messages as they are sent. */
+import type { EntryName } from "../lorebooks/activation.ts";
 import { composeBlocks } from "./compose.ts";
 import { findLore, type LoreScene } from "./lore_scan.ts";
+import type { MacroBudget } from "./macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros.ts";
 import type { PrefixClocks } from "./prefix_clocks.ts";
+import { loreName } from "./prompt_blocks.ts";
 import type { Composed, PromptTurn, Seen } from "./prompts.ts";
 import type { Scene } from "./scene.ts";
 import { seededRandom } from "./seeded_random.ts";
@@ -16,12 +19,14 @@ export interface Stage {
   timeZone?: string;
   clocks: PrefixClocks;
   lore?: Omit<LoreScene, "scene">;
+  /** Of all macros of this prompt. */
+  budget: MacroBudget;
   now(): number;
 }
 
 /** Makes the pieces of a scene. */
 export async function composeScene(stage: Stage, seen: Seen): Promise<Composed> {
-  const { conversationId, scene, timeZone, clocks, now } = stage;
+  const { conversationId, scene, timeZone, clocks, budget, now } = stage;
   const nowMs = now();
   const heldMs = clocks.of(conversationId, nowMs, seen.remembers);
   const lastUser = seen.turns.find(({ id, message }) => id !== undefined && message.role === "user");
@@ -31,20 +36,22 @@ export async function composeScene(stage: Stage, seen: Seen): Promise<Composed> 
     clock: { nowMs: heldMs, timeZone, idleMs },
     chat: { ...lastTexts(seen.turns), model: seen.model },
   };
-  const macros = new Macros(scope);
+  const macros = new Macros(scope, budget);
   // What is drawn anew is drawn once for each turn: the same for a look at it and for another try.
   const asked = seen.turns.filter(({ message }) => message.role === "user");
   const turn = [conversationId, asked.length, asked[0] && countedParts(asked[0].message).text].join("\n");
   const fresh = { random: seededRandom(turn), clock: { nowMs, timeZone, idleMs } };
   // The text itself is the place: entries have no other that stays when their book is edited.
-  const expand = (text: string) => macros.expand(text, { place: `lore\n${text}` });
+  const expand = (text: string, { bookName, entryName }: EntryName) =>
+    macros.expand(text, { place: `lore\n${text}`, field: "lorebook", source: loreName(bookName, entryName) });
   const found = stage.lore && await findLore({ ...stage.lore, scene }, seen, fresh.random, expand);
   const { lore = [], disabled } = found ?? {};
   const isTurnMissing = scene.action === "reply" && scene.group === undefined &&
     seen.turns[0]?.message.role === "assistant";
   const blocks = composeBlocks({ scene, lore, disabled, isTurnMissing, macros, fresh });
   const { squashesSystem } = scene.layout;
-  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem };
+  const { notExpanded } = budget;
+  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem, notExpanded };
 }
 
 /**
@@ -53,11 +60,13 @@ export async function composeScene(stage: Stage, seen: Seen): Promise<Composed> 
  */
 export function messageMacros(stage: Stage): ((text: string, id: string, atMs: number) => string) | undefined {
   if (stage.scene.character === undefined) return undefined;
-  const scope: MacroScope = { ...scopeOf(stage), clock: { nowMs: 0 }, chat: {} };
-  return (text, id, atMs) =>
-    text.includes("{{")
-      ? new Macros(scope).expand(text, { place: id, hasTags: false, clock: { nowMs: atMs, timeZone: stage.timeZone } })
-      : text;
+  const macros = new Macros({ ...scopeOf(stage), clock: { nowMs: 0 }, chat: {} }, stage.budget);
+  const place = { field: "history", hasTags: false, hasOwnVariables: true };
+  return (text, id, atMs) => {
+    if (!text.includes("{{")) return text;
+    const clock = { nowMs: atMs, timeZone: stage.timeZone };
+    return macros.expand(text, { ...place, place: id, source: id === "" ? undefined : id, clock });
+  };
 }
 
 function scopeOf({ conversationId, scene }: Stage): Pick<MacroScope, "char" | "user" | "group" | "fields" | "random"> {

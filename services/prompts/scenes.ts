@@ -6,6 +6,7 @@ import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Presets } from "../presets/presets.ts";
 import { type CardSource, type CastMember, type Participant, readCast, sceneCharacter } from "./cast.ts";
 import type { PromptLayout } from "./layout.ts";
+import { MacroBudget } from "./macro_budget.ts";
 import { PrefixClocks } from "./prefix_clocks.ts";
 import { scenePreset } from "./preset_layout.ts";
 import type { Composed, Seen } from "./prompts.ts";
@@ -121,7 +122,9 @@ export class Scenes {
       ...{ books, member, generation: asked.generation, turn: messageCount, greetingIndex: asked.greetingIndex },
       matcher: this.#parts.matcher,
     };
-    const stage: Stage = { conversationId, scene, timeZone, lore, clocks: this.#clocks, now: this.#parts.now };
+    const { now } = this.#parts;
+    const budget = new MacroBudget();
+    const stage: Stage = { conversationId, scene, timeZone, lore, budget, clocks: this.#clocks, now };
     return { scene, preset, compose: (seen) => composeScene(stage, seen), expand: messageMacros(stage) };
   }
 

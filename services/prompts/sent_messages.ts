@@ -79,8 +79,9 @@ export function withInserted(
   inserted: readonly Counted<PlacedBlock>[],
 ): PromptEntry[] {
   const all: PromptEntry[] = [];
+  const byPlace = Map.groupBy(inserted, ({ depth }) => Math.max(0, history.length - depth));
   for (let place = 0; place <= history.length; place++) {
-    const here = inserted.filter(({ depth }) => Math.max(0, history.length - depth) === place);
+    const here = byPlace.get(place) ?? [];
     // The deeper ones first, where several are deeper than the history is long.
     here.sort((a, b) => b.depth - a.depth || ROLES.indexOf(a.role) - ROLES.indexOf(b.role) || a.order - b.order);
     all.push(...messagesOf(here));

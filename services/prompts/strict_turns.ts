@@ -23,11 +23,15 @@ export function strictTurns(messages: readonly ChatMessage[], strictness: Strict
   const leading = messages.slice(0, begin < 0 ? messages.length : begin);
   const system = leading.map(({ content }) => textOf(content)).join("\n\n");
   const turns: ChatMessage[] = [];
+  // Lists made here, which may grow: copying them for each neighbour would take the square of their length.
+  const joinedLists = new Set<ContentPart[]>();
   for (const { role, content } of messages.slice(leading.length)) {
     const turn = { role: role === "assistant" ? "assistant" : "user", content };
     const last = turns.at(-1);
-    if (last?.role === turn.role) last.content = joined(last.content, content);
-    else turns.push(turn);
+    if (last?.role !== turn.role) turns.push(turn);
+    else if (typeof last.content === "string") last.content = joined(last.content, content);
+    else if (joinedLists.has(last.content)) last.content.push(...partsOf(content));
+    else joinedLists.add(last.content = [...last.content, ...partsOf(content)]);
   }
   if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: OPENING });
   if (system === "") return turns;

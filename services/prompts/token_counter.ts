@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Provider, UpstreamTarget } from "../llm/provider.ts";
+import { Pace } from "../pace.ts";
 import { countedParts, estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "./token_estimate.ts";
 import type { TokenRatios } from "./token_ratios.ts";
 
@@ -49,7 +50,13 @@ export class TokenCounter {
   /** Counts messages. Never takes more than about two seconds. @throws The reason of `signal`, when that fired. */
   async count(messages: readonly ChatMessage[], asked: CountedModel, signal: AbortSignal): Promise<TokenCount> {
     const parts = messages.map(countedParts);
-    const keys = parts.map(({ text }) => keyOf(asked, text));
+    const keys: string[] = [];
+    const pace = new Pace();
+    for (const { text } of parts) {
+      keys.push(keyOf(asked, text));
+      await pace.rest();
+    }
+    signal.throwIfAborted();
     await this.#learn(parts.map(({ text }) => text), keys, asked, signal);
     let isExact = true;
     const tokens = parts.map(({ images }, index) => {

@@ -1,12 +1,15 @@
 /** What a conversation offers to a trial of lorebooks. It is taken from four rooms. */
+import type { Card } from "../characters/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import { findCard, namesOf, withNames } from "../characters/greetings.ts";
+import { findCard, namesOf } from "../characters/greetings.ts";
 import type { BlockStore } from "../chat/blocks.ts";
 import type { ConversationStore } from "../chat/conversation_store.ts";
 import { turnsOf } from "../chat/history.ts";
 import type { ScanSource } from "../lorebooks/activation.ts";
 import type { ScannedConversation } from "../lorebooks/trial.ts";
 import type { Personas } from "../personas/personas.ts";
+import { Macros } from "../prompts/macros.ts";
+import { seededRandom } from "../prompts/seeded_random.ts";
 import { countedParts } from "../prompts/token_estimate.ts";
 
 /** Where it is taken from. */
@@ -45,10 +48,20 @@ export async function scannedConversation(id: string, parts: ScanParts): Promise
     ["scenario", card?.data.scenario],
     ["creator_notes", card?.data.creator_notes],
   ];
+  const macros = new Macros({
+    ...{ ...names, fields: { persona: persona?.description, ...fieldsOf(card) }, clock: { nowMs: Date.now() } },
+    ...{ random: seededRandom(id), chat: {} },
+  });
   return {
     messages,
     turn: messageCount,
     scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
-    expand: (text) => withNames(text, names),
+    expand: (text) => macros.expand(text, { place: `lore\n${text}` }),
   };
+}
+
+function fieldsOf(card: Card | undefined) {
+  if (card === undefined) return {};
+  const { description, personality, scenario, mes_example: mesexamples } = card.data;
+  return { description, personality, scenario, mesexamples };
 }

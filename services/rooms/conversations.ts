@@ -67,7 +67,7 @@ export async function openConversations(ground: Ground, library: Library): Promi
       const user = await userName(personaId);
       const card = await findCard(characters, characterId);
       if (card === undefined) return undefined;
-      const { texts, groupOnlyFrom } = greetingsOf(card, user, isGroup);
+      const { texts, groupOnlyFrom } = greetingsOf(card, isGroup);
       const settled = settledGreetings(texts, namesOf(card, user), { seed: uuidV7(), nowMs: now() });
       return { characterId, texts: settled, groupOnlyFrom };
     },

@@ -17,6 +17,12 @@ export async function commandLineOf(pid: number): Promise<string> {
   return (await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "")).replaceAll("\0", " ").trim();
 }
 
+/** Returns the CPU time of a process in seconds. Linux only. */
+export async function cpuSecondsOf(pid: number): Promise<number> {
+  const fields = (await Deno.readTextFile(`/proc/${pid}/stat`)).replace(/^.*\) /s, "").split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100; // utime and stime, in ticks: proc_pid_stat(5)
+}
+
 /** Gives the processes whose command line holds a text. */
 export async function findProcesses(text: string): Promise<number[]> {
   const pids = IS_LINUX

@@ -25,6 +25,7 @@ import {
   risuSave,
   UNDEFINED,
 } from "../helpers/risu_files.ts";
+import { DOUBLING } from "../helpers/macro_attacks.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 2, lorebook: 4, preset: 1, attachment: 0 };
@@ -309,4 +310,21 @@ test.each([
   await using app = await openTestApp();
   const job = await importJob(app, "kind=risuai&name=database.bin", bytes);
   expect(job).toMatchObject({ state: "failed", error: { code: "unprocessable" } });
+});
+
+test("F01 a greeting of a RisuAI chat whose macros exceed the budget comes in as written, one of blanks not at all", async () => {
+  await using app = await openTestApp();
+  const card = {
+    ...{ spec: "chara_card_v3", spec_version: "3.0" },
+    data: { name: "Fox", first_mes: DOUBLING, alternate_greetings: [`${" ".repeat(500_000)}\n`] },
+  };
+  const chats = { type: "risuAllChats", ver: 2, data: [risuChat({ fmIndex: -1 })], folders: [] };
+  const files = {
+    "Fox_export.json": jsonFile(card),
+    "Fox_all_chats_2025-12-31T06-03-20-123Z.json": jsonFile(chats),
+  };
+  expect(added(await importReport(app, "kind=risuai", zipped(files))).conversation).toBe(1);
+  const [{ id }] = await got(app, "/api/conversations");
+  const { messages } = await got(app, `/api/conversations/${id}`);
+  expect(messages[0]).toMatchObject({ role: "assistant", content: DOUBLING, variant_count: 1 });
 });
