@@ -106,6 +106,7 @@ export function previewAnswerOf({ route, context, params, prompt, dropped, prese
       pieces: prompt.leftOut.map(pieceOf),
       lorebook_entries: prompt.droppedLore.map(({ reason, key, ...entry }) => ({ ...entryOf(entry), reason, key })),
     },
+    not_expanded: prompt.notExpanded,
   };
 }
 
@@ -149,6 +150,19 @@ const Piece = z.object({
   entry: Entry.optional().openapi({ description: "The entry of a lorebook, and why it fired" }),
 }).openapi("PromptPiece");
 
+const NotExpanded = z.object({
+  field: z.string().openapi({
+    description: "A part of the prompt: main, description, examples, lorebook, preset, note, …; history for a message",
+  }),
+  source: z.string().optional().openapi({
+    description: "Which one, where a prompt has several: an entry of a lorebook, a prompt of a preset, a message's id",
+  }),
+  reason: z.enum(["steps", "bytes", "depth", "variables"]).openapi({
+    description:
+      "Too many macros, too much text from them, too deep inside each other, too many or too large variables",
+  }),
+}).openapi("PromptNotExpanded");
+
 const Preview = z.object({
   context: z.enum(["client", "server"]),
   model: z.string(),
@@ -182,6 +196,9 @@ const Preview = z.object({
     }),
     lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that fired and do not go out" }),
   }).openapi({ description: "Messages at the begin of the conversation that fall out, and what else does" }),
+  not_expanded: z.array(NotExpanded).openapi({
+    description: "Fields whose macros exceed the budget of a prompt: they are sent as written",
+  }),
 }).openapi("ChatPreview");
 
 const events = {

@@ -57,7 +57,10 @@ export class FakeApi implements AsyncDisposable {
   script: string[] | undefined = ["Hel", "lo"];
   readonly attachments = new Map<string, Blob>();
   /** What would be sent, beside the messages of the request. */
-  preview = { tokens: 120, context_size: 8192, context_size_assumed: true, dropped: { count: 3 } };
+  preview = {
+    ...{ tokens: 120, context_size: 8192, context_size_assumed: true, dropped: { count: 3 } },
+    not_expanded: [] as { field: string; source?: string; reason: string }[],
+  };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
   readonly #ui: ReturnType<typeof uiAssetsRoutes>;

@@ -162,6 +162,15 @@ export interface ChatPreview {
   fits: boolean;
   /** The oldest messages, which do not fit, and what else stays out. */
   dropped: { count: number; last_message_id?: string; pieces?: PromptPiece[]; lorebook_entries?: MissedLore[] };
+  /** Fields that are sent as written, since their macros exceed the budget. */
+  not_expanded?: NotExpanded[];
+}
+
+/** A field whose macros exceed the budget, and which one, where a prompt has several. */
+export interface NotExpanded {
+  field: string;
+  source?: string;
+  reason: "steps" | "bytes" | "depth" | "variables";
 }
 
 /** One of the texts that a message is put together from. */

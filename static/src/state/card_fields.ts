@@ -50,9 +50,16 @@ export function notesOf({ data }: Card, language: string): string {
   return typeof own === "string" && own.trim() !== "" ? own : data.creator_notes.trim();
 }
 
-/** Puts names in the places that cards keep free for them. */
+/** Characters that names may add to a text: a card may have a name of a megabyte, and call itself a thousand times. */
+const MAX_NAME_CHARS = 100_000;
+
+/** Puts names in the places that cards keep free for them. A text that would grow too long by that stays as written. */
 export function withNames(text: string, names: { char: string; user: string }): string {
-  return text
-    .replace(/\{\{char\}\}|<BOT>/gi, () => names.char)
-    .replace(/\{\{user\}\}|<USER>/gi, () => names.user);
+  let added = 0;
+  const named = text.replace(/\{\{(char|user)\}\}|<(BOT|USER)>/gi, (written, macro?: string, tag?: string) => {
+    const name = (macro ?? tag)!.toLowerCase() === "user" ? names.user : names.char;
+    added += name.length;
+    return added > MAX_NAME_CHARS ? written : name;
+  });
+  return added > MAX_NAME_CHARS ? text : named;
 }

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { de } from "../../../static/src/texts/de/de.ts";
+import { en, loadLater } from "../../../static/src/texts/en/en.ts";
+import { ja } from "../../../static/src/texts/ja/ja.ts";
 import { findAxeProblems } from "../../helpers/browser.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../helpers/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
   bench = await openUiBench();
+  await loadLater();
 });
 afterAll(() => bench.close());
 
@@ -113,6 +117,48 @@ test("what will be sent is shown with its size and what falls out", async () => 
   await panel.getByText("No connection is active").waitFor();
 });
 
+const NOT_EXPANDED = [
+  { field: "description", reason: "steps" },
+  { field: "main", source: "card", reason: "depth" },
+  { field: "lorebook", source: "World: Mill", reason: "variables" },
+  { field: "history", source: "c1-m2", reason: "bytes" },
+];
+
+test.each<["en" | "de" | "ja", string, string[]]>([
+  ["en", "Macros not expanded", [
+    "Description (too many macros)",
+    "Main prompt: from the card (macros nested too deeply)",
+    "Lorebook: World: Mill (too many or too large variables)",
+    "A message in the chat (its macros insert too much text)",
+  ]],
+  ["de", "Makros nicht ausgeführt", [
+    "Beschreibung (zu viele Makros)",
+    "Hauptprompt: aus der Karte (zu tief verschachtelte Makros)",
+    "Lorebook: World: Mill (zu viele oder zu große Variablen)",
+    "Eine Nachricht im Chat (die Makros fügen zu viel Text ein)",
+  ]],
+  ["ja", "展開されなかったマクロ", [
+    "説明 (マクロが多すぎる)",
+    "メインプロンプト: カードから (マクロの入れ子が深すぎる)",
+    "ロアブック: World: Mill (変数が多すぎる、または大きすぎる)",
+    "チャットのメッセージ (マクロが挿入するテキストが多すぎる)",
+  ]],
+])("F01 the preview lists the fields whose macros exceed the budget, and why (%s)", async (language, title, lines) => {
+  await using ui = await bench.open("/c/c1", {
+    locale: language,
+    prepare: (api) => {
+      api.addConversation("c1", "Chat", STORY);
+      api.preview.not_expanded = NOT_EXPANDED;
+    },
+  });
+  const { chat, sending } = { en, de, ja }[language];
+  await ui.page.getByRole("button", { name: chat.options.title }).click();
+  await ui.page.getByRole("button", { name: sending.preview.open }).click();
+  const list = ui.page.getByRole("region", { name: title });
+  await list.waitFor();
+  expect(await list.getByRole("listitem").allInnerTexts()).toEqual(lines);
+});
+
 test("a temporary chat sends all of itself, is stored nowhere, and is gone when it is left", async () => {
   await using ui = await bench.open("/new");
   await ui.page.getByRole("button", { name: "Temporary chat, not stored anywhere" }).click();
@@ -176,6 +222,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
           { role: "user", content: "Hidden", hidden: true },
           { role: "assistant", content, variant_count: 2, active_variant: 0, reasoning: "Hm." },
         ]);
+        api.preview.not_expanded = NOT_EXPANDED;
         api.addConversation("c2", "Other").forked_from = { conversation_id: "c1", message_id: "c1-m1" };
       },
     });

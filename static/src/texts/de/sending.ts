@@ -65,6 +65,18 @@ export const sending = {
       too_slow: "sein Muster brauchte zu lange",
     },
     other: "diesmal nicht",
+    notExpanded: {
+      title: "Makros nicht ausgeführt",
+      hint: "Diese Teile werden gesendet, wie sie geschrieben sind, weil ihre Makros zu viel tun.",
+      history: "Eine Nachricht im Chat",
+      sources: { card: "aus der Karte", chat: "aus diesem Chat" },
+      reasons: {
+        steps: "zu viele Makros",
+        bytes: "die Makros fügen zu viel Text ein",
+        depth: "zu tief verschachtelte Makros",
+        variables: "zu viele oder zu große Variablen",
+      },
+    },
     pieces: {
       system_prompt: "Anweisungen",
       main: "Hauptprompt",

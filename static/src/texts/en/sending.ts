@@ -65,6 +65,18 @@ export const sending = {
       too_slow: "its pattern took too long",
     },
     other: "not this time",
+    notExpanded: {
+      title: "Macros not expanded",
+      hint: "These parts are sent as written because their macros do too much.",
+      history: "A message in the chat",
+      sources: { card: "from the card", chat: "from this chat" },
+      reasons: {
+        steps: "too many macros",
+        bytes: "its macros insert too much text",
+        depth: "macros nested too deeply",
+        variables: "too many or too large variables",
+      },
+    },
     pieces: {
       system_prompt: "Instructions",
       main: "Main prompt",

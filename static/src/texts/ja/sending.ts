@@ -65,6 +65,18 @@ export const sending = {
       too_slow: "パターンの処理が遅すぎた",
     },
     other: "今回は対象外",
+    notExpanded: {
+      title: "展開されなかったマクロ",
+      hint: "マクロの処理が多すぎるため、次の部分は書かれたまま送られます。",
+      history: "チャットのメッセージ",
+      sources: { card: "カードから", chat: "このチャットから" },
+      reasons: {
+        steps: "マクロが多すぎる",
+        bytes: "マクロが挿入するテキストが多すぎる",
+        depth: "マクロの入れ子が深すぎる",
+        variables: "変数が多すぎる、または大きすぎる",
+      },
+    },
     pieces: {
       system_prompt: "指示",
       main: "メインプロンプト",

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import type { ChatPreview, MissedLore, PromptPiece } from "../../api/types.ts";
+import type { ChatPreview, MissedLore, NotExpanded, PromptPiece } from "../../api/types.ts";
 import { imagesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
 import { figure } from "../../texts/times.ts";
@@ -31,6 +31,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
     <div class="preview-panel">
       <Sums preview={found} />
       <Button icon="redo" onClick={again}>{t.refresh}</Button>
+      <NotExpandedFields fields={found.not_expanded ?? []} />
       <ol class="preview-list">
         {found.messages.map((message, index) => {
           const part = found.parts[index];
@@ -78,6 +79,31 @@ function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPie
       <span>{texts.chat.tokens(tokens)}</span>
     </p>
   );
+}
+
+/** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
+function NotExpandedFields({ fields }: { fields: NotExpanded[] }) {
+  if (fields.length === 0) return null;
+  const t = texts.sending.notExpanded;
+  return (
+    <section class="preview-left-out" aria-labelledby="preview-not-expanded">
+      <h3 id="preview-not-expanded">{t.title}</h3>
+      <p class="hint">{t.hint}</p>
+      <ul>
+        {fields.map(({ field, source, reason }, index) => (
+          <li key={index}>{fieldName(field, source)} ({t.reasons[reason]})</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function fieldName(field: string, source: string | undefined): string {
+  const { history, sources } = texts.sending.notExpanded;
+  if (field === "history") return history;
+  if (source === undefined) return pieceName(field);
+  const which = source === "card" || source === "chat" ? sources[source] : source;
+  return `${pieceName(field)}: ${which}`;
 }
 
 function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
