@@ -26,6 +26,9 @@ export interface SpeakerQuestion {
 const HAS_WIDE = /[\u2e80-\uffff]/;
 /** A shorter part of a name is often an article. */
 const SHORTEST_PART = 3;
+/** What is looked for of a name, each by a pattern of its own: a card may have a name of a megabyte. */
+const MAX_PARTS = 20;
+const LONGEST_PART = 200;
 
 /**
  * Gives who wants to speak, the first at once and the others after that. Where several take part, nobody is named and the
@@ -90,7 +93,10 @@ function natural(
 
 /** Gives where a text speaks of somebody, or -1. */
 function mentionOf({ names }: CastMember, text: string): number {
-  const parts = names.flatMap((name) => [name, ...name.split(/\s+/).filter((part) => part.length >= SHORTEST_PART)]);
+  const parts = names.flatMap((name) => [
+    name,
+    ...name.split(/\s+/, MAX_PARTS).filter((part) => part.length >= SHORTEST_PART),
+  ]).filter((part) => part.length <= LONGEST_PART);
   const places = parts.map((part) => placeOf(part, text)).filter((place) => place >= 0);
   return places.length === 0 ? -1 : Math.min(...places);
 }
