@@ -1,4 +1,4 @@
-/** What a run of the tests ends with: each test that was red, so that the end of any log tells what it was. */
+/** The end of a test run: lists each test that failed, so that the last lines of any log name them. */
 
 /** Of one error so many lines are shown; the rest stands where vitest printed it. */
 const ERROR_LINES = 8;
@@ -22,38 +22,34 @@ export interface RunReport {
       ancestorTitles: string[];
       title: string;
       status: string;
-      /** Errors of all tries: a test that passed has some when only a further try passed. */
       failureMessages: string[];
     }[];
   }[];
 }
 
 /**
- * Gives the lines on what was red, none where all passed at once: tests and files that failed, then tests of which
- * only a further try passed, each with its file, its full name, and the first lines of its first error.
+ * Lists the tests and files that failed, each with its file, its full name and the first lines of its error.
  *
  * @param root Folder that paths are shown from, ending with a slash.
+ * @returns No lines if everything passed.
  */
 export function redTests(reports: readonly RunReport[], root: string): string[] {
-  const failed: string[] = [];
-  const retried: string[] = [];
+  const lines: string[] = [];
   for (const { name, status, message, assertionResults } of reports.flatMap(({ testResults }) => testResults)) {
     const file = name.startsWith(root) ? name.slice(root.length) : name;
-    const isRed = (test: { status: string }) => test.status === "failed";
-    if (status === "failed" && (message !== "" || !assertionResults.some(isRed))) {
-      failed.push(
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    if (status === "failed" && (message !== "" || failed.length === 0)) {
+      lines.push(
         `FAILED ${file} as a whole`,
-        ...errorLines(message || "Why stands where it ran: a hook of a group, most likely"),
+        ...errorLines(message || "See the output of the run above: most likely a hook of a group failed"),
       );
     }
-    for (const test of assertionResults) {
-      const title = `${file} > ${[...test.ancestorTitles, test.title].filter((part) => part !== "").join(" > ")}`;
-      const [error] = test.failureMessages;
-      if (isRed(test)) failed.push(`FAILED ${title}`, ...errorLines(error));
-      else if (error !== undefined) retried.push(`PASSED ONLY WHEN TRIED AGAIN ${title}`, ...errorLines(error));
+    for (const { ancestorTitles, title, failureMessages } of failed) {
+      const fullName = [...ancestorTitles, title].filter((part) => part !== "").join(" > ");
+      lines.push(`FAILED ${file} > ${fullName}`, ...errorLines(failureMessages[0]));
     }
   }
-  return [...failed, ...retried];
+  return lines;
 }
 
 function errorLines(error = ""): string[] {

@@ -3,8 +3,7 @@ import { PATIENCE_MS, TEST_MS } from "./helpers/patience.ts";
 
 /**
  * Test files of one run go one after another in their own processes: several start servers and real browsers, and the
- * machine is small. What fails is tried once more, and told on: a browser or a process that hung is no finding, a
- * second failure is.
+ * machine is small. Nothing is retried: a test that fails now and then is a bug.
  */
 export default defineConfig({
   test: {
@@ -14,6 +13,5 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
-    retry: 1,
   },
 });

@@ -304,7 +304,9 @@ export class FakeApi implements AsyncDisposable {
       this.addConversation(body.conversation_id, turn?.content.slice(0, 40) ?? "");
     const isSend = (body.action ?? "send") === "send";
     if (isSend && turn?.role === "user" && !conversation.messages.some((each) => each.id === body.user_message_id)) {
-      conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content }));
+      // As the server does: who speaks later changes nothing about this message.
+      const persona_id = conversation.persona_id ?? undefined;
+      conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content, persona_id }));
     }
     const message = conversation.messages.find((each) => each.id === body.assistant_message_id);
     if (body.action === "regenerate" && message) {
