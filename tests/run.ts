@@ -1,67 +1,96 @@
 /**
- * Runs the tests: `deno task test [room …]`, or with `real` first the tests that need real parts (a language model server,
- * the compiled executable). Sees to a browser first and ends with what was red and one line that counts. `--reports FOLDER` at
- * the very end keeps vitest's reports, which `deno task docs` takes.
+ * Runs the tests.
+ *
+ * - `deno task test` runs everything except `tests/real`, in two lanes at once.
+ * - `deno task test PATH…` runs what vitest finds under these paths, with any other arguments of vitest.
+ * - `deno run -A tests/run.ts real` runs `tests/real`, which needs real parts (a language model server, the compiled
+ *   executable); a skipped test counts as a failure.
+ * - `deno run -A tests/run.ts prepare` only installs the browser and builds the page.
+ *
+ * Ends with the tests that failed, the duration of each lane and one line of counts. `--reports FOLDER` at the very end keeps
+ * vitest's reports; a run of `real` then also checks every security case against all reports in the folder.
  */
 import { builtUi } from "./helpers/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
+import { securityCaseLines } from "./security_results.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
 
-/** The tests of the page take as long as all others together, and run beside them; nobody writes the built page meanwhile. */
-const OF_PAGE = "tests/static";
+/** The tests of the page take as long as all others together and run at the same time; both lanes only read the built page. */
+const PAGE_TESTS = "tests/static";
 
-/** Of a run that ended before its report: it is red, and nothing passed. */
+/** The report of a run that ended before it wrote one: it failed, and nothing passed. */
 const NO_REPORT =
   '{ "numPassedTests": 0, "numFailedTests": 0, "numPendingTests": 0, "success": true, "testResults": [] }';
 
 type Counted = "numPassedTests" | "numFailedTests" | "numPendingTests";
 
+/** How one lane ended. */
+interface LaneResult {
+  name: string;
+  isGreen: boolean;
+  seconds: number;
+  report: RunReport;
+}
+
 const reportsAt = Deno.args.at(-2) === "--reports" ? Deno.args.at(-1) : undefined;
 const args = reportsAt === undefined ? Deno.args : Deno.args.slice(0, -2);
 const [first, ...others] = args;
-// Tests that run vitest themselves leave its report there, too.
+// Tests that run vitest themselves write its report there, too.
 if (reportsAt !== undefined) Deno.env.set("TEST_REPORTS_FOLDER", await Deno.realPath(await makeFolder(reportsAt)));
 const isReal = first === "real";
 
 await installBrowser();
 await builtUi();
-const runs = isReal
-  ? [await runTests(["tests/real", ...others])]
+if (first === "prepare") Deno.exit(0);
+const lanes = isReal
+  ? [await runLane("real parts", ["tests/real", ...others])]
   : args.length > 0
-  ? [await runTests(["--exclude", "tests/real/**", ...args])]
+  ? [await runLane("tests", ["--exclude", "tests/real/**", ...args])]
   : await Promise.all([
-    runTests([OF_PAGE]),
-    runTests(["tests/real", OF_PAGE].flatMap((room) => ["--exclude", `${room}/**`])),
+    runLane("page", [PAGE_TESTS]),
+    runLane("all others", ["tests/real", PAGE_TESTS].flatMap((folder) => ["--exclude", `${folder}/**`])),
   ]);
-const reports = runs.map(({ report }) => report);
+const reports = lanes.map(({ report }) => report);
 const sum = (key: Counted) => reports.reduce((total, report) => total + report[key], 0);
 const [passed, failed, skipped] = [sum("numPassedTests"), sum("numFailedTests"), sum("numPendingTests")];
 for (const line of redTests(reports, `${Deno.cwd()}/`)) console.log(line);
-// What is thrown outside of every test stands in no report.
-if (runs.some(({ isGreen, report }) => !isGreen && report.success)) {
+// No report mentions what is thrown outside of every test.
+if (lanes.some(({ isGreen, report }) => !isGreen && report.success)) {
   console.log('FAILED outside of every test: see "Unhandled Errors" above');
 }
+const cases = isReal && reportsAt !== undefined
+  ? await securityCaseLines(reportsAt, excludedFiles(others))
+  : { lines: [], isGreen: true };
+for (const line of cases.lines) console.log(line);
+for (const { name, seconds } of lanes) console.log(`${name}: ${seconds} s`);
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
-// Whoever asks for the tests with real parts has the parts: one that was skipped is one that did not run.
+// A run of the tests with real parts has the parts, so a skipped test is one that did not run.
 const isWhole = reports.every(({ numPassedTests }) => numPassedTests > 0) && (!isReal || skipped === 0);
-Deno.exit(runs.every(({ isGreen }) => isGreen) && isWhole ? 0 : 1);
+Deno.exit(lanes.every(({ isGreen }) => isGreen) && isWhole && cases.isGreen ? 0 : 1);
 
-/** Runs vitest with further arguments; its output comes as it is made. */
-async function runTests(args: string[]): Promise<{ isGreen: boolean; report: RunReport }> {
+/** Runs vitest with further arguments; its output is shown as it is made. */
+async function runLane(name: string, args: string[]): Promise<LaneResult> {
   const path = await Deno.makeTempFile({ suffix: ".json" });
+  const startedAtMs = performance.now();
   try {
     const isGreen = await succeeds(Deno.execPath(), [
       ...["run", "-A", VITEST, "run", "--config", "tests/vitest.config.ts"],
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${path}`],
       ...args,
     ]);
+    const seconds = Math.round((performance.now() - startedAtMs) / 1000);
     if (reportsAt !== undefined) await keepReport(path, reportsAt);
-    return { isGreen, report: JSON.parse(await Deno.readTextFile(path) || NO_REPORT) };
+    return { name, isGreen, seconds, report: JSON.parse(await Deno.readTextFile(path) || NO_REPORT) };
   } finally {
     await Deno.remove(path);
   }
+}
+
+/** Finds the files that the arguments of vitest leave out: `--exclude FILE`. */
+function excludedFiles(args: readonly string[]): string[] {
+  return args.filter((_, i) => args[i - 1] === "--exclude");
 }
 
 async function makeFolder(path: string): Promise<string> {
@@ -73,7 +102,7 @@ async function keepReport(report: string, folder: string): Promise<void> {
   await Deno.copyFile(report, `${folder}/${crypto.randomUUID()}.json`);
 }
 
-/** Tests of the page drive a real browser; Debian's package is had where the system lets us install it. */
+/** Installs Debian's Chromium where the system allows that; the tests of the page drive it. */
 async function installBrowser(): Promise<void> {
   if (await exists(CHROMIUM)) return;
   const sudo = Deno.uid() === 0 ? [] : ["sudo", "-n"];

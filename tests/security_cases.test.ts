@@ -1,44 +1,63 @@
 import { expect, test } from "vitest";
-import { problemsOf, resultKey, resultsOn, securityCasesPage, testsByCase, withResult } from "./security_cases_page.ts";
-import { readReports, resultIn } from "./security_results.ts";
+import { namedTests, problemsOf, productSources, securityCasesPage, testsByCase } from "./security_cases_page.ts";
+import { readReports, resultIn, securityCaseLines, unprovenCases } from "./security_results.ts";
 
 const PAGE = new URL("../docs/security-cases.md", import.meta.url);
-const NAMED = { file: "tests/x.test.ts", ids: "K05 K06", title: "a %s over ${ROUNDS} rounds (twice)" };
+const NAMED = { file: "tests/x.test.ts", ids: "K05 K06", title: "a %s over 3 rounds (twice)" };
 
-test("every security case has a test that names it, but those that are said to be not built yet", async () => {
-  expect(problemsOf(await testsByCase())).toEqual([]);
+test("every security case has a test that names it, or waits for a feature that doesn't exist", async () => {
+  expect(problemsOf(await testsByCase(), await productSources())).toEqual([]);
 });
 
-test("docs/security-cases.md is what deno task docs writes, and tells of no test that failed", async () => {
-  const page = await Deno.readTextFile(PAGE);
-  const [tests, results] = [await testsByCase(), resultsOn(page)];
-  expect(page).toBe(securityCasesPage(tests, results));
-  expect(withResult(tests, results, "failed")).toEqual([]);
+test("docs/security-cases.md is what deno task docs writes", async () => {
+  expect(await Deno.readTextFile(PAGE)).toBe(securityCasesPage(await testsByCase()));
 });
 
-test("a case without a test, an id that is none, and one that is built after all are found", async () => {
+test("finds a case without a test, an id that is not a case, and a feature that exists by now", async () => {
   const tests = new Map(await testsByCase());
+  for (const id of tests.keys()) tests.set(id, [NAMED]);
+  for (const id of ["F01", "F02", "F03", "F04", "F07", "F09"]) tests.set(id, [NAMED]);
+  expect(problemsOf(tests, [])).toEqual([]);
   tests.delete("K05");
   tests.set("Z99", []);
-  expect(problemsOf(tests, ["T02"])).toEqual([
+  tests.set("F05", [{ ...NAMED, title: "over ${ROUNDS} rounds" }]);
+  expect(problemsOf(tests, ["services/text/pdf_reader.ts"])).toEqual([
     "K05 has no test",
-    "T02 has a test and is listed as not built yet",
-    "Z99 is no case",
+    "F05 has a test, and is listed as waiting for a feature",
+    'F06 waits for documents, but there is "services/text/pdf_reader.ts"',
+    "Z99 is not a case",
+    '"over ${ROUNDS} rounds" in tests/x.test.ts: the page can\'t fill in this title; use a number at the top of the file',
   ]);
+});
+
+test("numbers of a title are those of the file, samples of all where a usual run takes fewer", () => {
+  const text = [
+    "const ROUNDS = 10_000;",
+    "const KILLS = sample(20, 200);",
+    "test(`D02 survives ${KILLS} kills over ${ROUNDS} rounds and ${others}`, () => {});",
+    'test("D01 prints ${KILLS} as it is", () => {});',
+  ].join("\n");
+  const titles = (isLong: boolean) => namedTests("tests/x.test.ts", text, isLong).map(({ title }) => title);
+  expect(titles(false)).toEqual([
+    "survives 20 of 200 kills over 10000 rounds and ${others}",
+    "prints ${KILLS} as it is",
+  ]);
+  expect(titles(true)[0]).toBe("survives 200 kills over 10000 rounds and ${others}");
 });
 
 test.each(
   [
     ["passed", ["passed"]],
-    ["passed (2)", ["passed", "passed", "skipped"]],
+    ["passed", ["passed", "passed", "skipped"]],
     ["failed", ["passed", "failed"]],
-    [undefined, ["skipped"]],
-    [undefined, []],
+    ["not run", ["skipped"]],
+    ["not run", []],
   ] as const,
-)("its result is %s where its rows were %j", (result, statuses) => {
+)("the result is %s where the rows were %j", (result, statuses) => {
   const others = [
     { file: "tests/y.test.ts", titles: ["K05 K06 a word over 3 rounds (twice)"], status: "failed" },
     { file: "tests/x.test.ts", titles: ["K05 K06 a word over 3 rounds, twice"], status: "failed" },
+    { file: "tests/x.test.ts", titles: ["K05 K06 a word over 4 rounds (twice)"], status: "failed" },
     { file: "tests/x.test.ts", titles: ["K05 K06 a word over 3 rounds (twice) and more"], status: "failed" },
   ];
   const rows = statuses.map((status, i) => ({
@@ -46,36 +65,37 @@ test.each(
     titles: [`K05 K06 a word ${i} over 3 rounds (twice)`],
     status,
   }));
-  expect(resultIn([...(rows.length > 0 ? others : others.slice(0, 2)), ...rows], NAMED)).toBe(result);
+  const reported = [...(rows.length > 0 ? others : others.slice(0, 3)), ...rows];
+  expect(resultIn(reported, NAMED)).toBe(result);
+  expect(unprovenCases(new Map([["K05", [NAMED]]]), reported)).toEqual(
+    result === "passed" ? [] : [`K05: "${NAMED.title}" in tests/x.test.ts: ${result}`],
+  );
+  expect(unprovenCases(new Map([["K05", [NAMED]]]), reported, ["tests/x.test.ts"])).toEqual([]);
 });
 
-test("a group whose title names the case, and a row that is a value in the title of its test, are found", () => {
+test("finds a group whose title names the case, and a row that is a value in the title of its test", () => {
   const named = { file: "tests/x.test.ts", ids: "G11", title: "crossOrigin" };
   const reported = (...titles: string[]) => [{ file: "tests/x.test.ts", titles, status: "passed" }];
   expect(resultIn(reported("it holds", "G11 crossOrigin"), named)).toBe("passed");
   expect(resultIn(reported("an answer with G11 crossOrigin is refused"), named)).toBe("passed");
 });
 
-test("reports of vitest are read, and what a page tells of a test is found on it again", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".json" });
+test("a run whose reports lack the tests of the cases fails and names them", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-reports-" });
   const assertionResults = [{ title: "t", ancestorTitles: ["g"], status: "passed", fullName: "g t" }];
   try {
-    await Deno.writeTextFile(
-      path,
-      JSON.stringify({ testResults: [{ name: "/a/tests/b/tests/x.test.ts", assertionResults }] }),
-    );
+    const path = `${folder}/a.json`;
+    const testResults = [{ name: "/a/tests/b/tests/x.test.ts", assertionResults }];
+    await Deno.writeTextFile(path, JSON.stringify({ testResults }));
+    await Deno.writeTextFile(`${folder}/b.json`, "");
     expect(await readReports([path])).toEqual([{ file: "tests/x.test.ts", titles: ["t", "g"], status: "passed" }]);
+    const { lines, isGreen } = await securityCaseLines(folder, ["tests/real/container.test.ts"]);
+    expect(isGreen).toBe(false);
+    expect(lines).toContainEqual(expect.stringMatching(/^FAILED security case D02: .* kills .*: not run$/));
+    expect(lines).not.toContainEqual(expect.stringMatching(/^FAILED security case H18/));
+    expect(lines.at(-2)).toBe("Security cases with tests that this run left out: H18");
+    expect(lines.at(-1)).toMatch(/^Security cases: \d+ have tests, \d+ problems; F05 waits for Mermaid diagrams, /);
   } finally {
-    await Deno.remove(path);
+    await Deno.remove(folder, { recursive: true });
   }
-  const odd = { ...NAMED, title: 'a | b < c \\ "d"' };
-  const tests = new Map([["K05", [NAMED, odd]]]);
-  const results = new Map([[resultKey(odd), "passed (3)"], [resultKey(NAMED), "failed"]] as const);
-  const page = securityCasesPage(tests, results);
-  expect(resultsOn(page).get(resultKey(odd))).toBe("passed (3)");
-  expect(page).toBe(securityCasesPage(tests, resultsOn(page)));
-  expect(withResult(tests, resultsOn(page), "failed")).toEqual([
-    `K05: "${NAMED.title}" in tests/x.test.ts failed`,
-  ]);
-  expect(withResult(tests, new Map(), "not run")).toHaveLength(2);
 });

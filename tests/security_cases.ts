@@ -1,7 +1,19 @@
-/** What Parlor has to survive, case by case. Tests name the ids; `deno task docs` writes docs/security-cases.md of both. */
+/** What Parlor has to survive, case by case. Tests name the ids; `deno task docs` writes docs/security-cases.md from both. */
 
-/** Cases for which there is no test yet, since what they are about is not built. A case that has one must not stand here. */
-export const NOT_BUILT_YET: readonly string[] = [];
+/** Something that Parlor doesn't have yet. */
+export interface AwaitedFeature {
+  /** As it completes "Parlor has no …". */
+  feature: string;
+  /** Matches a path of the product's sources, or the name of a package, as soon as the feature is being built. */
+  sign: RegExp;
+}
+
+/** Cases that don't apply yet, with the feature they wait for. A case leaves this list, and gets a test, with its feature. */
+export const AWAITED_FEATURES: Readonly<Record<string, AwaitedFeature>> = {
+  F05: { feature: "Mermaid diagrams", sign: /mermaid/i },
+  F06: { feature: "documents", sign: /pdf|docx|epub/i },
+  F08: { feature: "tools", sign: /(^|\/)(tools|mcp)(\/|\.tsx?$)|modelcontextprotocol/i },
+};
 
 /** Groups of cases: heading, then id and what is tried with what has to come of it. */
 export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: string, title: string][]][] = [
@@ -151,6 +163,17 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["K06", "A rotation that is killed leaves old or new, and ends with new alone"],
     ["K07", "A backup under load is whole, and its key is needed"],
     ["K08", "Folders are 0700 and files 0600 from their first moment"],
+  ]],
+  ["Foreign text that is computed on", [
+    ["F01", "Macros have a budget, and harm no other field or chat"],
+    ["F02", "A message that can't be rendered is shown as plain text, and can be deleted"],
+    ["F03", "Maths has a time budget, and its source is shown beyond it"],
+    ["F04", "No attribute of ours is set by text that imitates our markers"],
+    ["F05", "Diagrams are sandboxed and have a time budget"],
+    ["F06", "Documents are read within limits on time, memory and bytes"],
+    ["F07", "Imports hold a bounded number of bytes at once"],
+    ["F08", "Results of tools are bounded and approve nothing"],
+    ["F09", "Random input crashes no reader and blocks nobody"],
   ]],
   ["Durability", [
     ["D01", "Recorded writes cut, dropped and reordered lose nothing acknowledged"],

@@ -1,113 +1,161 @@
-/** docs/security-cases.md: every case with the tests that name it, out of the tests themselves, and how each one went. */
-import { NOT_BUILT_YET, SECURITY_CASES } from "./security_cases.ts";
-import type { Result } from "./security_results.ts";
+/** docs/security-cases.md: every case with the tests that name it, read from the sources of the tests. */
+import { sampleTitle } from "./helpers/sample.ts";
+import { AWAITED_FEATURES, type AwaitedFeature, SECURITY_CASES } from "./security_cases.ts";
 
-const TESTS = new URL("./", import.meta.url);
+const ROOT = new URL("../", import.meta.url);
+const TESTS = new URL("tests/", ROOT);
 /** A title, of a test or of a row of one, that begins with ids. */
 const TITLE = /[([,]\s*(["'`])((?:[A-Z]\d\d[ ,]+)+)((?:(?!\1)[^\\\n]|\\.)*)\1/g;
+/** A number at the top of a test file, which titles there may name: `const STATES = 300;` or `= sample(40, 300);`. */
+const NUMBER = /^const ([A-Z][A-Z_\d]*) = (?:sample\(([\d_]+), ([\d_]+)\)|([\d_]+));/gm;
+/** What a title holds in place of a value: `%s` of rows, `$name` of rows that are objects, `${…}` of a template. */
+const PLACEHOLDER = /%[sdifjoOc#%]|\$\{[^}]*\}|\$[A-Za-z_][\w.]*/g;
 
 /** A test that names cases. */
 export interface NamedTest {
   /** Path from the root of the repository. */
   file: string;
-  /** As they stand before the title: `"W01 W03"`. */
+  /** As they are written before the title: `"W01 W03"`. */
   ids: string;
-  /** What follows the ids, with its placeholders. */
+  /** What follows the ids. Numbers of templates are filled in, placeholders of rows are not. */
   title: string;
 }
 
-/** What is known of how tests went, by `resultKey`. */
-export type Results = ReadonlyMap<string, Result>;
-
-/** Gives the tests by the ids that their titles begin with. */
-export async function testsByCase(): Promise<Map<string, NamedTest[]>> {
+/**
+ * Finds the tests of each case by the ids that their titles begin with.
+ *
+ * @param isLong Fills in the numbers of a run with `LONG_TESTS=1`.
+ */
+export async function testsByCase({ isLong = false } = {}): Promise<Map<string, NamedTest[]>> {
   const found = new Map<string, NamedTest[]>();
-  for (const file of (await testFiles("")).sort()) {
+  for (const file of (await filesBelow(TESTS)).filter(isTestOfCases).sort()) {
     const text = await Deno.readTextFile(new URL(file, TESTS));
-    for (const [, , ids, title] of text.matchAll(TITLE)) {
-      const named = { file: `tests/${file}`, ids: ids!.trim(), title: title!.replace(/\\(.)/g, "$1") };
-      for (const [id] of ids!.matchAll(/[A-Z]\d\d/g)) found.set(id, [...found.get(id) ?? [], named]);
+    for (const named of namedTests(`tests/${file}`, text, isLong)) {
+      for (const [id] of named.ids.matchAll(/[A-Z]\d\d/g)) found.set(id, [...found.get(id) ?? [], named]);
     }
   }
   return found;
 }
 
+/** Finds the tests in one file that name cases. */
+export function namedTests(file: string, text: string, isLong: boolean): NamedTest[] {
+  const numbers = new Map(
+    [...text.matchAll(NUMBER)].map(([, name, usual, all, number]) => {
+      if (number !== undefined) return [name!, String(plainNumber(number))];
+      return [name!, sampleTitle(plainNumber(isLong ? all! : usual!), plainNumber(all!))];
+    }),
+  );
+  return [...text.matchAll(TITLE)].map(([, quote, ids, title]) => {
+    const filled = quote === "`" ? title!.replace(/\$\{(\w+)\}/g, (whole, name) => numbers.get(name) ?? whole) : title!;
+    return { file, ids: ids!.trim(), title: filled.replace(/\\(.)/g, "$1") };
+  });
+}
+
 /**
- * Tells what is wrong between cases and tests.
+ * Compares cases and tests.
  *
- * @returns A sentence each: a case without a test, one that is built although it is listed as not, an id that is none.
+ * @param sources Paths of the product's sources and names of its packages.
+ * @returns A sentence for each problem: a case without a test, an id that is not a case, a case that no longer has to wait
+ *   for its feature, a title with an expression that can't be filled in.
  */
-export function problemsOf(tests: ReadonlyMap<string, unknown>, notBuiltYet = NOT_BUILT_YET): string[] {
+export function problemsOf(
+  tests: ReadonlyMap<string, NamedTest[]>,
+  sources: readonly string[],
+  awaited: Readonly<Record<string, AwaitedFeature>> = AWAITED_FEATURES,
+): string[] {
   const ids = SECURITY_CASES.flatMap(([, cases]) => cases.map(([id]) => id));
+  const waiting = Object.entries(awaited);
   return [
-    ...ids.filter((id) => !tests.has(id) && !notBuiltYet.includes(id)).map((id) => `${id} has no test`),
-    ...notBuiltYet.filter((id) => tests.has(id)).map((id) => `${id} has a test and is listed as not built yet`),
-    ...[...tests.keys(), ...notBuiltYet].filter((id) => !ids.includes(id)).map((id) => `${id} is no case`),
-    ...ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `${id} is there twice`),
+    ...ids.filter((id) => !tests.has(id) && awaited[id] === undefined).map((id) => `${id} has no test`),
+    ...waiting.filter(([id]) => tests.has(id)).map(([id]) =>
+      `${id} has a test, and is listed as waiting for a feature`
+    ),
+    ...waiting.flatMap(([id, { feature, sign }]) => {
+      const found = sources.find((path) => sign.test(path));
+      return found === undefined ? [] : [`${id} waits for ${feature}, but there is "${found}"`];
+    }),
+    ...[...tests.keys(), ...Object.keys(awaited)].filter((id) => !ids.includes(id)).map((id) => `${id} is not a case`),
+    ...ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `${id} is listed twice`),
+    ...[...new Set([...tests.values()].flat())].filter(({ title }) => title.includes("${")).map(({ file, title }) =>
+      `"${title}" in ${file}: the page can't fill in this title; use a number at the top of the file`
+    ),
   ];
 }
 
-/** Gives a sentence for every test of a case that went as said. */
-export function withResult(tests: ReadonlyMap<string, NamedTest[]>, results: Results, wanted: Result): string[] {
-  return [...tests].flatMap(([id, named]) =>
-    named.filter((test) => (results.get(resultKey(test)) ?? "not run") === wanted)
-      .map(({ file, title }) => `${id}: "${title}" in ${file} ${wanted === "failed" ? "failed" : "was not run"}`)
-  );
+/** Lists what `problemsOf` compares the awaited features with. */
+export async function productSources(): Promise<string[]> {
+  const folders = ["services", "routes", "static/src"];
+  const paths = await Promise.all(folders.map(async (folder) => {
+    const files = await filesBelow(new URL(`${folder}/`, ROOT));
+    return files.map((path) => `${folder}/${path}`);
+  }));
+  const { imports } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+  return [...Object.keys(imports), ...paths.flat()];
 }
 
-/** Gives the page. */
-export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>, results: Results): string {
+/** Writes the page. */
+export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>): string {
   const lines = [
     "# Security and fault cases",
     "",
-    "Made by `deno task docs` from the tests, and with `--results REPORT…` from vitest's reports of their runs, as `.ci/run`",
-    "does at its end. It fails when a case has no test, or when one that a case has failed. The result is that of the last run",
-    "that was recorded, with the number of rows or tests where there are several; tests under `tests/real` need the real",
-    "parts that `.ci/run` installs.",
+    "`deno task docs` writes this page from the sources of the tests. `.ci/run` runs every test below, prints the result, and",
+    'fails if a case has no test or one that failed or didn\'t run. A count such as "40 of 300" means that `.ci/run` takes',
+    '40 samples of the 300 that the case asks for; with `LONG_TESTS=1` all of them run. "…" is a value that differs from row',
+    "to row of a test. Tests under `tests/real` need the real parts that `.ci/run` installs.",
   ];
   for (const [heading, cases] of SECURITY_CASES) {
-    lines.push("", `## ${heading}`, "", "| case | what has to hold | test | result |", "|---|---|---|---|");
+    lines.push("", `## ${heading}`, "", "| case | what has to hold | test |", "|---|---|---|");
     for (const [id, title] of cases) {
       const named = tests.get(id) ?? [];
-      if (named.length === 0) lines.push(`| ${id} | ${title} | not built yet | |`);
+      const awaited = AWAITED_FEATURES[id];
+      if (named.length === 0) {
+        lines.push(
+          `| ${id} | ${title} | ${awaited ? `not applicable yet: Parlor has no ${awaited.feature}` : "none"} |`,
+        );
+      }
       named.forEach((test, i) => {
         const [first, what] = i === 0 ? [id, title] : ["", ""];
-        lines.push(`| ${first} | ${what} | ${testCell(test)} | ${results.get(resultKey(test)) ?? "not run"} |`);
+        lines.push(`| ${first} | ${what} | ${testCell(test)} |`);
       });
     }
   }
   return `${lines.join("\n")}\n`;
 }
 
-/** Reads the results that a page tells. */
-export function resultsOn(page: string): Map<string, Result> {
-  const cells = page.split("\n").map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
-  return new Map(cells.filter(({ length }) => length === 6).map(([, , , test, result]) => [test!, result as Result]));
-}
-
-/** What stands for a test: its cell, in which its title and its file are. */
-export function resultKey(test: NamedTest): string {
-  return testCell(test);
+/** Makes an expression that matches the titles vitest reports for a test, with or without text around them. */
+export function titlePattern({ ids, title }: NamedTest, { isWhole }: { isWhole: boolean }): RegExp {
+  const pattern = `${ids} ${title}`.split(PLACEHOLDER).map(escaped).join("[^]*");
+  return new RegExp(isWhole ? `^${pattern}$` : pattern);
 }
 
 function testCell({ file, title }: NamedTest): string {
-  return `${cell(title)} ([${shortName(file)}](../${file}))`;
-}
-
-function cell(text: string): string {
-  return text.replaceAll("\\", "").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  const shown = title.replace(PLACEHOLDER, "…").replaceAll("\\", "").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  return `${shown} ([${shortName(file)}](../${file}))`;
 }
 
 function shortName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1, -".test.ts".length);
 }
 
-async function testFiles(folder: string): Promise<string[]> {
-  const files: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(new URL(folder || ".", TESTS))) {
-    if (isDirectory) files.push(...await testFiles(`${folder}${name}/`));
-    // The test of this page itself speaks of cases and tests none.
-    else if (name.endsWith(".test.ts") && name !== "security_cases.test.ts") files.push(folder + name);
+/** The test of this page itself names cases and tests none. */
+function isTestOfCases(path: string): boolean {
+  return path.endsWith(".test.ts") && path !== "security_cases.test.ts";
+}
+
+function plainNumber(literal: string): number {
+  return Number(literal.replaceAll("_", ""));
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** Lists the files in a folder and below, by their paths from there. */
+async function filesBelow(folder: URL): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (!isDirectory) paths.push(name);
+    else for (const path of await filesBelow(new URL(`${name}/`, folder))) paths.push(`${name}/${path}`);
   }
-  return files;
+  return paths;
 }

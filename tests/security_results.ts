@@ -1,8 +1,9 @@
-/** How the tests that docs/security-cases.md names went: out of vitest's JSON reports, and out of the page as it stands. */
-import type { NamedTest } from "./security_cases_page.ts";
+/** How the tests of the security cases went in a run, from vitest's JSON reports. */
+import { AWAITED_FEATURES } from "./security_cases.ts";
+import { type NamedTest, problemsOf, productSources, testsByCase, titlePattern } from "./security_cases_page.ts";
 
-/** What is said of a test: that it passed, with the number of its rows or its group's tests; or failed; or was never run. */
-export type Result = "passed" | `passed (${number})` | "failed" | "not run";
+/** How a test went in a run. */
+export type Result = "passed" | "failed" | "not run";
 
 /** One test as vitest reports it. */
 export interface ReportedTest {
@@ -10,18 +11,59 @@ export interface ReportedTest {
   file: string;
   /** Its own title, and those of the groups around it. */
   titles: string[];
-  /** `"passed"`, `"failed"`, or a word for one that was left out. */
+  /** `"passed"`, `"failed"`, or another word for one that didn't run. */
   status: string;
 }
 
-/** What stands in a title for a value: `%s` of rows, `${…}` of a template, `$name` of rows that are objects. */
-const PLACEHOLDER = /%[sdifjoOc#%]|\$\{[^}]*\}|\$[A-Za-z_][\w.]*/;
+interface VitestReport {
+  testResults: { name: string; assertionResults: { title: string; ancestorTitles: string[]; status: string }[] }[];
+}
 
-/** Reads the reports that `vitest --reporter=json` wrote. */
+/**
+ * Checks every security case against the reports in a folder.
+ *
+ * @param excluded Files of tests that this run left out on purpose.
+ * @returns Lines to print, and whether every test of every case ran and passed.
+ */
+export async function securityCaseLines(
+  folder: string,
+  excluded: readonly string[] = [],
+): Promise<{ lines: string[]; isGreen: boolean }> {
+  const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  const reported = await readReports(names.filter((name) => name.endsWith(".json")).map((name) => `${folder}/${name}`));
+  const tests = await testsByCase({ isLong: Deno.env.get("LONG_TESTS") === "1" });
+  const problems = [...problemsOf(tests, await productSources()), ...unprovenCases(tests, reported, excluded)];
+  const waiting = Object.entries(AWAITED_FEATURES).map(([id, { feature }]) => `${id} waits for ${feature}`);
+  const leftOut = [...tests].filter(([, named]) => named.some(({ file }) => excluded.includes(file))).map(([id]) => id);
+  return {
+    lines: [
+      ...problems.map((problem) => `FAILED security case ${problem}`),
+      ...(leftOut.length === 0 ? [] : [`Security cases with tests that this run left out: ${leftOut.join(", ")}`]),
+      `Security cases: ${tests.size} have tests, ${problems.length} problems; ${waiting.join(", ")}`,
+    ],
+    isGreen: problems.length === 0,
+  };
+}
+
+/** Lists the tests of cases that failed or didn't run, a sentence each. */
+export function unprovenCases(
+  tests: ReadonlyMap<string, NamedTest[]>,
+  reported: readonly ReportedTest[],
+  excluded: readonly string[] = [],
+): string[] {
+  return [...tests].flatMap(([id, named]) =>
+    named.filter(({ file }) => !excluded.includes(file)).flatMap((test) => {
+      const result = resultIn(reported, test);
+      return result === "passed" ? [] : [`${id}: "${test.title}" in ${test.file}: ${result}`];
+    })
+  );
+}
+
+/** Reads the reports that `vitest --reporter=json` wrote. A run that ended before its report left an empty file. */
 export async function readReports(paths: readonly string[]): Promise<ReportedTest[]> {
   const tests: ReportedTest[] = [];
   for (const path of paths) {
-    const { testResults }: VitestReport = JSON.parse(await Deno.readTextFile(path));
+    const { testResults }: VitestReport = JSON.parse(await Deno.readTextFile(path) || '{ "testResults": [] }');
     for (const { name, assertionResults } of testResults) {
       const file = name.slice(name.lastIndexOf("/tests/") + 1);
       for (const { title, ancestorTitles, status } of assertionResults) {
@@ -32,25 +74,16 @@ export async function readReports(paths: readonly string[]): Promise<ReportedTes
   return tests;
 }
 
-interface VitestReport {
-  testResults: { name: string; assertionResults: { title: string; ancestorTitles: string[]; status: string }[] }[];
-}
-
-/** Tells how a test went in a run; `undefined` when it was not part of it, or left out. */
-export function resultIn(reported: readonly ReportedTest[], named: NamedTest): Result | undefined {
-  const wanted = `${named.ids} ${named.title}`.split(PLACEHOLDER).map(escaped).join("[^]*");
+/** Finds how a test went: failed if any of its rows did, passed if at least one ran. */
+export function resultIn(reported: readonly ReportedTest[], named: NamedTest): Result {
   const here = reported.filter(({ file }) => file === named.file);
-  const whole = here.filter(({ titles }) => titles.some((title) => new RegExp(`^${wanted}$`).test(title)));
+  const matching = (isWhole: boolean) => {
+    const pattern = titlePattern(named, { isWhole });
+    return here.filter(({ titles }) => titles.some((title) => pattern.test(title)));
+  };
+  const whole = matching(true);
   // What names the case may be a value in the title of another test.
-  const runs = whole.length > 0
-    ? whole
-    : here.filter(({ titles }) => titles.some((title) => new RegExp(wanted).test(title)));
+  const runs = whole.length > 0 ? whole : matching(false);
   if (runs.some(({ status }) => status === "failed")) return "failed";
-  const passed = runs.filter(({ status }) => status === "passed").length;
-  if (passed === 0) return undefined;
-  return passed === 1 ? "passed" : `passed (${passed})`;
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return runs.some(({ status }) => status === "passed") ? "passed" : "not run";
 }
