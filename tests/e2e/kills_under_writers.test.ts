@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { startChildServer } from "../helpers/child_server.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import { RestlessAsker, RestlessWriter } from "../helpers/restless_writer.ts";
+import { sample } from "../helpers/sample.ts";
 
-/** A usual run of the tests samples what `LONG_TESTS=1` does a hundred times. */
-const KILLS = Deno.env.get("LONG_TESTS") === "1" ? 100 : 6;
+const KILLS = sample(6, 200);
 const [WRITERS, ASKERS] = [16, 4];
 /** Under load the first write takes some 30 ms; what is longer than this only repeats itself. */
 const MAX_LIFE_MS = 500;
@@ -12,7 +12,7 @@ const MAX_LIFE_MS = 500;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test(
-  `D02 after each of ${KILLS} kills at random moments under 20 writers every acknowledged write is there`,
+  `D02 every acknowledged write is there after each kill: ${KILLS} at random moments, under 20 writers`,
   async () => {
     await using llm = await openFakeLlm({ switches: { words: 30, delay_between: 2 } });
     const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
@@ -21,7 +21,7 @@ test(
         ...Array.from({ length: WRITERS }, (_, n) => new RestlessWriter(n)),
         ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n)),
       ];
-      for (let kill = 0; kill <= KILLS; kill++) {
+      for (let kill = 0; kill <= KILLS.count; kill++) {
         await using server = await startChildServer({ dataDir });
         if (kill === 0) {
           const connection = { id: "double", kind: "openai", base_url: llm.url, model: "fake-model" };
@@ -29,7 +29,7 @@ test(
           await server.json("POST", "/api/connections/double/activate");
         }
         await Promise.all(writers.map((writer) => writer.check(server)));
-        if (kill === KILLS) break;
+        if (kill === KILLS.count) break;
         const writing = Promise.all(writers.map((writer) => writer.write(server)));
         const death = new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * MAX_LIFE_MS));
         await Promise.race([death, writing]);
@@ -43,5 +43,5 @@ test(
       await Deno.remove(dataDir, { recursive: true });
     }
   },
-  60_000 + KILLS * 10_000,
+  60_000 + KILLS.count * 10_000,
 );

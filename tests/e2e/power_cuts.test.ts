@@ -8,8 +8,7 @@ import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/crash_di
 import { type TempFolder, tempFolder } from "../helpers/storage_folder.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 
-/** A usual run of the tests samples what `LONG_TESTS=1` does in full. */
-const STATES = Deno.env.get("LONG_TESTS") === "1" ? 300 : 40;
+const STATES = 300;
 const ROUNDS = 12;
 const WRITERS = 4;
 const RECORDER = fileURLToPath(new URL("../helpers/disk_recorder.c", import.meta.url));

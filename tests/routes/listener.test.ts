@@ -2,6 +2,7 @@ import http2 from "node:http2";
 import { expect, test } from "vitest";
 import type { Connection } from "../../middleware/env.ts";
 import { type Listener, type ListenerOptions, openListener } from "../../routes/listener.ts";
+import { residentBytes } from "../bench/process_facts.ts";
 import { happened, standingClock } from "../helpers/standing_clock.ts";
 import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
 import { rejectionOf } from "../helpers/rejection.ts";
@@ -18,6 +19,34 @@ function open(options: Partial<ListenerOptions> = {}) {
     ...options,
   });
   return Object.assign(listener, { lines, [Symbol.asyncDispose]: () => listener.close() });
+}
+
+const CONNECTIONS = 10_000;
+const ASK = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+/** Starts a listener in a process of its own. @param descriptors How many it may have open. */
+async function startListenerChild(descriptors?: number) {
+  const script = new URL("../helpers/listener_child.ts", import.meta.url).pathname;
+  const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
+  const child = new Deno.Command("sh", {
+    args: ["-c", `${limit}exec "$0" run --no-prompt -A "$1"`, Deno.execPath(), script],
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const errors = new Response(child.stderr).text();
+  const output = child.stdout.getReader();
+  const port = Number(new TextDecoder().decode((await output.read()).value));
+  return {
+    pid: child.pid,
+    port,
+    /** What it has written to stderr by its end. */
+    errors,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.status;
+      await output.cancel();
+    },
+  };
 }
 
 const connect = (listener: Listener) => Deno.connect({ hostname: "127.0.0.1", port: listener.port });
@@ -142,6 +171,30 @@ test("L02 over the limit of connections the one idle for longest makes room, a r
   idle.forEach((connection) => connection.close());
 });
 
+test.skipIf(Deno.build.os !== "linux")(
+  `L02 ${CONNECTIONS} connections kept alive take bounded memory, and the next request is served`,
+  async () => {
+    await using child = await startListenerChild();
+    const before = await residentBytes(child.pid);
+    const kept: Deno.Conn[] = [];
+    const keepAlive = async () => {
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port });
+      kept.push(connection);
+      await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      expect(await connection.read(new Uint8Array(64))).toBeGreaterThan(0);
+    };
+    try {
+      while (kept.length < CONNECTIONS) await Promise.all(Array.from({ length: 100 }, keepAlive));
+      expect((await rawRequest(child.port, ASK)).body).toBe("ok");
+      expect(await residentBytes(child.pid) - before).toBeLessThan(256 * 1024 * 1024);
+      const descriptors = await Array.fromAsync(Deno.readDir(`/proc/${child.pid}/fd`));
+      expect(descriptors.length).toBeLessThan(CONNECTIONS / 2);
+    } finally {
+      kept.forEach((connection) => connection.close());
+    }
+  },
+);
+
 test("L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers", async () => {
   let hasAborted = false;
   let finish = (_: Response) => {};
@@ -214,32 +267,21 @@ test("L05 a handler that fails costs its own request, not the listener", async (
 });
 
 test("L01 a process without descriptors left goes on, serves through the drought and after it", async () => {
-  const script = new URL("../helpers/listener_child.ts", import.meta.url).pathname;
-  const child = new Deno.Command("sh", {
-    args: ["-c", 'ulimit -n 60; exec "$0" run --no-prompt -A "$1"', Deno.execPath(), script],
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const errors = new Response(child.stderr).text();
-  const output = child.stdout.getReader();
+  const child = await startListenerChild(60);
   try {
-    const port = Number(new TextDecoder().decode((await output.read()).value));
-    const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    expect((await rawRequest(port, ask)).body).toBe("ok");
+    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
     // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
     const flood: Deno.Conn[] = [];
     for (let i = 0; i < 100; i++) {
-      const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port });
       if (i % 2 === 0) await writeAll(connection, "GET / HTTP/1.1\r\nHo");
       flood.push(connection);
     }
-    expect((await rawRequest(port, ask)).body).toBe("ok");
+    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
     flood.forEach((connection) => connection.close());
-    expect((await rawRequest(port, ask)).body).toBe("ok");
+    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
   } finally {
-    child.kill("SIGKILL");
-    await child.status;
-    await output.cancel();
+    await child[Symbol.asyncDispose]();
   }
-  expect(await errors).toContain("Cannot accept a connection");
+  expect(await child.errors).toContain("Cannot accept a connection");
 });

@@ -8,6 +8,8 @@ import { chunksOf, plainPng, sillyTavernCard, sillyTavernPng, sillyTavernReads }
 import { openTestApp, type TestApp } from "../../helpers/test_app.ts";
 import { inflateSync } from "node:zlib";
 
+const WIDTHS = 10_000;
+
 let app: TestApp;
 let outside: string;
 beforeEach(async () => {
@@ -210,7 +212,7 @@ describe("the built-in character", () => {
   });
 });
 
-test("P09 reduced pictures are kept within bounds of number and bytes, the ones not asked for go first", async () => {
+test(`P09 of ${WIDTHS} widths few reduced pictures are kept, bounded in number and bytes, the ones not asked for go first`, async () => {
   const folder = `${outside}/reduced`;
   let made = 0;
   const pictures = {
@@ -220,7 +222,7 @@ test("P09 reduced pictures are kept within bounds of number and bytes, the ones 
       return Promise.resolve(plainPng(widthPx, 1));
     },
   };
-  await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox"), 3000, 2));
+  await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox"), 2 * WIDTHS, 2));
   expect(await names()).toEqual(["Fox"]);
   const index = { fresh: () => Promise.resolve(), distrust: () => {} };
   const db = await openDatabase({ path: `${app.dataDir}/app.db` });
@@ -234,7 +236,9 @@ test("P09 reduced pictures are kept within bounds of number and bytes, the ones 
     expect(made).toBe(50);
     await avatars.read("fox", 100);
     expect(made).toBe(51);
+    for (let widthPx = 1; widthPx <= WIDTHS; widthPx++) await avatars.read("fox", widthPx);
     await avatars.close();
+    expect(await kept()).toBe(10);
 
     const smaller = new Avatars({ db, index, pictures, log: () => {}, folder, maxBytes: 3 * plainPng(200, 1).length });
     for (const widthPx of [200, 201, 202, 203, 204, 205]) await smaller.read("fox", widthPx);

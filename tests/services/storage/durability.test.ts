@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Database } from "../../../services/storage/database.ts";
+import { sample } from "../../helpers/sample.ts";
 import { startChild } from "../../helpers/storage_child.ts";
 import { tempFolder, testDatabase } from "../../helpers/storage_folder.ts";
 
-/** SECURITY-CASES asks for 200 rounds; a usual run of the tests samples them. */
-const ROUNDS = Deno.env.get("LONG_TESTS") === "1" ? 200 : 12;
+const ROUNDS = sample(30, 200);
 /** A life ends amid its first writes, or behind so many acknowledged ones at most. */
 const MAX_UNITS = 24;
 const FIRST_WRITES_MS = 20;
@@ -44,12 +44,12 @@ function numbersIn(database: Database, sql: string): Set<number> {
   return new Set(database.all<{ id: string }>(sql).map(({ id }) => Number(id.slice(1))));
 }
 
-test(`D02 no acknowledged write is lost and no unit is halved over ${ROUNDS} kills under load`, async () => {
+test(`D02 no acknowledged write is lost and no unit is halved by kills under load: ${ROUNDS} rounds`, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const acknowledged: number[] = [];
   let first = 0;
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < ROUNDS.count; round++) {
     const result = await writeUntilKilled(path, first);
     acknowledged.push(...result.acknowledged);
     first = result.last + 1000; // beyond any unit that was written but not acknowledged
@@ -64,5 +64,5 @@ test(`D02 no acknowledged write is lost and no unit is halved over ${ROUNDS} kil
         .toBeGreaterThanOrEqual(Math.max(...acknowledged));
     }
   }
-  expect(acknowledged.length, "the lives were too short to show anything").toBeGreaterThan(ROUNDS);
-}, 30_000 + ROUNDS * 5_000);
+  expect(acknowledged.length, "the lives were too short to show anything").toBeGreaterThan(ROUNDS.count);
+}, 30_000 + ROUNDS.count * 5_000);
