@@ -321,7 +321,7 @@ describe("A1111", () => {
 
   test("a server that does not move any more is given up, and stopped", async () => {
     await using backend = new FakeA1111({ isManual: true });
-    await using app = await openTestApp({ imageLimits: { pollMs: 20, idleMs: 300 } });
+    await using app = await openTestApp({ imageLimits: { pollMs: 20, idleMs: 1_500 } });
     await useBackend(app, "a1111", backend.url);
     const error = await errorOf(await app.post("/api/image/generate", { prompt: "a fox" }));
     expect(error).toMatchObject({ status: 504, code: "upstream_timeout" });

@@ -148,7 +148,7 @@ test("M03 a file that is always cut at the same place fails after the stall limi
 });
 
 test("M03 a server that falls silent counts as cut", async () => {
-  await using bench = await openModelBench(REPOS);
+  await using bench = await openModelBench(REPOS, { limits: { idleMs: 500 } });
   const never = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: never.promise };
   const { id } = await bench.start(ASK);
