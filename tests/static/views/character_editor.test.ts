@@ -63,7 +63,7 @@ test("every step can be taken back and done again, and that is saved too", async
   await ui.page.getByRole("button", { name: "Undo" }).click();
   expect(await ui.page.getByLabel("Personality").inputValue()).toBe("");
   await ui.page.getByRole("button", { name: "Undo" }).click();
-  expect(await description.inputValue()).toBe("A fox.");
+  await expect.poll(() => description.inputValue()).toBe("A fox.");
   await isSaved(ui);
   await ui.page.getByRole("button", { name: "Redo" }).click();
   await eventually(() => saved(ui).data.description, (text) => text === "Changed.");
@@ -82,9 +82,9 @@ test("a card that was changed elsewhere is not overwritten: the fields are named
   expect(saved(ui).data.description).toBe("Theirs.");
   expect(await description.inputValue()).toBe("Mine.");
   await ui.page.getByRole("button", { name: "Take the other one" }).click();
-  expect(await description.inputValue()).toBe("Theirs.");
+  await expect.poll(() => description.inputValue()).toBe("Theirs.");
   await ui.page.getByRole("button", { name: "Undo" }).click();
-  expect(await description.inputValue()).toBe("Mine.");
+  await expect.poll(() => description.inputValue()).toBe("Mine.");
   await eventually(() => saved(ui).data.description, (text) => text === "Mine.");
 });
 

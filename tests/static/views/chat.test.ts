@@ -216,7 +216,7 @@ test("a draft that changed elsewhere is shown where nothing was typed, and asks 
   expect(await box.inputValue()).toBe("Typed here");
   expect(conversation.draft).toBe("From the laptop");
   await ui.page.getByRole("button", { name: "Use the other one" }).click();
-  expect(await box.inputValue()).toBe("From the laptop");
+  await expect.poll(() => box.inputValue()).toBe("From the laptop");
 });
 
 test("a draft that is half written when the page goes is not lost", async () => {

@@ -72,7 +72,7 @@ test("a picture can be taken out again, and one alone can be sent", async () => 
   const send = ui.page.getByRole("button", { name: "Send" });
   await give(ui.page, "paste", [{ name: "a.png", type: "image/png", base64: PIXEL }]);
   await ui.page.getByRole("button", { name: "Remove a.png" }).click();
-  expect(await send.isDisabled()).toBe(true);
+  await expect.poll(() => send.isDisabled()).toBe(true);
   await give(ui.page, "paste", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
   await send.click();
   await ui.page.getByRole("img", { name: "Image 1" }).waitFor();

@@ -175,7 +175,7 @@ test("a picture is described by the model, edited, drawn in sight, attached and 
   const large = page.getByRole("dialog", { name: "Image 1" });
   const full = large.getByRole("button", { name: "Full size" });
   await full.click();
-  expect(await full.getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => full.getAttribute("aria-pressed")).toBe("true");
   expect(await findAxeProblems(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await large.waitFor({ state: "detached" });

@@ -193,7 +193,7 @@ test("sentences around the parts are changed, emptied and given back; what the p
   expect(chosen).toMatchObject(how);
 
   await page.getByRole("button", { name: "Use the built-in words: Before the first message", exact: true }).click();
-  expect(await begin.inputValue()).toBe("[A new chat begins]");
+  await expect.poll(() => begin.inputValue()).toBe("[A new chat begins]");
   await eventually(rest, (all) => !("new_chat_prompt" in all));
   expect(errors).toEqual([]);
   await context.close();

@@ -87,7 +87,7 @@ test("a reply that ends out of sight is told, once the person wanted that and th
   expect(await page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(0);
   expect(await shown()).toEqual([]);
   await control.click();
-  expect(await control.isChecked()).toBe(true);
+  await expect.poll(() => control.isChecked()).toBe(true);
   api.startReply("c1", "r2").end("complete");
   await eventually(shown, (all) => all.length === 1);
   expect(await shown()).toEqual([{ title: "A story", body: "The reply has ended", tag: "c1" }]);
