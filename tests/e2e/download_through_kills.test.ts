@@ -3,10 +3,11 @@ import { expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
 import { openFakeHub, sha256 } from "../helpers/fake_hub.ts";
 import { ggufFile } from "../helpers/gguf_file.ts";
+import { sample } from "../helpers/sample.ts";
 import { tempFolder } from "../helpers/storage_folder.ts";
 
-/** A usual run samples what `LONG_TESTS=1` does with 1 GiB. */
-const SIZE = (Deno.env.get("LONG_TESTS") === "1" ? 1024 : 96) * 1024 * 1024;
+const MEBIBYTES = sample(96, 1024);
+const SIZE = MEBIBYTES.count * 1024 * 1024;
 const CUTS = 10;
 /** Bytes between one trouble and the next: ten cuts, two deaths, and a rest. */
 const STEP = Math.floor(SIZE / 14);
@@ -36,7 +37,7 @@ async function hashOnDisk(path: string): Promise<string | undefined> {
 }
 
 test(
-  "a large file survives ten cuts of the line and kill -9 before, amid and behind its bytes; nothing wrong is ever listed",
+  `M05 a file of ${MEBIBYTES} MiB survives ten cuts of the line and kill -9 before, amid and behind its bytes`,
   async () => {
     const model = largeModel();
     await using hub = openFakeHub({ "owner/name": { files: { "big.gguf": model } } });

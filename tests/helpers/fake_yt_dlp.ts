@@ -34,6 +34,8 @@ case $last in
   */link*) ln -s /etc/hostname "$PWD/sample.wav"; echo "$PWD/sample.wav" ;;
   */notaudio*) echo "[Desktop Entry] and some more text that is long enough to be looked at as a head" >"$PWD/sample.wav"; echo "$PWD/sample.wav" ;;
   */two*) wav "$PWD/sample.wav"; wav "$PWD/b.wav"; printf '%s\\n' "$PWD/sample.wav" "$PWD/b.wav" ;;
+  */desktop*) wav "$PWD/sample.desktop"; echo "$PWD/sample.desktop" ;;
+  */playlist*) for n in $(seq 500); do : >"$PWD/$n.wav"; echo "$PWD/$n.wav"; done ;;
   */flood*) head -c 3000000 /dev/zero | tr '\\0' x ;;
   */big*) while :; do head -c 50000000 /dev/zero >>"$PWD/fill"; done ;;
   */hang*) trap '' TERM INT; sleep 300 & echo $! >>"$here/children"; sleep 300 & echo $! >>"$here/children"; wait; wait; sleep 300 ;;

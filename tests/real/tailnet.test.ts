@@ -21,7 +21,7 @@ if (INSTALLED === undefined || !isIsolated()) {
     SLOW_MS,
   );
 } else {
-  describe("in a tailnet of real nodes", { timeout: SLOW_MS, retry: 0 }, () => defineTests(INSTALLED));
+  describe("in a tailnet of real nodes", { timeout: SLOW_MS }, () => defineTests(INSTALLED));
 }
 
 function defineTests(installed: string): void {

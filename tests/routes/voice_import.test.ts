@@ -149,6 +149,8 @@ test.each([
   ["X04 a link", "/link", "unprocessable"],
   ["X04 something that is no audio", "/notaudio", "unprocessable"],
   ["X04 two files", "/two", "unprocessable"],
+  ["X04 a playlist of 500", "/playlist", "unprocessable"],
+  ["X04 a file for the desktop to run", "/desktop", "unprocessable"],
   ["nothing, since it was filtered", "/filtered", "unprocessable"],
   ["a refusal", "/unsupported", "unprocessable"],
   ["X05 a flood of words", "/flood", "unprocessable"],
