@@ -190,9 +190,6 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["L05", "An unhandled rejection is contained"],
     ["L06", "A stop under load is clean and in time"],
   ]],
-  ["Foreign text that is computed on", [
-    ["F01", "Macros that cost too much leave their text as written, and harm nothing else"],
-  ]],
   ["Tailnet", [
     ["T01", "Traffic of the tailnet is never local"],
     ["T02", "Enabling with bad names, twice, or as a stranger is harmless"],
