@@ -1,43 +1,83 @@
 /** Markdown that grows: blocks that are finished stay as they are, only the last one is read again. */
-import { Lexer, type Token } from "marked";
-import { MarkdownRenderer, type MathsToHtml, withoutMarks } from "./render.ts";
+import type { Token } from "marked";
+import { BoundedLexer } from "./bounded_lexer.ts";
+import { GROWING_MS, MAX_TEXT_LENGTH, MAX_TRIES, MESSAGE_MS, RenderBudget, RenderLimitError } from "./limits.ts";
+import { type FormulaPlace, MarkdownRenderer, type MathsToNode, randomMark } from "./render.ts";
+
+/** One block of sanitized nodes. They are a master copy: what shows them clones them. */
+export interface NodesBlock {
+  kind: "nodes" | "table";
+  /** Blocks of one text with the same key look the same. */
+  key: string;
+  fragment: DocumentFragment;
+  /** Formulas that weren't rendered yet. */
+  places: readonly FormulaPlace[];
+}
 
 /** One block to show. Code is no HTML, so that it needs no cleaning and can have buttons. */
 export type Block =
-  | { kind: "html"; html: string }
-  | { kind: "table"; html: string }
-  | { kind: "code"; language: string; text: string; isOpen: boolean };
+  | NodesBlock
+  | { kind: "code"; language: string; text: string; isOpen: boolean }
+  | { kind: "plain"; text: string };
 
 /** A paragraph that may yet turn out to be the next item of the list before it: "2", "2.". */
 const MAYBE_LIST_ITEM = /^ {0,3}(?:\d{1,9}[.)]?|[-+*])\s*$/;
 
+/** What a caller may set; the defaults are those of the page. */
+export interface GrowingOptions {
+  /** A clock in milliseconds. */
+  now?: () => number;
+}
+
 /** The blocks of one message while its text grows. */
 export class GrowingMarkdown {
-  #renderer = new MarkdownRenderer();
-  #maths: MathsToHtml | undefined;
+  readonly #now: (() => number) | undefined;
+  /** One for all renderers of the text, so that their blocks can be compared. */
+  readonly #mark = randomMark();
+  #renderer = new MarkdownRenderer(this.#mark);
+  #maths: MathsToNode | undefined;
   #text = "";
   #settled: Block[] = [];
   #settledLength = 0;
-  #links: Record<string, { href: string | null; title: string | null | undefined }> = {};
+  #links: Record<string, { href: string | null; title: string | null | undefined }> = Object.create(null);
   #shown: Block[] = [];
   #isFinal = false;
+  #isPlain = false;
+  /** Text that grows isn't read again after it failed until it is this long, so that not every frame pays for it. */
+  #retryLength = 0;
+  /** Blocks that are shown, to be shown again where a new reading finds the same. */
+  #known = new Map<string, NodesBlock>();
+  /** Blocks of this reading that wait for their formulas. */
+  #fresh = new Set<NodesBlock>();
+  #tries = 0;
+  /** Steps that were done when the last try ended; see `isLate`. */
+  #progress = 0;
+  #isLate = false;
+  #isRetry = false;
+
+  constructor({ now }: GrowingOptions = {}) {
+    this.#now = now;
+  }
 
   /**
-   * Gives the blocks of a text. Cheap when it is the text before with more behind it.
+   * Returns the blocks of a text. Cheap when it is the text before with more behind it. Never throws: what can't be rendered
+   * within the limits becomes a block of plain text.
    *
    * @param isFinal No more will come: everything is read once more as a whole, since a definition at the end may give a
    * meaning to a link at the start.
-   * @param maths What makes formulas of their source, once it is loaded.
+   * @param maths What renders formulas, once it is loaded.
    */
-  update(text: string, isFinal: boolean, maths?: MathsToHtml): readonly Block[] {
-    const normal = withoutMarks(text).replace(/\r\n?/g, "\n");
+  update(text: string, isFinal: boolean, maths?: MathsToNode): readonly Block[] {
+    const normal = text.replace(/\r\n?/g, "\n");
     const isSameMaths = maths === this.#maths || !this.#renderer.hasMaths;
     if (normal === this.#text && isFinal === this.#isFinal && isSameMaths) return this.#shown;
     const canGrow = !isFinal && !this.#isFinal && isSameMaths && normal.startsWith(this.#text);
     if (!canGrow) this.#reset(maths);
     this.#text = normal;
     this.#isFinal = isFinal;
-    this.#read();
+    this.#tries = 0;
+    if (normal.length < this.#retryLength) this.#shown = [...this.#settled, this.#plainRest()];
+    else this.#tryToRead();
     return this.#shown;
   }
 
@@ -46,17 +86,80 @@ export class GrowingMarkdown {
     return this.#renderer.hasMaths;
   }
 
-  #reset(maths: MathsToHtml | undefined): void {
+  /** True when the whole text is shown as plain text, since it is over a limit of rendering. */
+  get isPlain(): boolean {
+    return this.#isPlain;
+  }
+
+  /**
+   * True when the text ran out of time, and `retry` may lead further: blocks that are rendered stay so, and the machine may
+   * have been busy.
+   */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  /** Reads the text once more. Call it when nothing else is waiting; `update` then returns what came of it. */
+  retry(): void {
+    this.#reset(this.#maths);
+    this.#isRetry = true;
+    this.#tryToRead();
+    this.#isRetry = false;
+  }
+
+  #reset(maths: MathsToNode | undefined): void {
     this.#settled = [];
     this.#settledLength = 0;
-    this.#links = {};
+    this.#retryLength = 0;
+    this.#isPlain = false;
+    this.#links = Object.create(null);
+    // Formulas look different once they can be rendered, so those blocks are made anew.
+    if (maths !== this.#maths) this.#known.clear();
     this.#maths = maths;
-    this.#renderer = new MarkdownRenderer(maths);
+    this.#renderer = new MarkdownRenderer(this.#mark, maths);
+  }
+
+  #tryToRead(): void {
+    const budget = new RenderBudget(this.#isFinal ? MESSAGE_MS : GROWING_MS, this.#now);
+    this.#renderer.start(budget);
+    this.#fresh.clear();
+    let isInTime = true;
+    try {
+      this.#read();
+      isInTime = this.#placeFormulas();
+      this.#known = new Map(this.#shown.flatMap((block) => "key" in block ? [[block.key, block]] : []));
+    } catch (error) {
+      // A parser that recurses too deeply throws a RangeError; anything else is a fault of ours or of a package.
+      if (!(error instanceof RenderLimitError || error instanceof RangeError)) console.error(error);
+      isInTime = !(error instanceof RenderLimitError && error.reason === "time");
+      if (this.#isFinal) {
+        this.#settled = [];
+        this.#settledLength = 0;
+        this.#isPlain = true;
+      } else this.#retryLength = this.#settledLength + 2 * (this.#text.length - this.#settledLength);
+      this.#shown = [...this.#settled, this.#plainRest()];
+    }
+    this.#noteTry(isInTime);
+  }
+
+  /** Decides whether another try may lead further. */
+  #noteTry(isInTime: boolean): void {
+    const waiting = [...this.#fresh].reduce((sum, block) => sum + block.places.length, 0);
+    // Formulas come after all blocks, so any number of them that wait is further than a text that is still plain.
+    const progress = this.#shown.at(-1)?.kind === "plain" ? this.#known.size - MAX_TEXT_LENGTH : -waiting;
+    this.#tries++;
+    const isWorthIt = this.#tries === 1 || progress > this.#progress;
+    this.#isLate = !isInTime && isWorthIt && this.#tries < MAX_TRIES;
+    this.#progress = progress;
+  }
+
+  #plainRest(): Block {
+    return { kind: "plain", text: this.#text.slice(this.#settledLength) };
   }
 
   #read(): void {
     const rest = this.#text.slice(this.#settledLength);
-    const lexer = new Lexer(this.#renderer.options);
+    const lexer = new BoundedLexer(this.#renderer.options);
     Object.assign(lexer.tokens.links, this.#links);
     const tokens = lexer.lex(rest);
     Object.assign(this.#links, lexer.tokens.links);
@@ -67,17 +170,53 @@ export class GrowingMarkdown {
       this.#settledLength += token.raw.length;
     }
     const headings = this.#renderer.save();
-    const tail = tokens.slice(keep).flatMap((token) => this.#blockOf(token, token === tokens.at(-1)));
-    this.#renderer.restore(headings);
-    this.#shown = [...this.#settled, ...tail];
+    try {
+      const tail = tokens.slice(keep).flatMap((token) => this.#blockOf(token, token === tokens.at(-1)));
+      this.#shown = [...this.#settled, ...tail];
+    } finally {
+      this.#renderer.restore(headings);
+    }
   }
 
   #blockOf(token: Token, isOpen: boolean): Block[] {
     if (token.type === "space" || token.type === "def") return [];
     if (token.type === "code") return [{ kind: "code", language: languageOf(token.lang), text: token.text, isOpen }];
-    const html = this.#renderer.html(token);
-    if (html.trim() === "") return [];
-    return [{ kind: token.type === "table" ? "table" : "html", html }];
+    const raw = this.#renderer.html(token);
+    const kind = token.type === "table" ? "table" : "nodes";
+    const key = `${kind} ${raw.key}`;
+    const known = this.#known.get(key);
+    if (known) return [this.#again(known)];
+    const { fragment, places } = this.#renderer.render(raw);
+    if (places.length === 0 && !fragment.firstElementChild && fragment.textContent?.trim() === "") return [];
+    const block: NodesBlock = { kind, key, fragment, places };
+    this.#known.set(key, block);
+    if (places.length > 0) this.#fresh.add(block);
+    return [block];
+  }
+
+  /** Shows a known block again. Formulas that were late get another try when there is time, or no more text will come. */
+  #again(known: NodesBlock): NodesBlock {
+    const isWanted = this.#isFinal || this.#isRetry;
+    if (known.places.length === 0 || !isWanted || this.#fresh.has(known)) return known;
+    // Another fragment, so that what shows the block takes notice. The elements move there, so their places stay right.
+    const fragment = known.fragment.ownerDocument.createDocumentFragment();
+    while (known.fragment.firstChild) fragment.append(known.fragment.firstChild);
+    const block = { ...known, fragment };
+    this.#known.set(known.key, block);
+    this.#fresh.add(block);
+    return block;
+  }
+
+  /**
+   * Formulas come last: they get the time that is left, and where none is, their source is shown.
+   *
+   * @returns Whether there was time for all of them.
+   */
+  #placeFormulas(): boolean {
+    for (const block of this.#fresh) {
+      block.places = block.places.flatMap((place) => this.#renderer.placeFormula(place) ?? []);
+    }
+    return [...this.#fresh].every((block) => block.places.length === 0);
   }
 }
 

@@ -7,6 +7,12 @@ export type CodePiece = string | { scope: string; pieces: CodePiece[] };
 /** Longer code stays plain: reading it would hold the page for longer than a frame. In UTF-16 units. */
 const MAX_LENGTH = 40_000;
 
+/** Scopes nested deeper than this get no colours of their own: a view recurses through the pieces. */
+const MAX_DEPTH = 50;
+
+/** Code of more pieces stays plain: an element each would make the page slow. */
+const MAX_PIECES = 10_000;
+
 type Loader = () => Promise<{ default: LanguageFn }>;
 
 /** Where each language is; the bundler makes a file of its own of every one. */
@@ -113,7 +119,7 @@ export async function highlight(language: string, code: string): Promise<CodePie
   const hljs = await loadCore();
   await loadLanguage(hljs, name);
   const { _emitter } = hljs.highlight(code, { language: name, ignoreIllegals: true });
-  return _emitter instanceof PieceEmitter ? _emitter.pieces : [code];
+  return _emitter instanceof PieceEmitter && _emitter.count <= MAX_PIECES ? _emitter.pieces : [code];
 }
 
 function nameOf(language: string): string | undefined {
@@ -141,11 +147,15 @@ function loadLanguage(hljs: HLJSApi, name: string): Promise<void> {
 /** Takes what the highlighter finds as a tree instead of HTML. */
 class PieceEmitter implements Emitter {
   readonly pieces: CodePiece[] = [];
+  /** How many scopes there are. */
+  count = 0;
   #open: CodePiece[][] = [this.pieces];
 
   startScope(name: string): void {
-    const pieces: CodePiece[] = [];
-    this.#open.at(-1)!.push({ scope: name, pieces });
+    this.count++;
+    const outer = this.#open.at(-1)!;
+    const pieces: CodePiece[] = this.#open.length > MAX_DEPTH ? outer : [];
+    if (pieces !== outer) outer.push({ scope: name, pieces });
     this.#open.push(pieces);
   }
 
@@ -168,7 +178,9 @@ class PieceEmitter implements Emitter {
 
   /** Code inside of code, such as a script in a page; this highlighter knows only the languages that were asked for. */
   __addSublanguage(emitter: Emitter): void {
-    if (emitter instanceof PieceEmitter) this.#open.at(-1)!.push(...emitter.pieces);
+    if (!(emitter instanceof PieceEmitter)) return;
+    this.count += emitter.count;
+    this.#open.at(-1)!.push(...emitter.pieces);
   }
 
   finalize(): void {}

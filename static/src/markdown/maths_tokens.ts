@@ -1,4 +1,4 @@
-/** Where formulas stand in markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. What they look like is in maths.ts. */
+/** Finds formulas in Markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. maths.ts renders them. */
 import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
 
 /** A formula as the lexer found it. */
@@ -19,7 +19,8 @@ const BLOCK = new RegExp(
 );
 /** A formula whose end has not come: until then it is neither a list nor a heading, whatever its lines look like. */
 const OPEN_BLOCK = new RegExp(String.raw`^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n${INSIDE}{0,${MAX}})?$`);
-const BLOCK_START = /\n {0,3}(?:\$\$|\\\[)/;
+/** Looks no further than the end of the paragraph, else a text of many paragraphs takes quadratic time. */
+const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
 
 const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
   [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX}}?)\$\$`), true],
@@ -28,12 +29,13 @@ const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
   [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX}}?)\\\)`), false],
   [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX}}?)\\\]`), true],
 ];
-const INLINE_START = /\$|\\[([]/;
+/** Looks no further than the next character at which marked ends a text by itself, for the same reason. */
+const INLINE_START = /\$|\\[([]|[\\<!`*[]/;
 
 const block: TokenizerExtension = {
   name: "maths",
   level: "block",
-  start: (source) => BLOCK_START.exec(source)?.index,
+  start: (source) => startOf(BLOCK_START.exec(source)),
   tokenizer(source): MathsToken | undefined {
     const match = BLOCK.exec(source);
     if (match) return tokenOf(match[0], match[1] ?? match[2] ?? "", true);
@@ -54,7 +56,7 @@ const openBlock: TokenizerExtension = {
 const inline: TokenizerExtension = {
   name: "maths",
   level: "inline",
-  start: (source) => INLINE_START.exec(source)?.index,
+  start: (source) => startOf(INLINE_START.exec(source)),
   tokenizer(source): MathsToken | undefined {
     for (const [mark, isDisplay] of INLINE) {
       const match = mark.exec(source);
@@ -63,6 +65,11 @@ const inline: TokenizerExtension = {
     return undefined;
   },
 };
+
+/** Where a formula begins, unless the search ended at something else. */
+function startOf(match: RegExpExecArray | null): number | undefined {
+  return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
+}
 
 function tokenOf(raw: string, text: string, isDisplay: boolean): MathsToken {
   return { type: "maths", raw, text: text.trim(), isDisplay };

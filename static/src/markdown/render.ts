@@ -1,10 +1,23 @@
-/** Markdown to HTML that can do nothing but be read: marked, then remote media become links, then DOMPurify as the last step. */
+/** Markdown to DOM nodes that do nothing but be read: marked, then remote media become links, then DOMPurify, then formulas. */
 import DOMPurify from "dompurify";
 import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, type Tokens } from "marked";
+import { checkToken, clockExtension } from "./bounded_lexer.ts";
+import {
+  MAX_COLUMNS,
+  MAX_REOPENED,
+  MAX_TAG_PRODUCT,
+  MAX_TAGS,
+  type RenderBudget,
+  RenderLimitError,
+  UNLIMITED,
+} from "./limits.ts";
 import { mathsExtension, type MathsToken } from "./maths_tokens.ts";
 
-/** Gives the cleaned MathML of a formula; undefined where it is none. */
-export type MathsToHtml = (tex: string, isDisplay: boolean) => string | undefined;
+/**
+ * Returns a formula as sanitized MathML. `source`: its source should be shown, `late`: so it should, but another try may have
+ * more time. `budget` is what the message has left.
+ */
+export type MathsToNode = (tex: string, isDisplay: boolean, budget: RenderBudget) => Node | "source" | "late";
 
 /** Elements a reply may consist of. Everything else loses its tags, or its content too where that is no text. */
 const ALLOWED_TAGS = (
@@ -21,22 +34,54 @@ const ALLOWED_LINKS = /^(?:https?:\/\/|mailto:)/i;
 /** Elements that load something by themselves. */
 const MEDIA = "img, picture, video, audio, source, track, embed, object, iframe, image, input[type=image i]";
 
-/** Renders with headings that fit under those of the page. */
+/** One block as HTML that isn't sanitized yet. */
+export interface RawBlock {
+  /** Says whether two blocks of one renderer would look the same. */
+  readonly key: string;
+  readonly html: string;
+  /** How many tags of it are foreign HTML. */
+  readonly foreignCount: number;
+  readonly formulas: readonly MathsToken[];
+}
+
+/** A formula with the element in whose place it goes. */
+export interface FormulaPlace {
+  readonly element: Element;
+  readonly token: MathsToken;
+}
+
+/** A block as nodes. */
+export interface RenderedBlock {
+  readonly fragment: DocumentFragment;
+  readonly places: readonly FormulaPlace[];
+}
+
+/** Renders the blocks of one text, with headings that fit under those of the page. */
 export class MarkdownRenderer {
   /** Depths of the headings that the next one stands under. */
   #headings: number[] = [];
-  #marked: Marked;
-  #maths: MathsToHtml | undefined;
-  /** Formulas of the block that is being rendered. */
+  readonly #marked: Marked;
+  readonly #mark: string;
+  readonly #maths: MathsToNode | undefined;
+  #budget = UNLIMITED;
+  #tagCount = 0;
+  /** Formulas and foreign tags of the block that is being rendered. */
   #formulas: MathsToken[] = [];
+  #foreignCount = 0;
   #hasMaths = false;
 
-  /** @param maths Undefined until it is loaded: formulas are shown as their source. */
-  constructor(maths?: MathsToHtml) {
+  /**
+   * @param mark Marks the places of formulas; see `randomMark`.
+   * @param maths Undefined until it is loaded: formulas are shown as their source.
+   */
+  constructor(mark: string, maths?: MathsToNode) {
+    this.#mark = mark;
     this.#maths = maths;
     this.#marked = new Marked({ gfm: true, breaks: false, async: false });
     this.#marked.use({ renderer: rendererWith((depth) => this.#levelOf(depth)) });
-    this.#marked.use(mathsExtension((token) => `${MARK_BEGIN}${this.#formulas.push(token) - 1}${MARK_END}`));
+    this.#marked.use({ renderer: { html: (token) => this.#foreign(token) } });
+    this.#marked.use(mathsExtension((token) => this.#placeOf(token)));
+    this.#marked.use(clockExtension(() => this.#budget.check()));
   }
 
   /** What a lexer needs to find what this renders. */
@@ -49,32 +94,88 @@ export class MarkdownRenderer {
     return this.#hasMaths;
   }
 
-  /** Gives the state that the next block depends on, to come back to with `restore`. */
+  /** Sets what the next blocks may take together. */
+  start(budget: RenderBudget): void {
+    this.#budget = budget;
+    this.#tagCount = 0;
+  }
+
+  /**
+   * Renders a token to HTML, for `render` to make safe.
+   *
+   * @throws {RenderLimitError} when the block is over a limit.
+   */
+  html(token: Token): RawBlock {
+    checkToken(token);
+    this.#budget.check();
+    this.#formulas = [];
+    this.#foreignCount = 0;
+    const html = Parser.parse([token], this.#marked.defaults);
+    const formulas = this.#formulas;
+    if (formulas.length > 0) this.#hasMaths = true;
+    const key = formulas.length === 0 ? html : `${html}\n${formulas.map(({ raw }) => raw).join("\n")}`;
+    return { key, html, formulas, foreignCount: this.#foreignCount };
+  }
+
+  /**
+   * Makes the nodes of a block, with empty places for its formulas. Sanitizing is the last step for the HTML: formulas are
+   * sanitized by themselves and placed as nodes, so nothing is ever pasted into HTML text.
+   *
+   * @throws {RenderLimitError} when the block is over a limit.
+   */
+  render({ html, formulas, foreignCount }: RawBlock): RenderedBlock {
+    this.#tagCount += checkTags(html, foreignCount);
+    if (this.#tagCount > MAX_TAGS) throw new RenderLimitError("tags");
+    const fragment = sanitize(html, this.#budget);
+    checkLayout(fragment);
+    if (formulas.length === 0) return { fragment, places: [] };
+    const spans = new Map<string, Element>();
+    for (const span of fragment.querySelectorAll<HTMLElement>("span[title]")) spans.set(span.title, span);
+    const places = formulas.flatMap((token, index) => {
+      const element = spans.get(this.#mark + index);
+      return element ? [{ element, token }] : [];
+    });
+    return { fragment, places };
+  }
+
+  /** Puts a formula in its place, or its source. @returns Where another try puts it, if there was no time for it. */
+  placeFormula({ element, token }: FormulaPlace): FormulaPlace | undefined {
+    const node = this.#maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
+    if (typeof node === "string") {
+      const source = elementWith("code", token.raw.trim());
+      element.replaceWith(source);
+      return node === "late" ? { element: source, token } : undefined;
+    }
+    if (!token.isDisplay) element.replaceWith(node);
+    else {
+      const box = elementWith("span");
+      box.className = "formula";
+      box.tabIndex = 0;
+      box.append(node);
+      element.replaceWith(box);
+    }
+    return undefined;
+  }
+
+  /** Returns the state that the next block depends on, for `restore`. */
   save(): readonly number[] {
     return [...this.#headings];
   }
 
-  /** Forgets what was rendered since `save`. */
+  /** Forgets the headings since `save`. */
   restore(headings: readonly number[]): void {
     this.#headings = [...headings];
   }
 
-  /** Renders one block. */
-  html(token: Token): string {
-    this.#formulas = [];
-    const raw = Parser.parse([token], this.#marked.defaults);
-    const html = sanitize(MAYBE_MEDIA.test(raw) ? mediaToLinks(raw) : raw);
-    if (this.#formulas.length === 0) return html;
-    this.#hasMaths = true;
-    return html.replace(MARK, (_, index: string) => this.#formulaHtml(this.#formulas[Number(index)]));
+  /** An element that sanitizing leaves as it is. Foreign text can't imitate it, since the mark is random. */
+  #placeOf(token: MathsToken): string {
+    return `<span title="${this.#mark}${this.#formulas.push(token) - 1}"></span>`;
   }
 
-  /** Formulas come in behind the cleaning of the rest, by a cleaning of their own: MathML of a model's is none we show. */
-  #formulaHtml(token: MathsToken | undefined): string {
-    if (!token) return "";
-    const html = this.#maths?.(token.text, token.isDisplay);
-    if (html === undefined) return `<code>${escape(token.raw.trim())}</code>`;
-    return token.isDisplay ? `<span class="formula" tabindex="0">${html}</span>` : html;
+  /** Foreign HTML stays as it is until it is sanitized. */
+  #foreign({ text }: Tokens.HTML | Tokens.Tag): string {
+    this.#foreignCount += countOf(text, /</g);
+    return text;
   }
 
   /** Gives the level of a heading of this depth, and remembers it for the next. */
@@ -85,14 +186,10 @@ export class MarkdownRenderer {
   }
 }
 
-/** Noncharacters (Unicode 16, section 23.7): text that is exchanged has none, and `withoutMarks` takes it out of what has. */
-const MARK_BEGIN = "\uFDD0";
-const MARK_END = "\uFDD1";
-const MARK = /\uFDD0(\d+)\uFDD1/g;
-
-/** Takes out of a text what would be taken for the place of a formula. */
-export function withoutMarks(text: string): string {
-  return text.replace(/[\uFDD0\uFDD1]/g, "");
+/** Returns what marks the places of formulas in one text: 128 random bits, so that the text can't contain it. */
+export function randomMark(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}-`;
 }
 
 /** Level of the first heading of a message: under the one that names its speaker. */
@@ -104,8 +201,9 @@ function rendererWith(levelOf: (depth: number) => number): RendererObject {
       const level = levelOf(depth);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
     },
+    // The label is what the Markdown says, so a link is made of it like of any other element that loads something.
     image({ href, text }: Tokens.Image) {
-      return mediaLink(href, text);
+      return `<img src="${escape(href)}" alt="${escape(text)}">`;
     },
     checkbox({ checked }: Tokens.Checkbox) {
       return checked ? "☑ " : "☐ ";
@@ -113,44 +211,84 @@ function rendererWith(levelOf: (depth: number) => number): RendererObject {
   };
 }
 
-const MAYBE_MEDIA = /<\s*(?:img|picture|video|audio|source|track|embed|object|iframe|image|input|svg)\b/i;
+/** Formatting elements that a parser reopens, where they have attributes; without, it keeps three of a kind at most. */
+const REOPENED = /<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/]/gi;
 
-/** Cleans HTML and sends its links to a new tab that knows nothing of this one. */
-function sanitize(html: string): string {
-  installLinkHook();
-  return DOMPurify.sanitize(html, {
+/** Counts the tags of a block before an HTML parser makes elements of them. @throws {RenderLimitError} `tags` */
+function checkTags(html: string, foreignCount: number): number {
+  const count = countOf(html, /</g);
+  const isOver = count > MAX_TAGS || count * foreignCount > MAX_TAG_PRODUCT ||
+    (foreignCount > 0 && count * countOf(html, REOPENED) > MAX_REOPENED);
+  if (isOver) throw new RenderLimitError("tags");
+  return count;
+}
+
+function countOf(text: string, pattern: RegExp): number {
+  let count = 0;
+  for (const _ of text.matchAll(pattern)) count++;
+  return count;
+}
+
+/** Refuses what browsers lay out in more than linear time. @throws {RenderLimitError} `columns` or `depth` */
+function checkLayout(fragment: DocumentFragment): void {
+  for (const row of fragment.querySelectorAll("tr")) {
+    let count = 0;
+    for (const cell of row.cells) count += cell.colSpan;
+    if (count > MAX_COLUMNS) throw new RenderLimitError("columns");
+  }
+  if (fragment.querySelector("ruby ruby ruby ruby")) throw new RenderLimitError("depth");
+}
+
+/** Removes everything from HTML that isn't allowed, and sends its links to a new tab that knows nothing of this one. */
+function sanitize(html: string, budget: RenderBudget): DocumentFragment {
+  // The parsed document is inert: nothing is loaded, nothing runs.
+  const inert = new DOMParser().parseFromString(html, "text/html");
+  budget.check();
+  mediaToLinks(inert.body);
+  const content = inert.createDocumentFragment();
+  while (inert.body.firstChild) content.append(inert.body.firstChild);
+  purifier ??= createPurifier();
+  running = budget;
+  try {
+    return purifier.sanitize(content, { RETURN_DOM_FRAGMENT: true });
+  } finally {
+    running = undefined;
+  }
+}
+
+let purifier: ReturnType<typeof DOMPurify> | undefined;
+/** What the sanitizing that is going on may take. */
+let running: RenderBudget | undefined;
+
+function createPurifier() {
+  const own = DOMPurify(globalThis.window);
+  // Set once: for a short block, reading it takes longer than sanitizing.
+  own.setConfig({
     ALLOWED_TAGS,
     ALLOWED_ATTR: ALLOWED_ATTRIBUTES,
     ALLOWED_URI_REGEXP: ALLOWED_LINKS,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
+    RETURN_DOM_FRAGMENT: true,
   });
-}
-
-let isHookInstalled = false;
-
-function installLinkHook(): void {
-  if (isHookInstalled) return;
-  isHookInstalled = true;
-  DOMPurify.addHook("afterSanitizeAttributes", (node) => {
+  own.addHook("beforeSanitizeElements", () => running?.check());
+  own.addHook("afterSanitizeAttributes", (node) => {
     if (node.nodeName !== "A") return;
     node.setAttribute("target", "_blank");
     node.setAttribute("rel", "noopener noreferrer nofollow");
   });
+  return own;
 }
 
-/** Replaces what would load by a link to it. The document it happens in is inert: nothing is fetched, nothing runs. */
-function mediaToLinks(html: string): string {
-  const inert = new DOMParser().parseFromString(html, "text/html");
-  for (const element of inert.querySelectorAll(MEDIA)) {
+/** Replaces what would load by a link to it, inside of a document that is inert. */
+function mediaToLinks(body: HTMLElement): void {
+  for (const element of body.querySelectorAll(MEDIA)) {
     const address = addressOf(element);
-    const template = inert.createElement("template");
-    template.innerHTML = address === undefined ? "" : mediaLink(address, element.getAttribute("alt") ?? "");
-    // What stands inside (sources, fallback text) goes with it, except the picture a `picture` is about.
+    const link = address === undefined ? [] : [mediaLink(address, element.getAttribute("alt") ?? "")];
+    // What is inside (sources, fallback text) goes with it, except the picture a `picture` is about.
     const inner = element.localName === "picture" ? [...element.children] : [];
-    element.replaceWith(template.content, ...inner);
+    element.replaceWith(...link, ...inner);
   }
-  return inert.body.innerHTML;
 }
 
 function addressOf(element: Element): string | undefined {
@@ -161,12 +299,14 @@ function addressOf(element: Element): string | undefined {
   return element.getAttribute("srcset")?.trim().split(/\s/)[0];
 }
 
-function mediaLink(address: string, text: string): string {
+function mediaLink(address: string, text: string): HTMLElement {
   const url = /^\s*\/\//.test(address) ? `https:${address.trim()}` : address.trim();
   const label = text.trim() === "" ? hostOf(url) : text.trim();
-  return ALLOWED_LINKS.test(url)
-    ? `<a href="${escape(url)}" title="${escape(url)}">↗ ${escape(label)}</a>`
-    : `<span>${escape(label)}</span>`;
+  if (!ALLOWED_LINKS.test(url)) return elementWith("span", label);
+  const link = elementWith("a", `↗ ${label}`);
+  link.setAttribute("href", url);
+  link.title = url;
+  return link;
 }
 
 function hostOf(url: string): string {
@@ -175,6 +315,12 @@ function hostOf(url: string): string {
   } catch {
     return "image";
   }
+}
+
+function elementWith(name: string, text = ""): HTMLElement {
+  const element = globalThis.window.document.createElement(name);
+  element.textContent = text;
+  return element;
 }
 
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

@@ -29,10 +29,13 @@ function lastEnd(text: string): number {
   return end;
 }
 
+/** A link or an image. No part of it runs past another opening bracket, so that 100,000 of them take linear time. */
+const LINK = /!?\[([^[\]]*)\]\((?:[^()\n]|\([^()\n]*\))*\)/g;
+
 /** Leaves out the marks that only mean looks. */
 export function plain(text: string): string {
   return text
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(LINK, "$1")
     .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")
     .replace(/[*_`~]+/g, "")
     .replace(/\s+/g, " ")

@@ -86,13 +86,17 @@ export class Pieces {
   }
 }
 
+/** More than the longest of `ABBREVIATED`. */
+const ABBREVIATION_LENGTH = 12;
+
 /** Cuts a text behind each whole sentence; what is left without an end is one only where the text is whole. */
 function sentencesOf(text: string, isFinal: boolean): string[] {
   const sentences: string[] = [];
   let from = 0;
   for (const match of text.matchAll(SENTENCE_END)) {
     const end = match.index + match[0].length;
-    if (ABBREVIATED.test(text.slice(from, end))) continue;
+    // Only the end of the sentence counts; with all of it, a text of abbreviations would take quadratic time.
+    if (ABBREVIATED.test(text.slice(Math.max(from, end - ABBREVIATION_LENGTH), end))) continue;
     sentences.push(text.slice(from, end));
     from = end;
   }

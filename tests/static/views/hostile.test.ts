@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Opened, openUiBench, type UiBench } from "../../helpers/ui_page.ts";
 
@@ -99,6 +100,113 @@ test.each(WAYS)("W03 nothing of a reply runs, submits, clobbers or dresses up, %
   );
   expect(attributes.filter((name) => /^on|^id$|^name$|^style$|^class$|^src|^action$/.test(name))).toEqual([]);
   expect(ui.foreign).toEqual([]);
+});
+
+/** Each would set attributes if a formula were pasted into HTML text after sanitizing, or if its place could be forged. */
+const BREAKOUT = String
+  .raw`\text{" onmouseover="globalThis.hit=1" onfocus='globalThis.hit=1' autofocus tabindex=1 class=toast id=app x="/}`;
+
+/** The marks that an earlier renderer used, and what could pass for those of this one. */
+const FORGED_MARKS = [
+  "\uFDD00\uFDD1",
+  "&#xFDD0;0&#xFDD1;",
+  "&#64976;0&#64977;",
+  "&#xfdd0;&#48;&#xfdd1;",
+  "&amp;#xFDD0;0&amp;#xFDD1;",
+  "%EF%B7%900%EF%B7%91",
+  "0",
+  "-0",
+  "00000000000000000000000000000000-0",
+];
+
+const FORGERIES = FORGED_MARKS.map((mark) =>
+  [
+    `<b title="${mark}">b</b> <a href="https://ok.example/${mark}" title='${mark}'>a</a> $${BREAKOUT}$`,
+    `<span title="${mark}"></span> [l](https://ok.example "${mark}") ![${mark}](https://ok.example/${mark}) $$${BREAKOUT}$$`,
+    `${mark} \`${mark}\` <abbr lang=${mark} dir="${mark}">c</abbr> $\\nonesuch{${BREAKOUT}}$`,
+    `- <div title='\n\n  $${BREAKOUT}$\n\n  ' class="toast">${mark}\n  $x$\n- <b title="\n- $y / "z"$ ">`,
+    `| <b title="${mark} | $${BREAKOUT.replaceAll("|", "")}$ |\n|-|-|\n| "> | $"/"$ |`,
+  ].join("\n\n")
+);
+
+/** Runs every handler that a pointer, the keyboard or a load could. */
+function stir(page: Page): Promise<void> {
+  return page.evaluate(() => {
+    for (const element of document.querySelectorAll(".prose *")) {
+      for (const type of ["mouseover", "focus", "load", "error", "toggle", "pointerenter"]) {
+        element.dispatchEvent(new Event(type, { bubbles: true }));
+      }
+    }
+  });
+}
+
+/** Attributes that only the page itself may set, with the elements they are at. */
+async function ownAttributes(page: Page): Promise<string[]> {
+  return await page.locator(FOREIGN_HTML).locator("*").evaluateAll((all) =>
+    all.flatMap((element) => {
+      const isFormula = element.localName === "span" && element.className === "formula" && element.tabIndex === 0 &&
+        element.children.length === 1 && element.firstElementChild!.localName === "math";
+      const isMathML = element.namespaceURI === "http://www.w3.org/1998/Math/MathML";
+      const allowed = element.localName === "a"
+        ? ["href", "title", "target", "rel"]
+        : isFormula
+        ? ["class", "tabindex"]
+        : ["title", "lang", "dir", "align"];
+      return element.getAttributeNames()
+        .filter((name) => isMathML ? /^on|^(?:id|style|href|src|tabindex|title)$/.test(name) : !allowed.includes(name))
+        .map((name) => `${element.localName} ${name}`);
+    })
+  );
+}
+
+test.each(WAYS)("F04 forged marks of formulas set no attribute and run nothing, %s", async (_, bypassCSP) => {
+  await using ui = await show([...FORGERIES, "A formula of its own: $x^2$"], bypassCSP);
+  await ui.page.locator(".prose").last().locator("math msup").waitFor();
+  await stir(ui.page);
+  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  expect(await ownAttributes(ui.page)).toEqual([]);
+  expect(await ui.page.locator(FOREIGN_HTML).locator("[autofocus], [tabindex]:not(.formula), #app").count()).toBe(0);
+  expect(await ui.page.locator("#app").count()).toBe(1);
+  expect(ui.foreign).toEqual([]);
+});
+
+test.each(WAYS)(
+  "F04 the same forgeries do nothing while they stream in, cut at every place, %s",
+  async (_, bypassCSP) => {
+    await using ui = await bench.open("/c/c1", {
+      bypassCSP,
+      prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+    });
+    const reply = ui.api.startReply("c1", "r1");
+    await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+    for (const character of `$x^2$\n\n${FORGERIES.slice(0, 4).join("\n\n")}\n\nEnd of it.`) reply.say(character);
+    await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+    await ui.page.locator(".prose math msup").first().waitFor();
+    await stir(ui.page);
+    expect(await ownAttributes(ui.page)).toEqual([]);
+    reply.end("complete");
+    await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+    await stir(ui.page);
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ownAttributes(ui.page)).toEqual([]);
+    expect(ui.foreign).toEqual([]);
+  },
+);
+
+test("F04 a formula with quotes and slashes shows them, in its own place alone", async () => {
+  const tex = String.raw`\text{"a"/'b' = <c>} / "`;
+  await using ui = await show([
+    `<span title="0">one</span> $${tex}$ <b title="&#xFDD0;0&#xFDD1;">two</b> $\\nonesuch{"/'}$`,
+  ]);
+  await ui.page.locator("math").waitFor();
+  const prose = ui.page.locator(".prose").first();
+  expect(await prose.locator("math").count()).toBe(1);
+  expect(await prose.locator("mtext").first().textContent()).toContain("<c>");
+  expect(await prose.locator("code").textContent()).toBe(`$\\nonesuch{"/'}$`);
+  expect(await prose.locator("b").getAttribute("title")).toBe("\uFDD00\uFDD1");
+  expect(await prose.locator("p").first().evaluate((p) => [...p.children].map(({ localName }) => localName))).toEqual([
+    ...["span", "math", "b", "code"],
+  ]);
 });
 
 test.each(WAYS)("W03 the same text does nothing while it streams in, cut at every place, %s", async (_, bypassCSP) => {

@@ -52,6 +52,7 @@ export const chat: typeof English = {
     code: "Code",
     wrap: "Zeilen umbrechen",
     table: "Tabelle",
+    shownPlain: "Als einfacher Text angezeigt, weil die Formatierung zu aufwendig ist",
     tokens: (n: number) => count(n, { other: "Token" }),
     replyDone: "Die Antwort ist vollständig.",
     later: "Spätere Nachrichten zeigen",

@@ -51,6 +51,7 @@ export const chat = {
     code: "Code",
     wrap: "Wrap lines",
     table: "Table",
+    shownPlain: "Shown as plain text because it's too complex to format",
     tokens: (n: number) => count(n, { one: "token", other: "tokens" }),
     replyDone: "The reply is complete.",
     later: "Show later messages",

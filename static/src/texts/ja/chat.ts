@@ -52,6 +52,7 @@ export const chat: typeof English = {
     code: "コード",
     wrap: "行を折り返す",
     table: "表",
+    shownPlain: "書式が複雑すぎるため、プレーンテキストで表示しています",
     tokens: (n: number) => count(n, { other: "トークン" }),
     replyDone: "返信が完了しました。",
     later: "以降のメッセージを表示",

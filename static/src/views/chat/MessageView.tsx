@@ -2,7 +2,8 @@
 import { useState } from "preact/hooks";
 import { memo } from "../../components/memo.ts";
 import { lazy } from "../../components/Lazy.tsx";
-import { Markdown } from "../../components/Markdown.tsx";
+import { ErrorBoundary } from "../../components/ErrorBoundary.tsx";
+import { Markdown, PlainText } from "../../components/Markdown.tsx";
 import type { Message } from "../../api/types.ts";
 import { isOurPicture, partThoughts, picturesOf, textOf } from "../../state/message_text.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
@@ -28,10 +29,23 @@ export interface MessageProps {
   isLast: boolean;
 }
 
-/** A turn of the user stands in a soft block, a reply stands free. */
-export const MessageView = memo((props: MessageProps) =>
-  props.message.role === "assistant" ? <ReplyView {...props} /> : <TurnView {...props} />
-);
+/** A turn of the user stands in a soft block, a reply stands free. A view that throws takes no other message along. */
+export const MessageView = memo((props: MessageProps) => (
+  <ErrorBoundary resetKey={props.message} fallback={<BrokenMessage {...props} />}>
+    {props.message.role === "assistant" ? <ReplyView {...props} /> : <TurnView {...props} />}
+  </ErrorBoundary>
+));
+
+/** A message whose view threw: its text, and the actions that don't depend on showing it. */
+function BrokenMessage({ chat, message, isLast }: MessageProps) {
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  return (
+    <article class={classOf(message.role === "assistant" ? "reply" : "turn", message)} data-message-id={message.id}>
+      {isEdited ? <EditForm chat={chat} canResend={false} /> : <PlainText text={textOf(message.content)} />}
+      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+    </article>
+  );
+}
 
 function TurnView({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;

@@ -1,0 +1,93 @@
+/** marked's lexer with limits: levels of nesting, length of a paragraph, and the clock between tokens. */
+import { Lexer, type MarkedExtension, type Token, type TokensList } from "marked";
+import {
+  MAX_COLUMNS,
+  MAX_DEPTH,
+  MAX_INLINE_LENGTH,
+  MAX_RULE_LENGTH,
+  MAX_TEXT_LENGTH,
+  RenderLimitError,
+} from "./limits.ts";
+
+/** Reads Markdown into tokens. Its nesting is checked before each level, so it never recurses further than the limit. */
+export class BoundedLexer extends Lexer {
+  #depth = 0;
+
+  /** @throws {RenderLimitError} when the text is over a limit. */
+  override lex(source: string) {
+    if (source.length > MAX_TEXT_LENGTH) throw new RenderLimitError("length");
+    return super.lex(source);
+  }
+
+  override blockTokens(source: string, tokens?: Token[], lastParagraphClipped?: boolean): Token[];
+  override blockTokens(source: string, tokens?: TokensList, lastParagraphClipped?: boolean): TokensList;
+  override blockTokens(source: string, tokens?: Token[], lastParagraphClipped?: boolean): Token[] {
+    return this.#nested(() => super.blockTokens(source, tokens, lastParagraphClipped));
+  }
+
+  override inlineTokens(source: string, tokens?: Token[]): Token[] {
+    if (source.length > MAX_INLINE_LENGTH) throw new RenderLimitError("length");
+    return this.#nested(() => super.inlineTokens(source, tokens));
+  }
+
+  #nested<T>(read: () => T): T {
+    // The outermost call is no level of nesting yet.
+    if (this.#depth > MAX_DEPTH) throw new RenderLimitError("depth");
+    this.#depth++;
+    try {
+      return read();
+    } finally {
+      this.#depth--;
+    }
+  }
+}
+
+/**
+ * Calls `check` before every token. marked tries tokenizers of extensions first, so this one, which matches nothing, runs
+ * between any two tokens; it must be the last extension that is registered, since marked tries the latest first.
+ */
+export function clockExtension(check: () => void): MarkedExtension {
+  const tokenizer = () => {
+    check();
+    return undefined;
+  };
+  return {
+    extensions: [
+      { name: "clock", level: "block", tokenizer },
+      { name: "clock", level: "inline", tokenizer },
+    ],
+  };
+}
+
+/** Tokens that nest; paragraphs, items and cells only belong to them. */
+const CONTAINERS = new Set(["blockquote", "list", "table", "strong", "em", "del", "link", "image"]);
+
+/**
+ * Checks a finished block before anything else recurses through it. Inline tokens are read apart from their blocks, so only
+ * here do both nestings add up.
+ *
+ * @throws {RenderLimitError} `depth`, `columns` or `length`.
+ */
+export function checkToken(token: Token): void {
+  const open: [token: Token, depth: number][] = [[token, 0]];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [{ type, raw, tokens, items, header, rows }, outer] = next as [Partial<Nested> & Token, number];
+    const depth = CONTAINERS.has(type) ? outer + 1 : outer;
+    if (depth > MAX_DEPTH) throw new RenderLimitError("depth");
+    if (type === "hr" && raw.length > MAX_RULE_LENGTH) throw new RenderLimitError("length");
+    if (header && header.length > MAX_COLUMNS) throw new RenderLimitError("columns");
+    for (const child of tokens ?? []) open.push([child, depth]);
+    for (const child of items ?? []) open.push([child, depth]);
+    for (const row of header ? [header, ...rows ?? []] : []) {
+      for (const cell of row) for (const child of cell.tokens) open.push([child, depth]);
+    }
+  }
+}
+
+/** Where tokens have other tokens: everything, lists, tables. */
+interface Nested {
+  tokens: Token[];
+  items: Token[];
+  header: { tokens: Token[] }[];
+  rows: { tokens: Token[] }[][];
+}
