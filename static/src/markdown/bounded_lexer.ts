@@ -22,23 +22,28 @@ export class BoundedLexer extends Lexer {
   override blockTokens(source: string, tokens?: Token[], lastParagraphClipped?: boolean): Token[];
   override blockTokens(source: string, tokens?: TokensList, lastParagraphClipped?: boolean): TokensList;
   override blockTokens(source: string, tokens?: Token[], lastParagraphClipped?: boolean): Token[] {
-    return this.#nested(() => super.blockTokens(source, tokens, lastParagraphClipped));
+    this.#enter();
+    try {
+      return super.blockTokens(source, tokens, lastParagraphClipped);
+    } finally {
+      this.#depth--;
+    }
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
     if (source.length > MAX_INLINE_LENGTH) throw new RenderLimitError("length");
-    return this.#nested(() => super.inlineTokens(source, tokens));
-  }
-
-  #nested<T>(read: () => T): T {
-    // The outermost call is no level of nesting yet.
-    if (this.#depth > MAX_DEPTH) throw new RenderLimitError("depth");
-    this.#depth++;
+    this.#enter();
     try {
-      return read();
+      return super.inlineTokens(source, tokens);
     } finally {
       this.#depth--;
     }
+  }
+
+  #enter(): void {
+    // The outermost call is no level of nesting yet.
+    if (this.#depth > MAX_DEPTH) throw new RenderLimitError("depth");
+    this.#depth++;
   }
 }
 

@@ -31,3 +31,18 @@ test("marks that only mean looks are not read out", () => {
 test("what was there before is not read again", () => {
   expect(new Sentences("Old. Ne").next("Old. New. ", false)).toBe("New.");
 });
+
+test.each([
+  ["open brackets", "["],
+  ["begun links", "[a]("],
+  ["begun links with brackets inside", "[a](b(c)"],
+  ["images of images", "![![a]("],
+])("F02 100,000 %s are read out in linear time", (_, part) => {
+  expect(new Sentences().next(part.repeat(100_000), true).length).toBeGreaterThan(0);
+});
+
+test("an address with brackets is left out whole", () => {
+  expect(new Sentences().next("[A page](https://example.org/a_(b)) and ![an image](x.png)", true)).toBe(
+    "A page and an image",
+  );
+});

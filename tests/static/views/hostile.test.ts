@@ -104,7 +104,7 @@ test.each(WAYS)("W03 nothing of a reply runs, submits, clobbers or dresses up, %
 
 /** Each would set attributes if a formula were pasted into HTML text after sanitizing, or if its place could be forged. */
 const BREAKOUT = String
-  .raw`\text{" onmouseover="globalThis.hit=1" onfocus='globalThis.hit=1' autofocus tabindex=1 class=toast id=app x="/}`;
+  .raw`\text{"/onmouseover="globalThis.hit=1"/onfocus="globalThis.hit=1"/autofocus=""/tabindex="1"/class="toast"/id="app"/x="/}`;
 
 /** The marks that an earlier renderer used, and what could pass for those of this one. */
 const FORGED_MARKS = [

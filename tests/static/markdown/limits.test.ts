@@ -1,0 +1,113 @@
+import { Marked } from "marked";
+import { expect, test } from "vitest";
+import { BoundedLexer, checkToken, clockExtension } from "../../../static/src/markdown/bounded_lexer.ts";
+import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
+import { MAX_DEPTH, RenderBudget, RenderLimitError } from "../../../static/src/markdown/limits.ts";
+import { mathsToText } from "../../../static/src/markdown/maths.ts";
+import { mathsExtension } from "../../../static/src/markdown/maths_tokens.ts";
+
+/** A clock that only moves by being read. */
+function clockOf(stepMs: number) {
+  let now = 0;
+  return { read: () => now += stepMs, readings: () => now / stepMs };
+}
+
+function lex(text: string, check: () => void = () => {}) {
+  const marked = new Marked({ gfm: true });
+  marked.use(mathsExtension(() => ""), clockExtension(check));
+  const tokens = new BoundedLexer(marked.defaults).lex(text);
+  tokens.forEach(checkToken);
+  return tokens;
+}
+
+function reasonOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    return error instanceof RenderLimitError ? error.reason : `${error}`;
+  }
+  return "none";
+}
+
+test.each([
+  ["quotes", MAX_DEPTH, (levels: number) => `${">".repeat(levels)} x`],
+  // A level of a list takes more of the stack, so not every browser reaches the limit; what is over the stack is plain, too.
+  ["lists", 500, (levels: number) => `${"- ".repeat(levels)}x`],
+])("F02 %s nest to the limit and no further", (_, allowed, text) => {
+  expect(reasonOf(() => lex(text(allowed)))).toBe("none");
+  expect(reasonOf(() => lex(text(MAX_DEPTH + 1)))).toMatch(/^(?:depth|RangeError.*)$/);
+  expect(reasonOf(() => lex(text(20 * MAX_DEPTH)))).toMatch(/^(?:depth|RangeError.*)$/);
+});
+
+test("F02 the levels of blocks and of what is inside a paragraph add up", () => {
+  const quoted = (levels: number) =>
+    `${">".repeat(900)} ${"*a **b ".repeat(levels / 2)}x${" b** a*".repeat(levels / 2)}`;
+  expect(reasonOf(() => lex(quoted(50)))).toBe("none");
+  expect(reasonOf(() => lex(quoted(200)))).toBe("depth");
+});
+
+test.each([
+  ["a line of 1 MB", "x".repeat(1_000_000), "length"],
+  ["a text of 3 MB", "word\n\n".repeat(500_000), "length"],
+  ["100,000 asterisks", "*".repeat(100_000), "length"],
+  ["a table of 10,000 columns", `${"|a".repeat(10_000)}|\n${"|-".repeat(10_000)}|\n`, "columns"],
+])("F02 refuses %s", (_, text, reason) => {
+  expect(reasonOf(() => lex(text))).toBe(reason);
+});
+
+test.each([
+  ["blocks", "word\n\n"],
+  ["lines of a paragraph", "**word**\n"],
+  ["levels of emphasis", "*a **b "],
+  ["formulas", "$x$ "],
+  ["rows of a table", "|a|b|\n|-|-|\n"],
+])("F02 looks at the clock between %s", (_, part) => {
+  const clock = clockOf(1);
+  const budget = new RenderBudget(50, clock.read);
+  expect(reasonOf(() => lex(part.repeat(200), () => budget.check()))).toBe("time");
+  expect(clock.readings()).toBeLessThan(60);
+});
+
+test("F02 finding formulas takes linear time: a text twice as long has twice as many characters to look at", () => {
+  // With a search to the end of the text for each paragraph, this takes minutes.
+  const tokens = lex("A paragraph of some words.\n\n".repeat(50_000));
+  expect(tokens.filter(({ type }) => type === "paragraph").length).toBe(50_000);
+});
+
+test.each([
+  ["a macro that expands to itself", String.raw`\def\a{\a\a}\a`],
+  ["20,000 uses of a macro", String.raw`\def\a{xx}` + String.raw`\a`.repeat(20_000)],
+  ["1 MB of TeX", "x^2+".repeat(250_000) + "x"],
+  ["500 levels of braces", "{".repeat(500) + "x" + "}".repeat(500)],
+  ["500 levels of environments", String.raw`\begin{matrix}`.repeat(500) + String.raw`\end{matrix}`.repeat(500)],
+  ["a long formula that defines macros", String.raw`\def\a#1{${"#1".repeat(600)}}\a{x}`],
+])("F03 refuses %s", (_, tex) => {
+  expect(() => mathsToText(tex, true)).toThrow();
+});
+
+test("F03 a formula looks at the clock while it expands its macros", () => {
+  const tex = String.raw`\def\a{x}` + String.raw`\a`.repeat(100);
+  expect(mathsToText(tex, false, new RenderBudget(1000, clockOf(1).read))).toContain("<math");
+  const clock = clockOf(1);
+  expect(reasonOf(() => mathsToText(tex, false, new RenderBudget(20, clock.read)))).toBe("time");
+  expect(clock.readings()).toBeLessThan(30);
+});
+
+test("F03 sizes in a formula have a limit", () => {
+  const mathml = mathsToText(String.raw`\rule{9999em}{9999em} \kern{9999em} \hspace{99999cm}`, true);
+  const sizes = [...mathml.matchAll(/="(-?[\d.]+)(em|pt|cm)"/g)].map(([, size]) => Number(size));
+  expect(sizes.length).toBeGreaterThan(2);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
+});
+
+test("F02 code that is long stays plain, and scopes nest to a limit", async () => {
+  expect(canHighlight("js", 1_000_000)).toBe(false);
+  const depthOf = (pieces: readonly CodePiece[]): number =>
+    Math.max(0, ...pieces.map((piece) => typeof piece === "string" ? 0 : 1 + depthOf(piece.pieces)));
+  const textOf = (pieces: readonly CodePiece[]): string =>
+    pieces.map((piece) => typeof piece === "string" ? piece : textOf(piece.pieces)).join("");
+  const code = "/*".repeat(2000);
+  const pieces = await highlight("rust", code);
+  expect(depthOf(pieces)).toBeLessThan(100);
+  expect(textOf(pieces)).toBe(code);
+});
