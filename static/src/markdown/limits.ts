@@ -25,18 +25,16 @@ export const MAX_TEXT_LENGTH = 2_000_000;
 export const MAX_TAGS = 100_000;
 
 /**
- * Most tags of one block, times those of them that are foreign HTML. An HTML parser looks through all open elements for each
- * tag, and only foreign tags can stay open; 20,000 × `<div>` hold it for seconds.
- */
-export const MAX_TAG_PRODUCT = 10_000_000;
-
-/**
- * Most elements that an HTML parser may create by reopening formatting elements: it opens every unclosed `<b title=…>` again
- * in each block that follows, so 100 kB can become 50 million elements.
+ * Most tags of one block, times those of them that are foreign HTML, where that isn't well-formed. Parsers do much work for
+ * each tag that others leave open: they look through all open elements, and open formatting elements again in each block
+ * that follows, so 100 kB can become 50 million elements.
  *
  * @see https://html.spec.whatwg.org/multipage/parsing.html#reconstruct-the-active-formatting-elements
  */
-export const MAX_REOPENED = 200_000;
+export const MAX_TAG_PRODUCT = 200_000;
+
+/** Deepest nesting of well-formed HTML. Browsers put what is deeper beside it anyway. */
+export const MAX_HTML_DEPTH = 500;
 
 /** Most columns of a table. Browsers lay out wide tables in quadratic time. */
 export const MAX_COLUMNS = 500;

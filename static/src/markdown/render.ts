@@ -4,7 +4,7 @@ import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, ty
 import { checkToken, clockExtension } from "./bounded_lexer.ts";
 import {
   MAX_COLUMNS,
-  MAX_REOPENED,
+  MAX_HTML_DEPTH,
   MAX_TAG_PRODUCT,
   MAX_TAGS,
   type RenderBudget,
@@ -211,16 +211,37 @@ function rendererWith(levelOf: (depth: number) => number): RendererObject {
   };
 }
 
-/** Formatting elements that a parser reopens, where they have attributes; without, it keeps three of a kind at most. */
-const REOPENED = /<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/]/gi;
-
 /** Counts the tags of a block before an HTML parser makes elements of them. @throws {RenderLimitError} `tags` */
 function checkTags(html: string, foreignCount: number): number {
   const count = countOf(html, /</g);
-  const isOver = count > MAX_TAGS || count * foreignCount > MAX_TAG_PRODUCT ||
-    (foreignCount > 0 && count * countOf(html, REOPENED) > MAX_REOPENED);
-  if (isOver) throw new RenderLimitError("tags");
+  if (count > MAX_TAGS || (count * foreignCount > MAX_TAG_PRODUCT && !isWellFormed(html))) {
+    throw new RenderLimitError("tags");
+  }
   return count;
+}
+
+/** A tag whose end no parser sees elsewhere, or a `<` that is something else. */
+const TAG =
+  /<(?:(\/?)([a-z][a-z0-9]*)(?:\s+[a-z_][\w:.-]*(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'=<>`]+))?)*\s*\/?>)?/gi;
+/** Elements without content. */
+const VOID_TAGS = new Set("area base br col embed hr img input link meta source track wbr".split(" "));
+/** Elements whose content parsers read in another way. */
+const SPECIAL_TAGS = new Set(
+  "script style textarea title xmp iframe noembed noframes noscript plaintext template select svg math".split(" "),
+);
+
+/** True if each tag is closed by its own end tag and nothing could be read in two ways: parsers take linear time for that. */
+function isWellFormed(html: string): boolean {
+  const open: string[] = [];
+  for (const [, slash, tag] of html.matchAll(TAG)) {
+    const name = tag?.toLowerCase();
+    if (name === undefined || SPECIAL_TAGS.has(name)) return false;
+    if (VOID_TAGS.has(name)) continue;
+    if (!slash) open.push(name);
+    else if (open.pop() !== name) return false;
+    if (open.length > MAX_HTML_DEPTH) return false;
+  }
+  return open.length === 0;
 }
 
 function countOf(text: string, pattern: RegExp): number {

@@ -53,6 +53,7 @@ const OVER_THE_LIMITS: readonly [name: string, text: string][] = [
   ["a line of 1 MB", "word ".repeat(200_000)],
   ["a table of 10,000 columns", columns("a") + columns("-") + columns("b")],
   ["an HTML table of 1,000,000 columns", `<table><tr>${"<td colspan=1000>x</td>".repeat(1000)}</tr></table>`],
+  ["600 open elements that cut emphases", "](<summary>**".repeat(600)],
   ["20,000 open elements", "<div>\n".repeat(20_000)],
   [
     "formatting elements that open again in every paragraph",
@@ -95,6 +96,12 @@ test("F02 a message over the limits is edited and copied like any other, and for
   await message(ui.page, 1).locator("blockquote em", { hasText: "short" }).waitFor();
   expect(await message(ui.page, 1).getByText(NOTE).count()).toBe(0);
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
+});
+
+test("F02 long HTML that is well-formed is formatted", async () => {
+  const panel = `<div><table>${"<tr><td title='a'>x</td><td><b>y</b></td></tr>".repeat(400)}</table></div>`;
+  await using ui = await openBetween([{ content: panel }]);
+  await eventually(() => message(ui.page, 1).locator("td b").count(), (count) => count === 400);
 });
 
 test("F02 a reply that grows over the limits keeps what is formatted, and is plain text at its end", async () => {
