@@ -195,9 +195,4 @@ export const SECURITY_CASES: readonly [heading: string, cases: readonly [id: str
     ["T02", "Enabling with bad names, twice, or as a stranger is harmless"],
     ["T03", "A node that dies harms nobody else"],
   ]],
-  ["Text of strangers", [
-    ["F02", "A message that can't be rendered is shown as plain text, and no other is harmed"],
-    ["F03", "A formula over its limits is shown as its source"],
-    ["F04", "Marks of the renderer that a model writes set no attribute and run nothing, also without the CSP"],
-  ]],
 ];
