@@ -18,6 +18,7 @@ const STATUS_OF_CODE = {
   method_not_allowed: 405,
   conflict: 409,
   cancelled: 409,
+  in_trash: 409,
   revision_mismatch: 412,
   too_large: 413,
   unsupported_media_type: 415,
@@ -34,7 +35,7 @@ const STATUS_OF_CODE = {
 
 /** The one error body, of JSON answers and of stream events. */
 export interface ErrorBody {
-  error: { code: ErrorCode; message: string; request_id: string; issues?: ErrorIssue[] };
+  error: { code: ErrorCode; message: string; request_id: string; issues?: ErrorIssue[]; trash_id?: string };
 }
 
 /** Gives the status that belongs to a code. */
@@ -63,8 +64,14 @@ export function toAppError(thrown: unknown): AppError {
 
 /** Makes the error body; also what a stream sends as its last event. */
 export function errorBody(thrown: unknown, requestId: string): ErrorBody {
-  const { code, message, issues } = toAppError(thrown);
-  return { error: { code, message: withoutFolders(message), request_id: requestId, ...(issues && { issues }) } };
+  const { code, message, issues, trashId } = toAppError(thrown);
+  return {
+    error: {
+      ...{ code, message: withoutFolders(message), request_id: requestId },
+      ...(issues && { issues }),
+      ...(trashId !== undefined && { trash_id: trashId }),
+    },
+  };
 }
 
 /** Shortens quoted paths to their last part: where our files lie is for the log, not for a client. */

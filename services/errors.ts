@@ -17,6 +17,7 @@ export type ErrorCode =
   | "method_not_allowed"
   | "conflict"
   | "cancelled"
+  | "in_trash"
   | "revision_mismatch"
   | "too_large"
   | "range_not_satisfiable"
@@ -47,6 +48,8 @@ export interface AppErrorOptions {
   allow?: string[];
   /** Sent as `Content-Range` with `range_not_satisfiable`. */
   contentRange?: string;
+  /** Trash item that holds what the request names; sent as `error.trash_id` with `in_trash`. */
+  trashId?: string;
 }
 
 /** An error that somebody outside can understand: its message may be shown, its cause may not. */
@@ -56,6 +59,7 @@ export class AppError extends Error {
   readonly retryAfterSeconds?: number;
   readonly allow?: string[];
   readonly contentRange?: string;
+  readonly trashId?: string;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -65,6 +69,7 @@ export class AppError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.allow = options.allow;
     this.contentRange = options.contentRange;
+    this.trashId = options.trashId;
   }
 }
 

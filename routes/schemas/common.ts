@@ -38,6 +38,7 @@ const ErrorAnswer = z.object({
     message: z.string(),
     request_id: z.string(),
     issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    trash_id: z.string().optional().openapi({ description: "With in_trash: the trash item to restore" }),
   }),
 }).openapi("Error");
 

@@ -1,5 +1,7 @@
 /** Conversations that come from elsewhere: written whole, with their other texts and times, in one atomic write. */
+import { createHash } from "node:crypto";
 import { moveOut } from "../attachments/picture_parts.ts";
+import { uuidV7 } from "../crypto/random.ts";
 import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
@@ -40,6 +42,8 @@ export type ArrivalState = "added" | "present" | "updated" | "changed_here";
 
 /** Field of a conversation that says what came, so that it is known again. */
 const ORIGIN = "imported";
+/** Ids that one source can take, one after the other, while the earlier ones are in the trash. */
+const MAX_IDS = 8;
 
 /** Takes conversations in. */
 export class Arrivals {
@@ -53,7 +57,7 @@ export class Arrivals {
 
   /** Says what `take` would do. */
   stateOf({ id, hash }: Pick<ArrivingConversation, "id" | "hash">): ArrivalState {
-    const present = this.#parts.store.find(id);
+    const present = this.#parts.store.find(this.#idFor(id));
     if (present === undefined) return "added";
     const origin = present.head[ORIGIN] as { hash?: string; revision?: number } | undefined;
     if (origin?.hash === hash) return "present";
@@ -61,20 +65,20 @@ export class Arrivals {
   }
 
   /**
-   * Takes a conversation in, unless it is there or went on here since. One in the trash comes out of it; what stood
-   * before is kept as a revision.
+   * Imports a conversation, unless it is already there or has changed here since. Its earlier state is kept as a
+   * revision. A copy in the trash stays there, and the import takes a fresh id.
    *
    * @throws {AppError} `conflict`, `too_large`, `storage_full`
    */
   async take(arriving: ArrivingConversation): Promise<ArrivalState> {
-    const { id } = arriving;
     const messages = await this.#withStoredPictures(arriving.messages);
+    const id = this.#idFor(arriving.id);
     return await this.#parts.turns.take(id, async () => {
-      const { store, blocks, db, now, trash } = this.#parts;
+      const { store, blocks, db, now } = this.#parts;
+      store.refuseRemoved(id); // Deleted since the id was chosen.
       const found = this.stateOf(arriving);
       if (found === "present" || found === "changed_here") return found;
-      const before = store.find(id);
-      const past = before ?? store.findRemoved(id);
+      const past = store.find(id);
       const standing = past === undefined ? [] : await blocks.openAll(id);
       this.#conversations.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
@@ -92,9 +96,19 @@ export class Arrivals {
         : [];
       await db.write([...statements, ...this.#parts.variants.restore(id, messages.flatMap(otherTexts)), ...draft]);
       this.#conversations.publish(state);
-      if (before === undefined && past !== undefined) trash.changed();
       return found;
     });
+  }
+
+  /**
+   * Returns the id for an imported conversation: the one it has here, else its own, else the first that isn't in the
+   * trash. Derived from its own id, so that importing the same file again finds the same conversation.
+   */
+  #idFor(id: string): string {
+    const { store } = this.#parts;
+    const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => derivedId(id, n + 1))];
+    const present = ids.find((one) => store.exists(one));
+    return present ?? ids.find((one) => !store.isRemoved(one)) ?? uuidV7();
   }
 
   async #withStoredPictures(messages: ArrivingMessage[]): Promise<ArrivingMessage[]> {
@@ -110,6 +124,10 @@ export class Arrivals {
     }
     return moved;
   }
+}
+
+function derivedId(id: string, n: number): string {
+  return createHash("sha256").update(`${id}\n${n}`).digest("hex").slice(0, 32);
 }
 
 function wholeMessage({ variants, active_variant, ...message }: ArrivingMessage, now: string): Message {

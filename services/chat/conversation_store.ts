@@ -55,6 +55,37 @@ export class ConversationStore {
     return state;
   }
 
+  /**
+   * Gets a conversation that is about to change.
+   *
+   * @throws {AppError} `in_trash` for a deleted one, `not_found`
+   */
+  getForWrite(id: string): ConversationState {
+    this.refuseRemoved(id);
+    return this.get(id);
+  }
+
+  /** Refuses the id of a conversation in the trash: it belongs to that one until it is restored or purged. @throws {AppError} `in_trash` */
+  refuseRemoved(id: string): void {
+    if (!this.isRemoved(id)) return;
+    const trashId = conversationEntry(id);
+    throw new AppError(
+      "in_trash",
+      `Conversation "${id}" is in the trash. Restore it with POST /api/trash/${trashId}/restore, or use another id`,
+      { trashId },
+    );
+  }
+
+  /** Says whether there is a conversation under this id that isn't in the trash. */
+  exists(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NULL", id) !== undefined;
+  }
+
+  /** Says whether a conversation is in the trash. */
+  isRemoved(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", id) !== undefined;
+  }
+
   /** Finds a conversation that lies in the trash. */
   findRemoved(id: string): ConversationState | undefined {
     const row = this.#row(id);
@@ -190,13 +221,7 @@ export class ConversationStore {
       "revision WHERE conversation_id",
       "reply WHERE conversation_id",
     ]
-      .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }))
-      .concat(this.takeOut(id));
-  }
-
-  /** Statement that removes a conversation's entry in the trash. */
-  takeOut(id: string): Statement {
-    return { sql: "DELETE FROM trash WHERE id = ?", params: [conversationEntry(id)] };
+      .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
   }
 
   #row(id: string): Row | undefined {
@@ -240,7 +265,7 @@ export class ConversationStore {
   }
 }
 
-/** Gives the id of a removed conversation's entry in the trash, which goes when a conversation takes the id again. */
+/** Gives the id of a removed conversation's entry in the trash. */
 export function conversationEntry(id: string): string {
   return `conversation-${id}`;
 }

@@ -90,25 +90,27 @@ export class Conversations {
    * Saves a conversation whole, over whatever was there.
    *
    * A running reply keeps its text if its message is among `messages`, else it is stopped first. A message that comes
-   * with `variants` gets these as its texts, any other keeps those it has. A conversation that lies in the trash under this id comes out of it and is saved over, so that what it held is kept as a revision.
+   * with `variants` gets these as its texts, any other keeps those it has.
    *
    * @param expected The revision that must stand, when the caller asked for the check.
-   * @throws {AppError} `revision_mismatch`, `conflict`, `invalid_request`
+   * @throws {AppError} `in_trash`, `revision_mismatch`, `conflict`, `invalid_request`
    */
   async put(
     id: string,
     input: ConversationInput & { messages: MessageInput[] },
     expected?: ExpectedVersion,
   ): Promise<SavedConversation> {
-    const { store, live, trash, pictures } = this.#parts;
+    const { store, live, pictures } = this.#parts;
     const given = await takeMessages(pictures, input.messages);
     const { mids } = given;
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
-    const place = { find: () => store.find(id), expected, isInTheWay: isLeftOut };
-    return await this.#withoutReply(id, place, async (before) => {
+    const find = () => {
+      store.refuseRemoved(id);
+      return store.find(id);
+    };
+    return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
       const now = this.#parts.now();
-      const past = before ?? store.findRemoved(id);
-      const standing = past === undefined ? [] : await this.#parts.blocks.openAll(id);
+      const standing = before === undefined ? [] : await this.#parts.blocks.openAll(id);
       const pace = new Pace();
       await pace.rest();
       const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
@@ -118,20 +120,19 @@ export class Conversations {
       const { messages, withTexts } = await completeMessages(given, { stored, runningId, now: isoNow });
       const state: ConversationState = {
         id,
-        revision: (past?.revision ?? 0) + 1,
-        createdAtMs: past?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
+        revision: (before?.revision ?? 0) + 1,
+        createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
-        head: headWithTrueSummary(headFrom(input), past?.head, [...stored.values()], messages),
+        head: headWithTrueSummary(headFrom(input), before?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
       const texts = await changeTexts(this.#parts.variants, id, withTexts);
-      const { statements, text } = await this.replacing(past, state, { messages, standing, texts });
+      const { statements, text } = await this.replacing(before, state, { messages, standing, texts });
       await pace.rest();
       await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
-      if (before === undefined && past !== undefined) trash.changed();
       // What was just written need not be read again, but for the text that a running reply has by now.
       const json = runningId === undefined
         ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
@@ -143,7 +144,7 @@ export class Conversations {
   /**
    * Gives the statements that put messages and fields under an id, and the text of the messages.
    *
-   * @param past What stands there, or lies in the trash; it is kept as a revision.
+   * @param past The conversation before, which is kept as a revision.
    * @param snippetOwner The message that lists show, by default the last.
    */
   async replacing(
@@ -165,10 +166,8 @@ export class Conversations {
     }
     const replacement = { standing, head: state.head, messages, texts, cause: "put" as const };
     const { statements, text } = await replaceMessages(this.#parts, past, replacement);
-    const isRemoved = store.find(state.id) === undefined;
     return {
       statements: [
-        ...(isRemoved ? [store.undelete(state.id), store.takeOut(state.id)] : []),
         store.update(state, snippet),
         ...referred,
         ...statements,
@@ -205,12 +204,12 @@ export class Conversations {
   /**
    * Changes fields of a conversation and leaves its messages alone; null clears. A draft alone moves no revision.
    *
-   * @throws {AppError} `not_found`, `revision_mismatch`, `invalid_request`
+   * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
    */
   patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
     const { store, db, turns, events, now } = this.#parts;
     return turns.take(id, async () => {
-      const before = store.get(id);
+      const before = store.getForWrite(id);
       checkRevision(id, before.revision, expected);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
       const head = patchedHead(before.head, patch);
@@ -253,7 +252,7 @@ export class Conversations {
   saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
     const { store, turns, db, events } = this.#parts;
     return turns.take(id, async () => {
-      store.get(id);
+      store.getForWrite(id);
       const before = store.draft(id);
       if (!isExpected(expected, before.version)) {
         throw new AppError(
@@ -287,7 +286,9 @@ export class Conversations {
     } = {},
   ): Promise<Message | undefined> {
     return this.#parts.turns.take(id, async () => {
-      const state = this.#parts.store.get(id);
+      const { store } = this.#parts;
+      // A reply that outlives its conversation has nothing left to save.
+      const state = options.byReply ? store.get(id) : store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
       if (!options.byReply && this.#parts.live.ofMessage(id, mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);

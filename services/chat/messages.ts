@@ -81,7 +81,7 @@ export class Messages {
     const { store, blocks, turns, pictures, now } = this.#parts;
     const input = { ...given, content: await moveOut(pictures, given.content) };
     return await turns.take(id, async () => {
-      const state = store.get(id);
+      const state = store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
       const message = completeMessage(input, givenId(input) ?? uuidV7(), new Date(now()).toISOString());
       if (blocks.taken(id, [message.id]).size > 0) {
@@ -104,7 +104,7 @@ export class Messages {
   async greet(id: string, characterId: string): Promise<Message> {
     const { store, blocks, variants, turns, greetings, now } = this.#parts;
     return await turns.take(id, async () => {
-      const state = store.get(id);
+      const state = store.getForWrite(id);
       const takesPart = state.head.participants.some(({ character_id }) => character_id === characterId);
       const found = takesPart ? await greetings?.(greetingQuestion(state.head, characterId)) : undefined;
       const opening = found && openingFrom(found, undefined, new Date(now()).toISOString(), variants);
@@ -182,7 +182,7 @@ export class Messages {
   ): Promise<RemovedEntry> {
     const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
     return turns.take(id, async () => {
-      const state = store.get(id);
+      const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
       const { change, messages, place } = await take(blocks);
       const mids = messages.map((message) => message.id);

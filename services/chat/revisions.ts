@@ -50,7 +50,7 @@ export class Revisions {
   restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
     const { store, live, turns, revisions } = this.#parts;
     return turns.take(id, async () => {
-      const state = store.get(id);
+      const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
       const record = revisions.get(id, n);
       const running = live.ofConversation(id);

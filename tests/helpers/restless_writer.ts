@@ -20,17 +20,19 @@ interface Change {
 
 /** Changes one conversation, one request after another, each of another kind. */
 export class RestlessWriter {
-  readonly #id: string;
+  readonly #n: number;
+  /** A deleted conversation keeps its id in the trash, so the next one has another. */
+  #id: string;
+  #generation = 0;
   #count = 0;
   /** As the server has acknowledged it; `undefined` while there is none. */
   #known: Known | undefined;
-  /** What was typed outlives that its conversation is removed, and is there when that begins anew. */
-  #draft = "";
   /** What was asked for and not acknowledged. */
   #open: Change | undefined;
   acknowledged = 0;
 
   constructor(n: number) {
+    this.#n = n;
     this.#id = `w${n}`;
   }
 
@@ -63,8 +65,8 @@ export class RestlessWriter {
   }
 
   #settle(state: Known | undefined): void {
+    if (state === undefined) this.#id = `w${this.#n}-${++this.#generation}`;
     this.#known = state;
-    this.#draft = state?.draft ?? this.#draft;
     this.#open = undefined;
   }
 
@@ -75,7 +77,7 @@ export class RestlessWriter {
     if (known === undefined) {
       const messages = Array.from({ length: 40 }, (_, i): [string, string] => [`${this.#id}-${n}-${i}`, text(n)]);
       const body = { title: `Title ${n}`, messages: messages.map(([id, content]) => ({ id, role: "user", content })) };
-      return { method: "PUT", path, body, after: { title: body.title, draft: this.#draft, messages } };
+      return { method: "PUT", path, body, after: { title: body.title, draft: "", messages } };
     }
     const { messages } = known;
     const at = n % messages.length;
@@ -110,7 +112,6 @@ export class RestlessWriter {
         };
       }
       case 11:
-        // The trash holds it from then on, and the next save is kept over it.
         if (n % 36 === 11) return { method: "DELETE", path, after: undefined };
         return {
           method: "DELETE",

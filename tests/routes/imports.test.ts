@@ -57,6 +57,29 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   expect(group.messages.map(({ character_id }: { character_id: string }) => character_id)).toEqual([owl, fox]);
 });
 
+test("imports a chat under a fresh id while an earlier import of it is in the trash, and adds it once", async () => {
+  await using app = await openTestApp();
+  const chats = async (): Promise<{ id: string; title: string }[]> =>
+    (await got(app, "/api/conversations?view=summary")).items;
+  const importAgain = () => importReport(app, "kind=sillytavern", zipped(tavernFolder()));
+  await importAgain();
+  const evening = (await chats()).find(({ title }) => title === "Evening")!;
+  const before = await got(app, `/api/conversations/${evening.id}`);
+  await app.delete(`/api/conversations/${evening.id}`);
+  expect(added(await importAgain()).conversation).toBe(1);
+  const fresh = (await chats()).filter(({ title }) => title === "Evening");
+  expect(fresh).toHaveLength(1);
+  expect(fresh[0]!.id).not.toBe(evening.id);
+  const { created_at, messages } = await got(app, `/api/conversations/${fresh[0]!.id}`);
+  expect({ created_at, messages }).toEqual({ created_at: before.created_at, messages: expect.any(Array) });
+  expect(messages).toHaveLength(before.messages.length);
+  expect(added(await importAgain()).conversation, "once more").toBe(0);
+  expect(await got(app, "/api/trash")).toMatchObject([{ id: `conversation-${evening.id}` }]);
+  expect((await app.post(`/api/trash/conversation-${evening.id}/restore`)).status).toBe(204);
+  expect(await got(app, `/api/conversations/${evening.id}`)).toEqual(before);
+  expect(added(await importAgain()).conversation, "with both").toBe(0);
+});
+
 test("pictures of moods come in with their character and are in its CHARX, costumes as well", async () => {
   await using app = await openTestApp({ config: { builtinAppInstalled: true } });
   const files: Record<string, Uint8Array<ArrayBuffer>> = {
