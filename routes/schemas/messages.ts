@@ -55,6 +55,11 @@ export const MessageAnswer = MessageFields.extend({
   updated_at: Time,
   variant_count: z.number().int(),
   active_variant: z.number().int(),
+  last_attempt: z.object({
+    status: z.enum(["failed", "interrupted"]),
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+    created_at: Time,
+  }).optional().openapi({ description: "The last try to write this answer again, where it failed" }),
   variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, where there are several" }),
 }).openapi("Message");
 

@@ -10,15 +10,16 @@ import type { ActivationState } from "../lorebooks/activation.ts";
 import type { Prompts } from "../prompts/prompts.ts";
 import type { Scenes } from "../prompts/scenes.ts";
 import type { TokenRatios } from "../prompts/token_ratios.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { attemptOf, settleAttempt } from "./attempts.ts";
 import type { BlockStore } from "./blocks.ts";
 import type { ConversationState } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
-import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
+import type { ChatRequest, ChatUpstream, StatefulChatRequest, WantedModel } from "./chat_request.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { Journal } from "./journal.ts";
 import type { LiveReplies } from "./live_replies.ts";
-import { isEmptyFailure, type Message } from "./message.ts";
+import { isEmptyFailure, isSameContent, type Message } from "./message.ts";
 import { joined } from "./continuation.ts";
 import { Reply } from "./reply.ts";
 import type { ReplyPlace, ReplySource } from "./reply_source.ts";
@@ -118,7 +119,7 @@ export class ChatService {
   async #passing(request: ChatRequest & Partial<StatefulChatRequest>, signal: AbortSignal): Promise<UpstreamCall> {
     const { store, upstream, pictures } = this.#parts;
     const { conversationId } = request;
-    const head = conversationId === undefined ? undefined : store.get(conversationId).head;
+    const head = conversationId === undefined ? undefined : store.getForWrite(conversationId).head;
     const wanted = { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
     const route = await upstream.route(wanted, signal);
     if (conversationId === undefined) {
@@ -138,27 +139,25 @@ export class ChatService {
   /**
    * Starts a reply in a conversation, or attaches to the one that the same ids already have.
    *
-   * @throws {AppError} `conflict` when another reply runs there, `not_available`, `not_found`
+   * The user's message is stored before the model is looked up or asked, so that no failure of a model server loses it:
+   * such a failure becomes the reply's.
+   *
+   * @throws {AppError} `conflict` when another reply runs there or an id is taken, `in_trash`, `not_available`, `not_found`
    */
   async start(request: StatefulChatRequest): Promise<StartedReply> {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
-    const { store, upstream, turns } = this.#parts;
-    // In turn: a reply that is just beginning shows in the database a moment before it can be followed.
-    const existing = await turns.take(request.conversationId, () => this.#attach(request));
-    if (existing !== undefined) return existing;
-    refuseNothing(this.#parts, request);
-    const head = store.find(request.conversationId)?.head;
-    // Chosen before anything is stored: without a connection there is nothing to say, and nothing is changed.
-    const route = await upstream.route({
-      model: request.model,
-      connectionId: head?.connection_id,
-      conversationModel: head?.model,
-    }, this.#closing.signal);
+    const { store, turns } = this.#parts;
+    store.refuseRemoved(request.conversationId);
     const stored = await this.#withStoredPictures(request);
-    return await turns.take(
-      request.conversationId,
-      async () => this.#attach(request) ?? await this.#begin(stored, route),
-    );
+    // In turn: a reply that is just beginning shows in the database a moment before it can be followed.
+    return await turns.take(request.conversationId, async () => {
+      store.refuseRemoved(request.conversationId);
+      this.#refuseOtherText(stored);
+      const existing = this.#attach(request);
+      if (existing !== undefined) return existing;
+      refuseNothing(this.#parts, request);
+      return await this.#begin(stored);
+    });
   }
 
   /** Lists the replies that run now. */
@@ -206,11 +205,29 @@ export class ChatService {
     return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
 
+  /**
+   * Refuses a user message under the id of another one, which would otherwise be dropped.
+   *
+   * @throws {AppError} `conflict`
+   */
+  #refuseOtherText({ conversationId, userMessageId: mid, action, messages }: StatefulChatRequest): void {
+    const last = messages.at(-1);
+    if (action !== "send" || mid === undefined || last?.role !== "user") return;
+    const { blocks, store } = this.#parts;
+    if (!store.exists(conversationId) || blocks.taken(conversationId, [mid]).size === 0) return;
+    const stored = this.#parts.conversations.reader.message(conversationId, mid);
+    if (stored.role === "user" && isSameContent(stored.content, last.content)) return;
+    throw new AppError(
+      "conflict",
+      `Conversation "${conversationId}" already has a message "${mid}" with other content; send a new user_message_id`,
+    );
+  }
+
   #attach(request: StatefulChatRequest): StartedReply | undefined {
     const { assistantMessageId: mid, conversationId, userMessageId } = request;
     if (mid === undefined) return undefined;
     const live = this.#parts.live.ofMessage(conversationId, mid);
-    const reply = live ?? (request.action === "send" ? this.#stored(conversationId, mid) : undefined);
+    const reply = live ?? (request.action === "send" ? this.#stored(conversationId, mid, true) : undefined);
     if (reply === undefined) return undefined;
     if (live === undefined && isEmptyFailure(this.#parts.conversations.reader.message(conversationId, mid))) {
       return undefined;
@@ -218,16 +235,19 @@ export class ChatService {
     return { reply, userMessageId, from: START, begun: Promise.resolve() };
   }
 
-  #stored(conversationId: string, mid: string): StoredReply | undefined {
+  #stored(conversationId: string, mid: string, isSent = false): StoredReply | undefined {
     const { db, store, conversations } = this.#parts;
     const row = findReplyRow(db, conversationId, mid);
     if (row === undefined || store.find(conversationId) === undefined) return undefined;
-    const message = conversations.reader.message(conversationId, mid);
+    const stored = conversations.reader.message(conversationId, mid);
+    // Who sends again asks for the answer; who follows, for what the last run wrote.
+    const isRun = !isSent && row.previous_variant !== null;
+    const message = isRun ? attemptOf(this.#parts.variants, conversationId, stored) : stored;
     return new StoredReply(conversationId, row.generation, row.started_at, message);
   }
 
   /** Stores the user's turn and the place for the answer, then asks the model. The caller holds the turn. */
-  async #begin(request: StatefulChatRequest, route: ChatRoute): Promise<StartedReply> {
+  async #begin(request: StatefulChatRequest): Promise<StartedReply> {
     const { conversationId } = request;
     const { live } = this.#parts;
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
@@ -239,24 +259,29 @@ export class ChatService {
     const generation = randomToken(9);
     const existing = this.#parts.store.find(conversationId);
     const characterId = await this.#speaker(request, existing);
-    const run = { messageId, generation, model: route.model, now, characterId };
+    const head = existing?.head;
+    const wanted = { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
+    // Where neither names one, the connection does, or its server, which may take its time to answer.
+    const model = wanted.model ?? wanted.conversationModel;
+    const run = { messageId, generation, model, now, characterId };
     const writing = writeTurn(this.#parts, request, run, existing);
     // While the turn is written, so that the model's first word waits for no file.
     const journal = this.#parts.journal.begin({ messageId, generation });
     setImmediate(journal.prepare);
-    const { turn, base } = await writing.catch(async (error) => {
+    const { turn, base, previous } = await writing.catch(async (error) => {
       await journal.settle();
       throw error;
     });
     const reply = new Reply({
-      ...{ conversationId, messageId, generation, model: route.model },
+      ...{ conversationId, messageId, generation, model },
       startedAtMs: now,
       base,
+      previous,
       journal,
     });
     live.add(reply);
     this.#parts.events.publish({ kind: "reply_started", id: conversationId });
-    const begun = this.#run(reply, request, route);
+    const begun = this.#run(reply, request, wanted);
     const from = { seq: 0, textLength: base.text.length, reasoningLength: base.reasoning.length };
     return { reply, userMessageId: turn?.id ?? request.userMessageId, from, begun };
   }
@@ -273,7 +298,7 @@ export class ChatService {
   }
 
   /** Runs a reply to its end and settles it. Gives a promise for its begin. */
-  #run(reply: Reply, request: StatefulChatRequest, route: ChatRoute): Promise<void> {
+  #run(reply: Reply, request: StatefulChatRequest, wanted: WantedModel): Promise<void> {
     let markBegun!: () => void;
     let markRefused!: (reason: unknown) => void;
     const begun = new Promise<void>((resolve, reject) => [markBegun, markRefused] = [resolve, reject]);
@@ -282,6 +307,8 @@ export class ChatService {
       let refusal: unknown;
       let sent: UpstreamCall | undefined;
       try {
+        const route = await this.#parts.upstream.route(wanted, reply.signal);
+        reply.model = route.model;
         const made = await callFor(this.#parts, request, route, reply.messageId, reply.signal);
         sent = { ...made, call: { ...made.call, messages: await moveIn(this.#parts.pictures, made.call.messages) } };
         const stream = await this.#open(sent, reply.signal);
@@ -318,27 +345,25 @@ export class ChatService {
 
   /** Saves the message as it ended. Until that works the journal stays, and so does the reply, for whoever asks. */
   async #settle(reply: Reply, loreState: ActivationState = {}): Promise<void> {
-    const { conversations, live, events, log } = this.#parts;
+    const { conversations, variants, live, events, log } = this.#parts;
+    const { conversationId, messageId } = reply;
     const kept = Object.keys(loreState).length === 0 ? {} : { lorebook_state: loreState };
     try {
       for (;;) {
         try {
           const now = new Date(this.#parts.now()).toISOString();
-          await conversations.editMessage(
-            reply.conversationId,
-            reply.messageId,
-            (message) => ({ ...reply.finalMessage(message), ...kept, updated_at: now }),
-            {
-              byReply: true,
-              beside: () => [replyEnded(reply.conversationId, reply.messageId, this.#parts.now())],
-              written: () => reply.markSaved(),
-            },
-          );
+          const beside: Statement[] = [replyEnded(conversationId, messageId, this.#parts.now())];
+          await conversations.editMessage(conversationId, messageId, (before) => {
+            const ended = { ...reply.finalMessage(before), ...kept, updated_at: now };
+            const { message, statements } = settleAttempt(variants, conversationId, ended, reply.previousVariant, now);
+            beside.push(...statements);
+            return message;
+          }, { byReply: true, beside: () => beside, written: () => reply.markSaved() });
           break;
         } catch (error) {
           if (error instanceof AppError && error.code === "not_found") break;
           log("error", "Cannot save a finished reply", { error: traceOf(error) });
-          reply.tellUnsaved(error);
+          reply.tellUnsaved(error, new Date(this.#parts.now()).toISOString());
           if (this.#isClosing) return; // its text lies in the journal
           await this.#pause();
         }

@@ -2,6 +2,14 @@
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
 
+/** Which model and connection are wanted, in order of precedence. */
+export interface WantedModel {
+  /** Of the request. */
+  model?: string;
+  connectionId?: string;
+  conversationModel?: string;
+}
+
 /** Where a chat request goes and what it is answered with. */
 export interface ChatRoute {
   target: UpstreamTarget;
@@ -16,10 +24,7 @@ export interface ChatUpstream {
    *
    * @throws {AppError} `not_available` when there is no connection.
    */
-  route(
-    wanted: { model?: string; connectionId?: string; conversationModel?: string },
-    signal: AbortSignal,
-  ): Promise<ChatRoute>;
+  route(wanted: WantedModel, signal: AbortSignal): Promise<ChatRoute>;
   open(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<ChatStream>;
   complete(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
 }

@@ -1,4 +1,5 @@
 /** A message of a conversation as the API shows it, and how one comes into being. */
+import { isDeepStrictEqual } from "node:util";
 import type { ContentPart, Usage } from "../llm/chat_event.ts";
 
 /** How a message stands; only `streaming` changes without a request. */
@@ -78,6 +79,25 @@ export function inOrder(message: Message): Message {
 /** A reply that failed before its first word: to send again means to try again. */
 export function isEmptyFailure({ status, content, reasoning }: Message): boolean {
   return status === "failed" && content === "" && reasoning === undefined;
+}
+
+/** A reply that ended before its first word, however it ended. */
+export function isEmptyAttempt({ status, content, reasoning }: Message): boolean {
+  return status !== "complete" && content === "" && reasoning === undefined;
+}
+
+/** Gives the text that a reply has written, without its reasoning. */
+export function replyText({ content }: { content?: MessageContent }): string {
+  return textOfContent(content);
+}
+
+/** Says whether two contents say the same: plain text is the same as one text part. */
+export function isSameContent(one: MessageContent, other: MessageContent): boolean {
+  return isDeepStrictEqual(partsOf(one), partsOf(other));
+}
+
+function partsOf(content: MessageContent): ContentPart[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
 /** Gives the object without its members that are null: on the wire null clears an optional field. */

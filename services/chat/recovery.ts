@@ -2,7 +2,8 @@
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database, Statement } from "../storage/database.ts";
+import { settleAttempt } from "./attempts.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { JournalBatch } from "./journal.ts";
@@ -10,12 +11,14 @@ import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "./message.ts";
 import { replyEnded, unendedReplies } from "./reply_rows.ts";
 import { INTERRUPTED } from "./stored_reply.ts";
+import type { VariantStore } from "./variants.ts";
 
 /** What recovery needs. */
 export interface RecoveryParts {
   db: Database;
   store: ConversationStore;
   conversations: Conversations;
+  variants: VariantStore;
   journalFolder: string;
   journalSealer: PurposeSealer;
   log: Log;
@@ -24,7 +27,7 @@ export interface RecoveryParts {
 
 /** To be called once, before any reply is started. One reply that cannot be recovered keeps the journal and harms no other. */
 export async function recoverReplies(parts: RecoveryParts): Promise<void> {
-  const { db, store, conversations, journalFolder, journalSealer, log, now } = parts;
+  const { db, store, conversations, variants, journalFolder, journalSealer, log, now } = parts;
   const unended = unendedReplies(db);
   const runs = unended.map(({ mid, generation }) => ({ messageId: mid, generation }));
   let journalled: Map<string, JournalBatch>;
@@ -36,15 +39,17 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
     return;
   }
   let areAllSettled = true;
-  for (const { mid, conversation_id: id, generation } of unended) {
+  for (const { mid, conversation_id: id, generation, previous_variant: previous } of unended) {
     try {
       if (store.find(id) !== undefined) {
         const { text, reasoning } = journalled.get(generation)!;
-        const beside = () => [replyEnded(id, mid, now())];
-        await conversations.editMessage(id, mid, (message) => interrupted(message, text, reasoning, now()), {
-          byReply: true,
-          beside,
-        });
+        const beside: Statement[] = [replyEnded(id, mid, now())];
+        await conversations.editMessage(id, mid, (before) => {
+          const attempt = interrupted(before, text, reasoning, now());
+          const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);
+          beside.push(...statements);
+          return message;
+        }, { byReply: true, beside: () => beside });
       }
     } catch (error) {
       areAllSettled = false;

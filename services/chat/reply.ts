@@ -35,10 +35,13 @@ export interface ReplyParts {
   conversationId: string;
   messageId: string;
   generation: string;
-  model: string;
+  /** Absent until the connection or its server has named one. */
+  model: string | undefined;
   startedAtMs: number;
   /** Text and reasoning that were there before: a reply that continues. */
   base: { text: string; reasoning: string };
+  /** The message before, where its text is written again or continued. */
+  previous?: Message;
   journal: ReplyJournal;
 }
 
@@ -47,9 +50,11 @@ export class Reply implements LiveReply, ReplySource {
   readonly conversationId: string;
   readonly messageId: string;
   readonly generation: string;
-  readonly model: string;
+  /** Empty until it is known. */
+  model: string;
   readonly startedAtMs: number;
   readonly journal: ReplyJournal;
+  readonly #previous: Message | undefined;
   #abort = new AbortController();
   #why: "stopped" | "interrupted" | undefined;
   #text: string;
@@ -63,6 +68,8 @@ export class Reply implements LiveReply, ReplySource {
   #toldEnd: ReplyEnd | undefined;
   /** Why it cannot be saved. */
   #unsaved: AppError | undefined;
+  /** ISO 8601, UTC. */
+  #unsavedSince: string | undefined;
   #isSaved = false;
   #told = Promise.withResolvers<void>();
   #finishReason: string | null = null;
@@ -74,9 +81,10 @@ export class Reply implements LiveReply, ReplySource {
     this.conversationId = parts.conversationId;
     this.messageId = parts.messageId;
     this.generation = parts.generation;
-    this.model = parts.model;
+    this.model = parts.model ?? "";
     this.startedAtMs = parts.startedAtMs;
     this.journal = parts.journal;
+    this.#previous = parts.previous;
     this.#text = parts.base.text;
     this.#reasoning = parts.base.reasoning;
   }
@@ -90,6 +98,11 @@ export class Reply implements LiveReply, ReplySource {
     return this.#isSaved;
   }
 
+  /** Number of the version that was active before. */
+  get previousVariant(): number | null {
+    return this.#previous?.active_variant ?? null;
+  }
+
   /** What has been written so far. */
   get text(): string {
     return this.#text;
@@ -100,6 +113,11 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   overlay(stored: Message): Message {
+    // A version that can't be saved yet doesn't hide the answer before it.
+    if (this.#previous !== undefined && this.#unsavedSince !== undefined && this.#toldEnd !== undefined) {
+      const { status, error } = this.#toldEnd;
+      return { ...this.#previous, last_attempt: { status, error, created_at: this.#unsavedSince } };
+    }
     // Until its end is told, a reply is still being written: nothing else may begin in its conversation.
     return this.#toldEnd === undefined
       ? { ...this.finalMessage(stored), status: "streaming" }
@@ -112,7 +130,8 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #messageWith(stored: Message, end: ReplyEnd | undefined): Message {
-    const message: Message = { ...stored, content: this.#text, model: this.model, status: end?.status ?? "streaming" };
+    const message: Message = { ...stored, content: this.#text, status: end?.status ?? "streaming" };
+    if (this.model !== "") message.model = this.model;
     if (this.#reasoning !== "") message.reasoning = this.#reasoning;
     const { error, usage, timings, toolCalls, finishReason } = end ?? {};
     if (error !== undefined) message.error = error;
@@ -166,13 +185,17 @@ export class Reply implements LiveReply, ReplySource {
   markSaved(): void {
     this.#isSaved = true;
     this.#unsaved = undefined;
+    this.#unsavedSince = undefined;
   }
 
   /**
    * Says that the message cannot be saved for now. Nobody shall wait until a full disk is cleared, and nobody shall take the
    * reply for whole: followers hear it end by this error, and again until it is saved.
+   *
+   * @param now ISO 8601, UTC.
    */
-  tellUnsaved(thrown: unknown): void {
+  tellUnsaved(thrown: unknown, now: string): void {
+    this.#unsavedSince ??= now;
     const code = thrown instanceof AppError ? thrown.code : "internal";
     const reason = thrown instanceof AppError ? `: ${thrown.message}` : "";
     this.#unsaved = new AppError(

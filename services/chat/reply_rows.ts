@@ -8,9 +8,11 @@ export interface ReplyRow {
   /** Changes with every run and with every edit of the message. */
   generation: string;
   started_at: number;
+  /** Version of the message that was active before this run, if it had one. */
+  previous_variant: number | null;
 }
 
-const COLUMNS = "mid, conversation_id, generation, started_at";
+const COLUMNS = "mid, conversation_id, generation, started_at, previous_variant";
 
 /** Finds the last reply that wrote a message. */
 export function findReplyRow(db: Database, conversationId: string, mid: string): ReplyRow | undefined {
@@ -33,9 +35,10 @@ export function unendedReplies(db: Database): ReplyRow[] {
 /** Statement that begins a run. */
 export function replyBegun(row: ReplyRow): Statement {
   return {
-    sql: `INSERT INTO reply (mid, conversation_id, generation, started_at) VALUES (?1, ?2, ?3, ?4)
-          ON CONFLICT (mid, conversation_id) DO UPDATE SET generation = ?3, started_at = ?4, ended_at = NULL`,
-    params: [row.mid, row.conversation_id, row.generation, row.started_at],
+    sql: `INSERT INTO reply (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5)
+          ON CONFLICT (mid, conversation_id)
+          DO UPDATE SET generation = ?3, started_at = ?4, previous_variant = ?5, ended_at = NULL`,
+    params: [row.mid, row.conversation_id, row.generation, row.started_at, row.previous_variant],
   };
 }
 
@@ -50,7 +53,7 @@ export function replyEnded(conversationId: string, mid: string, now: number): St
 /** Statement that makes places in a message's reply, as it was streamed, mean nothing any more. */
 export function replyEdited(conversationId: string, mid: string, generation: string): Statement {
   return {
-    sql: "UPDATE reply SET generation = ? WHERE mid = ? AND conversation_id = ?",
+    sql: "UPDATE reply SET generation = ?, previous_variant = NULL WHERE mid = ? AND conversation_id = ?",
     params: [generation, mid, conversationId],
   };
 }

@@ -7,7 +7,7 @@ import type { StatefulChatRequest } from "./chat_request.ts";
 import { type ConversationState, titleFrom } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { completeMessage, isEmptyFailure, type Message, textOfContent } from "./message.ts";
+import { completeMessage, isEmptyAttempt, isEmptyFailure, type Message, textOfContent } from "./message.ts";
 import { replyBegun } from "./reply_rows.ts";
 import type { VariantStore } from "./variants.ts";
 
@@ -24,7 +24,8 @@ export interface TurnParts {
 export interface Run {
   messageId: string;
   generation: string;
-  model: string;
+  /** Absent where it isn't known yet. */
+  model: string | undefined;
   now: number;
   /** Whose message the answer becomes, where it is a new one. */
   characterId?: string;
@@ -36,6 +37,8 @@ export interface WrittenTurn {
   turn?: Message;
   /** Text and reasoning that the answer continues. */
   base: { text: string; reasoning: string };
+  /** The message as it was, where its text is written again or continued. */
+  previous?: Message;
 }
 
 /**
@@ -62,7 +65,7 @@ export async function writeTurn(
   const mids = [run.messageId, ...(turn === undefined ? [] : [turn.id])];
   const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
   if (request.action !== "send" || taken.has(run.messageId)) {
-    return { turn, base: await rewrite(parts, request, run, existing) };
+    return { turn, ...await rewrite(parts, request, run, existing) };
   }
   const isTurnThere = turn !== undefined && existing !== undefined && taken.has(turn.id);
   // Both are named for good: who speaks later changes nothing of what was said.
@@ -85,9 +88,10 @@ function userTurnOf(
 ): Message | undefined {
   const last = request.messages.at(-1);
   if (last?.role !== "user") return undefined;
-  const { role, content } = last;
-  const persona_id = conversation?.head.persona_id;
-  return completeMessage({ role, content, persona_id }, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
+  // Its id is the request's affair; everything else is stored as it was sent.
+  const { id: _, mid: __, variants: ___, ...fields } = last;
+  const input = { persona_id: conversation?.head.persona_id, ...fields };
+  return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
 /** Makes an existing message the place of the answer: to continue it, or to write it anew. */
@@ -102,6 +106,7 @@ async function rewrite(
   if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
   const base = { text: "", reasoning: "" };
   const kept: Statement[] = [];
+  let previous: Message | undefined;
   const edit = blocks.edit(id, mid, (before) => {
     if (request.action === "send" && !isEmptyFailure(before)) {
       throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
@@ -110,15 +115,18 @@ async function rewrite(
     if (request.action === "continue") {
       base.text = textOfContent(before.content);
       base.reasoning = before.reasoning ?? "";
-      return { ...before, model: run.model, status: "streaming", error: undefined };
+      previous = before;
+      kept.push(...variants.keep(id, before));
+      return { ...before, model: run.model ?? before.model, status: "streaming", error: undefined };
     }
-    // What it said stays as a variant, unless that was an empty failure.
-    if (isEmptyFailure(before)) return emptied(before, run);
+    // What it said stays as a variant, unless that was nothing.
+    if (isEmptyAttempt(before)) return emptied(before, run);
+    previous = before;
     kept.push(...variants.keep(id, before));
     return { ...emptied(before, run), variant_count: before.variant_count + 1, active_variant: before.variant_count };
   });
-  await conversations.write(existing, 0, edit, [...kept, rowOf(id, run)]);
-  return base;
+  await conversations.write(existing, 0, edit, [...kept, rowOf(id, run, previous)]);
+  return { base, previous };
 }
 
 async function create(
@@ -128,22 +136,19 @@ async function create(
   added: Message[],
   turn: Message | undefined,
 ) {
-  const { db, store, blocks, conversations } = parts;
+  const { db, conversations } = parts;
   const id = request.conversationId;
-  // One in the trash under this id is kept as a revision of the new one.
-  const removed = store.findRemoved(id);
   const state: ConversationState = {
     id,
-    revision: (removed?.revision ?? 0) + 1,
-    createdAtMs: removed?.createdAtMs ?? run.now,
+    revision: 1,
+    createdAtMs: run.now,
     updatedAtMs: run.now,
     messageCount: added.length,
     head: { title: titleFor(request), participants: [] },
   };
-  const standing = removed === undefined ? [] : await blocks.openAll(id);
-  const { statements } = await conversations.replacing(removed, state, {
+  const { statements } = await conversations.replacing(undefined, state, {
     messages: added,
-    standing,
+    standing: [],
     snippetOwner: turn,
   });
   await db.write([...statements, rowOf(id, run)]);
@@ -167,8 +172,11 @@ function titleFor(request: StatefulChatRequest): string {
   return titleFrom(textOfContent(said?.content));
 }
 
-function rowOf(conversationId: string, { messageId, generation, now }: Run): Statement {
-  return replyBegun({ mid: messageId, conversation_id: conversationId, generation, started_at: now });
+function rowOf(conversationId: string, { messageId, generation, now }: Run, previous?: Message): Statement {
+  return replyBegun({
+    ...{ mid: messageId, conversation_id: conversationId, generation, started_at: now },
+    previous_variant: previous?.active_variant ?? null,
+  });
 }
 
 function isoTimeOf({ now }: Run): string {

@@ -16,7 +16,10 @@ export interface Variant {
 }
 
 /** Fields of a message that belong to the text and not to its place in the conversation. */
-const TEXT_FIELDS = ["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const;
+const TEXT_FIELDS = [
+  ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
+  ...["timings", "finish_reason", "tool_calls", "lorebook_state"] as const,
+] as const;
 export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
 
 /** A stored text that is not the active one, out of its row. */
@@ -73,7 +76,13 @@ export class VariantStore {
     const record = this.#record(conversationId, message.id, n);
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
     const { reasoning: _, error: __, usage: ___, model: ____, ...rest } = message;
+    for (const field of ["timings", "finish_reason", "tool_calls"]) delete rest[field];
     return { ...rest, ...record, active_variant: n } as Message;
+  }
+
+  /** Finds a text of a message that is not the active one. */
+  find(conversationId: string, mid: string, n: number): VariantRecord | undefined {
+    return this.#record(conversationId, mid, n);
   }
 
   /** Gives all texts of a message in order. */

@@ -76,7 +76,7 @@ export async function openConversations(ground: Ground, library: Library): Promi
   trash.register("conversation", removedConversations(parts, conversations));
   trash.register("message", removedMessages(parts, conversations));
   const journal = { journalSealer: sealer.forPurpose("journal"), journalFolder: folders.replies };
-  await recoverReplies({ ...{ db, store, conversations, log, now }, ...journal });
+  await recoverReplies({ ...{ db, store, conversations, variants, log, now }, ...journal });
   return {
     ...{ store, blocks, variants, reader, live, turns, conversations, references },
     messages: new Messages(parts, conversations),

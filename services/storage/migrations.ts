@@ -227,4 +227,19 @@ export const MIGRATIONS: Migration[] = [
       DELETE FROM card_file;
     `,
   },
+  {
+    version: 5,
+    sql: `
+      -- The version that was active before a reply was written again; it stays active where that fails.
+      ALTER TABLE reply ADD COLUMN previous_variant INTEGER;
+
+      -- What each revision changed, in the clear as message ids are: JSON {added, changed, removed, order}.
+      CREATE TABLE change(
+        conversation_id TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        PRIMARY KEY(conversation_id, revision)
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];

@@ -294,12 +294,86 @@ test.each(
   expect((await response.json()).error.code).toBe("upstream_timeout");
 });
 
-test("no connection at all is said before anything is stored", async () => {
+test("stores the message with a failed reply when there is no connection, and the same ids retry it", async () => {
   for (const { id } of await (await app.get("/api/connections")).json()) await app.delete(`/api/connections/${id}`);
   const response = await ask(app, 1);
   expect(response.status).toBe(503);
   expect((await response.json()).error.code).toBe("not_available");
-  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+  expect(response.headers.get("x-parlor-user-message-id")).toBe("u1");
+  expect((await conversation()).messages).toMatchObject([
+    { id: "u1", content: "question 1" },
+    { id: "a1", content: "", status: "failed", error: { code: "not_available" } },
+  ]);
+  await useModel(app, llm);
+  expect(await gather(await ask(app, 1))).toMatchObject({ text: "Hello", isDone: true });
+  expect((await conversation()).messages).toMatchObject([{ id: "u1" }, {
+    id: "a1",
+    content: "Hello",
+    model: "fake-model",
+  }]);
+});
+
+test.each([["stream", true], ["whole answer", false]])(
+  "stores the whole message before the model is looked up on a server that is down (%s)",
+  async (_, stream) => {
+    await useModel(app, { url: "http://127.0.0.1:9" }, { model: null });
+    const turn = {
+      ...{ role: "user", name: "Ann", content: [{ type: "text", text: "Look" }] },
+      ...{ attachments: ["cat.png"], extra: { mood: "glad" }, created_at: "2026-01-01T00:00:00.000Z" },
+    };
+    const fields = { messages: [{ role: "system", content: "Be brief" }, turn], stream };
+    const response = await ask(app, 1, fields);
+    expect(response.status).toBe(502);
+    expect((await response.json()).error.code).toBe("upstream_error");
+    const { messages } = await conversation();
+    expect(messages).toMatchObject([
+      { id: "u1", ...turn, status: "complete" },
+      {
+        id: "a1",
+        status: "failed",
+        error: { code: "upstream_error", message: expect.stringContaining("127.0.0.1:9") },
+      },
+    ]);
+    await useModel(app, llm, { model: null });
+    const again = await ask(app, 1, { ...fields, stream: true });
+    expect(await gather(again)).toMatchObject({ text: "Hello", isDone: true });
+    expect((await conversation()).messages).toMatchObject([messages[0], { content: "Hello", model: "fake-model" }]);
+  },
+);
+
+test("stores the message while the model is still being looked up, and stop ends the lookup", async () => {
+  const [listing, leaving] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async ({ signal }) => {
+    signal.addEventListener("abort", () => leaving.resolve());
+    listing.resolve();
+    await leaving.promise;
+    return new Response();
+  });
+  await useModel(app, { url: `http://127.0.0.1:${server.addr.port}` }, { model: null });
+  const asked = ask(app, 1);
+  await listing.promise;
+  expect((await conversation()).messages).toMatchObject([{ id: "u1", content: "question 1" }, { status: "streaming" }]);
+  expect((await app.post("/api/chat/replies/a1/stop")).status).toBe(202);
+  await leaving.promise;
+  await (await asked).body?.cancel();
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "", status: "stopped" });
+});
+
+test("refuses a message under the id of another one, and takes the same one again for a new reply", async () => {
+  await gather(await ask(app, 1));
+  const other = { messages: [{ role: "user", content: "something else" }] };
+  for (const assistant of ["a1", "a2"]) {
+    const refused = await ask(app, 1, { ...other, assistant_message_id: assistant });
+    expect([refused.status, (await refused.json()).error.code]).toEqual([409, "conflict"]);
+  }
+  const taken = await ask(app, 2, { user_message_id: "a1", messages: [{ role: "user", content: "Hello" }] });
+  expect(taken.status).toBe(409);
+  expect((await conversation()).messages.map(({ id }: { id: string }) => id)).toEqual(["u1", "a1"]);
+  const parts = [{ role: "user", content: [{ type: "text", text: "question 1" }] }];
+  expect(await gather(await ask(app, 1, { assistant_message_id: "a2", messages: parts }))).toMatchObject({
+    isDone: true,
+  });
+  expect((await conversation()).messages.map(({ id }: { id: string }) => id)).toEqual(["u1", "a1", "a2"]);
 });
 
 test.each(["cut", "frame_object", "event_error"] as const)(

@@ -54,56 +54,46 @@ test("a conversation removed while a reply is written comes back with the text s
   expect((await read()).messages[1]).not.toHaveProperty("error");
 });
 
-test("a save under the id of a conversation in the trash replaces it and keeps it as a revision", async () => {
-  await put("c1", { title: "Old", messages: range(60).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
-  const old = await read();
-  await app.patch("/api/conversations/c1/draft", { draft: "Dear" });
-  await app.delete("/api/conversations/c1");
-  const [item] = await list();
-  expect((await app.put("/api/conversations/c1", { messages: [] }, { headers: { "If-Match": '"1"' } })).status).toBe(
-    412,
-  );
-  const saved = await put("c1", { title: "New", messages: [say("m1"), say("n1")] });
-  expect(saved.status).toBe(201);
-  expect(await saved.json()).toMatchObject({
-    title: "New",
-    revision: 2,
-    messages: [{ content: "says m1" }, { id: "n1" }],
-  });
-  expect(await list()).toEqual([]);
-  expect((await restore(item!.id)).status).toBe(404);
-  expect(await (await app.get("/api/conversations/c1/revisions")).json()).toMatchObject([{ n: 1, message_count: 60 }]);
-  expect((await app.post("/api/conversations/c1/revisions/1/restore")).status).toBe(200);
-  expect(await read()).toMatchObject({ title: "Old", messages: old.messages });
-  await app.delete("/api/conversations/c1");
-  expect(await list()).toMatchObject([{ title: "Old" }]);
-  await put("c1", { messages: [], draft: "Dearest" });
-  expect(await read()).toMatchObject({ draft: "Dearest", draft_version: 2 });
-});
-
-test("a question under the id of a conversation in the trash begins anew and keeps it as a revision", async () => {
+test("refuses every write to the id of a deleted conversation and names the trash item that restores it", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await put("c1", { title: "Old", messages: [say("m1")] });
+  await app.patch("/api/conversations/c1/draft", { draft: "Dear" });
+  const before = await read();
   await app.delete("/api/conversations/c1");
-  await gather(await ask(app, 1));
-  expect(await idsNow()).toEqual(["u1", "a1"]);
-  expect(await list()).toEqual([]);
-  const [kept] = (await (await app.get("/api/conversations/c1/revisions")).json()).slice(-1);
-  expect(kept).toMatchObject({ n: 1, message_count: 1 });
-  await app.post("/api/conversations/c1/revisions/1/restore");
-  expect(await idsNow()).toEqual(["m1"]);
+  const [item] = await list();
+  const writes: [string, () => Promise<Response>][] = [
+    ["PUT", () => put("c1", { title: "New", messages: [] })],
+    ["PUT with If-Match", () => app.put("/api/conversations/c1", { messages: [] }, { headers: { "If-Match": '"1"' } })],
+    ["PATCH", () => app.patch("/api/conversations/c1", { title: "New" })],
+    ["draft", () => app.patch("/api/conversations/c1/draft", { draft: "Other" })],
+    ["POST messages", () => app.post("/api/conversations/c1/messages", { message: say("m2") })],
+    ["PATCH message", () => app.patch("/api/conversations/c1/messages/m1", { content: "New" })],
+    ["chat", () => ask(app, 1)],
+    ["regenerate", () => ask(app, 1, { action: "regenerate", assistant_message_id: "m1" })],
+    ["impersonate", () => ask(app, 1, { action: "impersonate" })],
+  ];
+  for (const [what, write] of writes) {
+    const refused = await write();
+    const { error } = await refused.json();
+    expect([refused.status, error.code, error.trash_id], what).toEqual([409, "in_trash", item!.id]);
+    expect(error.message).toContain(`/api/trash/${item!.id}/restore`);
+  }
+  expect(llm.requests).toHaveLength(0);
+  expect((await app.get("/api/conversations/c1")).status).toBe(404);
+  expect((await restore(item!.id)).status).toBe(204);
+  expect(await read()).toEqual(before);
 });
 
-test("a trash that was emptied while one of its conversations was saved anew leaves that one alone", async () => {
-  await put("c1", { title: "Old", messages: [say("m1")] });
-  await put("c2", { messages: [say("n1")] });
+test("frees the id of a deleted conversation once it is purged, without its draft or its dates", async () => {
+  await put("c1", { title: "Old", messages: [say("m1")], created_at: "2020-01-01T00:00:00.000Z" });
+  await app.patch("/api/conversations/c1/draft", { draft: "Dear" });
   await app.delete("/api/conversations/c1");
-  await app.delete("/api/conversations/c2");
-  const [saved, emptied] = await Promise.all([put("c1", { messages: [say("m2")] }), app.delete("/api/trash")]);
-  expect([saved.status, emptied.status]).toEqual([201, 204]);
-  expect(await idsNow()).toEqual(["m2"]);
-  expect(await list()).toEqual([]);
+  await app.delete("/api/trash");
+  expect((await put("c1", { title: "New", messages: [say("m1")] })).status).toBe(201);
+  const { created_at, ...rest } = await read();
+  expect(rest).toMatchObject({ title: "New", draft: "", draft_version: 0, revision: 1 });
+  expect(Date.parse(created_at as string)).toBeGreaterThan(Date.parse("2026-01-01T00:00:00Z") - 1);
 });
 
 test("the trash tells of everything that comes into it and goes out of it", async () => {
@@ -119,8 +109,6 @@ test("the trash tells of everything that comes into it and goes out of it", asyn
   await tells(async () => restore((await list())[0]!.id));
   await tells(() => app.delete("/api/conversations/c1"));
   await tells(async () => restore((await list())[0]!.id));
-  await app.delete("/api/conversations/c1");
-  await tells(() => put("c1", { messages: [] }));
   await app.delete("/api/conversations/c1");
   await tells(() => app.delete("/api/trash"));
   told.length = 0;
