@@ -19,6 +19,7 @@ const STATUS_OF_CODE = {
   conflict: 409,
   cancelled: 409,
   in_trash: 409,
+  gone: 410,
   revision_mismatch: 412,
   too_large: 413,
   unsupported_media_type: 415,

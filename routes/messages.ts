@@ -18,6 +18,11 @@ export function messageRoutes(messages: Messages) {
       tagged(c, messages.revisionOf(id));
       return rawAnswer(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
     })
+    .openapi(schema.changesRoute, (c) => {
+      const changes = messages.changesSince(c.req.valid("param").id, c.req.valid("query").since);
+      tagged(c, changes.revision);
+      return c.json(changes, 200);
+    })
     .openapi(schema.addRoute, async (c) => {
       const { message: given, after } = c.req.valid("json");
       const options = { after: after ?? undefined, expected: preconditionOf(c.req.valid("header")) };

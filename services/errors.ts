@@ -18,6 +18,7 @@ export type ErrorCode =
   | "conflict"
   | "cancelled"
   | "in_trash"
+  | "gone"
   | "revision_mismatch"
   | "too_large"
   | "range_not_satisfiable"

@@ -66,6 +66,30 @@ export const MessageAnswer = MessageFields.extend({
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
+/** What has changed. */
+export const changesRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/changes",
+  tags,
+  summary: "List the messages that have changed since a revision",
+  request: {
+    params: IdParams,
+    query: z.object({ since: z.coerce.number().int().min(0).openapi({ description: "A revision the client has" }) }),
+  },
+  responses: {
+    200: json(
+      z.object({
+        revision: z.number().int().openapi({ description: "The present one" }),
+        changed: z.array(z.string()).openapi({ description: "New and changed messages, by id" }),
+        removed: z.array(z.string()),
+        order_changed: z.boolean().openapi({ description: "Messages that stayed have another order" }),
+      }).openapi("Changes"),
+      "What has changed; 410 gone where that isn't known, for which everything has to be loaded again",
+    ),
+    ...ERRORS,
+  },
+});
+
 /** One page. */
 export const pageRoute = createRoute({
   method: "get",

@@ -29,7 +29,10 @@ export function amend(
     const head = state && change(state.head);
     if (state === undefined || head === undefined) return;
     const next = { ...state, revision: state.revision + 1, head };
-    await db.write([store.update(next, store.summary(id)?.snippet ?? "")]);
+    await db.write([
+      store.update(next, store.summary(id)?.snippet ?? ""),
+      ...conversations.changes.record(id, next.revision, {}),
+    ]);
     conversations.publish(next);
   });
 }

@@ -9,6 +9,7 @@ import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, type OpenBlock, retire } from "./block_rows.ts";
+import { isReordered, type Touched } from "./change_log.ts";
 import { BLOCK_BYTES, pack, type Piece, textsOf, textsOfMany } from "./block_text.ts";
 import { inOrder, type Message } from "./message.ts";
 import { blockPlace } from "./sealed_places.ts";
@@ -20,6 +21,8 @@ const SPLIT_BYTES = 24 * 1024;
 export interface BlockChange {
   statements: Statement[];
   last: Message | undefined | "unchanged";
+  /** Absent where it isn't known which messages that touches. */
+  touched?: Touched;
 }
 
 /** What becomes of one message. */
@@ -63,13 +66,13 @@ export class BlockStore extends BlockReader {
    *
    * @param standing All live blocks, as `openAll` gives them; none for a conversation that is new. They have to be
    *   marked as kept first where a revision is to refer to them.
-   * @returns Beside the statements the text of all messages, and whether there was nothing to change.
+   * @returns Beside the statements the text of all messages, what it touches, and whether there was nothing to change.
    */
   async replaceAll(
     conversationId: string,
     messages: Message[],
     standing: OpenBlock[] = [],
-  ): Promise<{ statements: Statement[]; text: string; isUnchanged: boolean }> {
+  ): Promise<{ statements: Statement[]; text: string; touched: Touched; isUnchanged: boolean }> {
     const pace = new Pace();
     const texts = await textsOfMany(messages);
     await pace.rest();
@@ -96,7 +99,9 @@ export class BlockStore extends BlockReader {
     await pace.rest();
     statements.push(...moveMids(conversationId, leaving, written.owners), ...written.statements);
     await pace.rest();
-    return { statements, text: texts.join(","), isUnchanged: leaving.length === 0 && added.length === 0 };
+    const touched = touchedBy(standing, leaving, messages, texts, added);
+    await pace.rest();
+    return { statements, text: texts.join(","), touched, isUnchanged: leaving.length === 0 && added.length === 0 };
   }
 
   /** Adds messages at the end. */
@@ -137,7 +142,8 @@ export class BlockStore extends BlockReader {
       insertMessages(conversationId, added.map(({ id }) => [id, row.id])),
       ...this.#repack(conversationId, row, messages),
     ];
-    return { statements, last: this.#lastAfter(conversationId, row, messages) };
+    const last = this.#lastAfter(conversationId, row, messages);
+    return { statements, last, touched: { added: added.map(({ id }) => id) } };
   }
 
   /**
@@ -155,7 +161,8 @@ export class BlockStore extends BlockReader {
     const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
     if (messages.length === 0) statements.push(...retire(row));
     else statements.push(...this.#repack(conversationId, row, messages));
-    return { statements, before, after, last: this.#lastAfter(conversationId, row, messages) };
+    const touched = after === undefined ? { removed: [mid] } : { changed: [mid] };
+    return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
   }
 
   /**
@@ -173,7 +180,7 @@ export class BlockStore extends BlockReader {
     if (staying.length === 0) statements.push(...retire(row));
     else statements.push(...this.#repack(conversationId, row, staying));
     const last = staying.at(-1) ?? this.#lastBefore(conversationId, row.position);
-    return { statements, removed, last };
+    return { statements, removed, last, touched: { removed: removed.map(({ id }) => id) } };
   }
 
   /** Gives the ids directly before and behind a message. */
@@ -326,6 +333,31 @@ function moveMids(
     ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
     ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
   ];
+}
+
+/** Tells what a replacement touches; only blocks that do not stay are compared. */
+function touchedBy(
+  standing: OpenBlock[],
+  leaving: OpenBlock[],
+  messages: Message[],
+  texts: string[],
+  added: NewBlock[],
+): Touched {
+  const before = new Map(leaving.flatMap((block) => block.messages.map((message) => [message.id, message])));
+  const written = new Set(added.flatMap(({ piece }) => piece.mids));
+  const touched = { added: [] as string[], changed: [] as string[] };
+  messages.forEach(({ id }, index) => {
+    if (!written.has(id)) return;
+    const stored = before.get(id);
+    if (stored === undefined) touched.added.push(id);
+    else if (JSON.stringify(stored) !== texts[index]) touched.changed.push(id);
+  });
+  const order = standing.flatMap((block) => block.messages.map(({ id }) => id));
+  return {
+    ...touched,
+    removed: [...before.keys()].filter((mid) => !written.has(mid)),
+    isReordered: isReordered(order, messages.map(({ id }) => id)),
+  };
 }
 
 function removeMids(conversationId: string, mids: string[]): Statement {

@@ -219,6 +219,7 @@ export class ConversationStore {
       "draft WHERE conversation_id",
       "variant WHERE conversation_id",
       "revision WHERE conversation_id",
+      "change WHERE conversation_id",
       "reply WHERE conversation_id",
     ]
       .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));

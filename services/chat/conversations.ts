@@ -9,6 +9,7 @@ import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
+import type { ChangeLog } from "./change_log.ts";
 import {
   type ConversationInput,
   type ConversationState,
@@ -38,6 +39,7 @@ export interface ConversationParts {
   blocks: BlockStore;
   variants: VariantStore;
   revisions: RevisionStore;
+  changes: ChangeLog;
   trash: TrashBin;
   pictures: PictureParts;
   reader: ConversationReader;
@@ -79,6 +81,11 @@ export class Conversations {
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
+  }
+
+  /** Which messages each revision touched. */
+  get changes(): ChangeLog {
+    return this.#parts.changes;
   }
 
   /** Lists and whole documents; see conversation_reader.ts. */
@@ -165,10 +172,11 @@ export class Conversations {
       return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
     }
     const replacement = { standing, head: state.head, messages, texts, cause: "put" as const };
-    const { statements, text } = await replaceMessages(this.#parts, past, replacement);
+    const { statements, text, touched } = await replaceMessages(this.#parts, past, replacement);
     return {
       statements: [
         store.update(state, snippet),
+        ...this.#parts.changes.record(state.id, state.revision, touched),
         ...referred,
         ...statements,
       ],
@@ -217,6 +225,7 @@ export class Conversations {
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
       const statements = [
         ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
+        ...(isHeadChanged ? this.#parts.changes.record(id, state.revision, {}) : []),
         ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
         ...(isHeadChanged ? refer("conversation", id, JSON.stringify(head)) : []),
         ...(draft === undefined ? [] : this.#saveDraft(id, draft)),
@@ -321,7 +330,12 @@ export class Conversations {
     const snippet = edit.last === "unchanged"
       ? this.#parts.store.summary(state.id)?.snippet ?? ""
       : snippetOf(edit.last);
-    await this.#parts.db.write([this.#parts.store.update(next, snippet), ...edit.statements, ...beside]);
+    await this.#parts.db.write([
+      this.#parts.store.update(next, snippet),
+      ...this.#parts.changes.record(next.id, next.revision, edit.touched),
+      ...edit.statements,
+      ...beside,
+    ]);
     this.publish(next);
     return next;
   }

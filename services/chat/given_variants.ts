@@ -22,12 +22,14 @@ export interface GivenTexts {
 /** What becomes of the rows of texts. */
 export interface TextChange {
   statements: Statement[];
+  /** Messages whose texts change. */
+  mids: string[];
   /** All rows of the messages whose texts the statements replace, for the revision that may bring them back. */
   replaced: VariantText[];
 }
 
 /** Nothing becomes of them. */
-export const NO_TEXT_CHANGE: TextChange = { statements: [], replaced: [] };
+export const NO_TEXT_CHANGE: TextChange = { statements: [], mids: [], replaced: [] };
 
 /** Gives the texts that a client hands in with a message, if it does. */
 export function variantsIn({ variants }: MessageInput): VariantInput[] | undefined {
@@ -72,13 +74,14 @@ export async function changeTexts(store: VariantStore, id: string, given: GivenT
   if (given.length === 0) return NO_TEXT_CHANGE;
   const rows = await store.openMany(store.rowsOf(id, given.map(({ message }) => message.id)));
   const stored = Map.groupBy(rows, ({ mid }) => mid);
-  const change: TextChange = { statements: [], replaced: [] };
+  const change: TextChange = { statements: [], mids: [], replaced: [] };
   for (const { message, others } of given) {
     const before = stored.get(message.id) ?? [];
     const records = new Map(before.map(({ n, record }) => [n, record]));
     const changed = others.filter(({ n, record }) => !isSame(records.get(n), record));
     const isShorter = before.some(({ n }) => n >= message.variant_count);
     if (changed.length === 0 && !isShorter) continue;
+    change.mids.push(message.id);
     change.replaced.push(...before);
     change.statements.push(store.removeFrom(id, message.id, message.variant_count), ...store.restore(id, changed));
   }

@@ -6,6 +6,7 @@ import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
 import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
+import type { Changes } from "./change_log.ts";
 import { snippetOf } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
 import { givenId } from "./given_messages.ts";
@@ -51,6 +52,11 @@ export class Messages {
     return this.#parts.store.get(id).revision;
   }
 
+  /** Gives which messages have changed since a revision. @throws {AppError} `not_found`, `gone` when that isn't known */
+  changesSince(id: string, since: number): Changes {
+    return this.#parts.changes.since(id, since, this.revisionOf(id));
+  }
+
   /** Gives one message as it stands, with what a running reply has written so far. */
   get(id: string, mid: string): Message {
     return this.#parts.reader.message(id, mid);
@@ -88,7 +94,7 @@ export class Messages {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
       }
       const change = options.after === undefined
-        ? { statements: blocks.append(id, [message]), last: message }
+        ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
         : blocks.insert(id, [message], "after", options.after);
       const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
       const { revision } = await this.#conversations.write(next, 1, change);
@@ -113,7 +119,8 @@ export class Messages {
         const message = `Character "${characterId}" ${why}`;
         throw new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
       }
-      const change = { statements: blocks.append(id, [opening.message]), last: opening.message };
+      const { message } = opening;
+      const change = { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } };
       await this.#conversations.write(state, 1, change, opening.statements(id));
       return opening.message;
     });

@@ -53,7 +53,10 @@ function insertion(blocks: BlockStore, id: string, messages: Message[], { after,
   }
   // Both are gone: the begin or the end of the conversation, in the order of time there.
   const row = after === undefined ? blocks.next(id, -Number.MAX_VALUE) : blocks.previous(id);
-  if (row === undefined) return { statements: blocks.append(id, messages), last: messages.at(-1) };
+  if (row === undefined) {
+    const added = messages.map((message) => message.id);
+    return { statements: blocks.append(id, messages), last: messages.at(-1), touched: { added } };
+  }
   const all = blocks.messagesOf(id, row);
   const at = after === undefined
     ? all.findIndex((message) => !isEarlier(message, messages[0]!))

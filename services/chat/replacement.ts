@@ -4,6 +4,7 @@ import { Pace } from "../pace.ts";
 import type { Statement } from "../storage/database.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import type { BlockStore } from "./blocks.ts";
+import type { Touched } from "./change_log.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import type { Message } from "./message.ts";
@@ -27,11 +28,14 @@ export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
   { standing, head, messages, texts = NO_TEXT_CHANGE, cause }: Replacement,
-): Promise<{ statements: Statement[]; text: string }> {
-  const { statements, text, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
+): Promise<{ statements: Statement[]; text: string; touched: Touched }> {
+  const { statements, text, touched: moved, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
+  const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
+  const retold = texts.mids.filter((mid) => !isTouched.has(mid));
+  const touched = { ...moved, changed: [...moved.changed ?? [], ...retold] };
   if (isUnchanged && texts.statements.length === 0) {
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
-    return { statements: [...kept, ...statements], text };
+    return { statements: [...kept, ...statements], text, touched };
   }
   await new Pace().rest();
   const staying = new Set(messages.map(({ id }) => id));
@@ -39,5 +43,5 @@ export async function replaceMessages(
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
   const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), [...left, ...texts.replaced]);
   const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
-  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text };
+  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
 }

@@ -98,7 +98,7 @@ export class Revisions {
     const { blocks, revisions, variants } = this.#parts;
     const head = record.head ?? state.head;
     if (record.blocks === undefined) {
-      const change: BlockChange = { statements: [], last: "unchanged" };
+      const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
       const kept = revisions.keep(state, "restore", { head: state.head });
       // The messages are those of now, and so is what a summary tells of them.
       const { summary } = state.head;
@@ -119,11 +119,12 @@ export class Revisions {
     const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
     const texts: TextChange = {
       statements: variants.restore(state.id, back),
+      mids: [...new Set(back.map(({ mid }) => mid))],
       replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
     };
     const replacement = { standing, head, messages, texts, cause: "restore" as const };
-    const { statements } = await replaceMessages(this.#parts, state, replacement);
-    const change: BlockChange = { statements, last: messages.at(-1) };
+    const { statements, touched } = await replaceMessages(this.#parts, state, replacement);
+    const change: BlockChange = { statements, last: messages.at(-1), touched };
     await this.#conversations.write({ ...state, head }, messages.length - state.messageCount, change);
   }
 }

@@ -74,7 +74,8 @@ export async function writeTurn(
   const added = turn === undefined || isTurnThere ? [place] : [turn, place];
   if (existing === undefined) await create(parts, request, run, added, turn);
   else {
-    const edit = { statements: blocks.append(id, added), last: turn ?? "unchanged" as const };
+    const touched = { added: added.map((message) => message.id) };
+    const edit = { statements: blocks.append(id, added), last: turn ?? "unchanged" as const, touched };
     await conversations.write(named(existing, request), added.length, edit, [rowOf(id, run)]);
   }
   return { turn, base: { text: "", reasoning: "" } };

@@ -2,6 +2,7 @@
 import { Arrivals } from "../chat/arrivals.ts";
 import { AttachmentReferences } from "../chat/attachment_references.ts";
 import { BlockStore } from "../chat/blocks.ts";
+import { ChangeLog } from "../chat/change_log.ts";
 import { type ConversationParts, Conversations } from "../chat/conversations.ts";
 import { ConversationReader } from "../chat/conversation_reader.ts";
 import { ConversationStore } from "../chat/conversation_store.ts";
@@ -63,6 +64,7 @@ export async function openConversations(ground: Ground, library: Library): Promi
   const parts: ConversationParts = {
     ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
     revisions: new RevisionStore(db, conversationSealer, now),
+    changes: new ChangeLog(db),
     greetings: async ({ characterId, personaId, isGroup }) => {
       const user = await userName(personaId);
       const card = await findCard(characters, characterId);

@@ -3,6 +3,7 @@ import { Attachments } from "../../../services/attachments/attachments.ts";
 import { openImagePool } from "../../../services/attachments/image_pool.ts";
 import { BlockStore } from "../../../services/chat/blocks.ts";
 import { ConversationReader } from "../../../services/chat/conversation_reader.ts";
+import { ChangeLog } from "../../../services/chat/change_log.ts";
 import { Conversations } from "../../../services/chat/conversations.ts";
 import { ConversationStore } from "../../../services/chat/conversation_store.ts";
 import { LiveReplies } from "../../../services/chat/live_replies.ts";
@@ -87,6 +88,7 @@ beforeAll(async () => {
     ...{ db, store, blocks, live, variants, now, trash, events },
     pictures: { attachments, images: openImagePool() },
     revisions: new RevisionStore(db, sealer, now),
+    changes: new ChangeLog(db),
     reader: new ConversationReader({ store, blocks, variants, live }),
     turns: new Turns(),
   };

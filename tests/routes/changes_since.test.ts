@@ -1,0 +1,162 @@
+/** What the server says has changed since a revision. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ask, beginReply, gather } from "../helpers/chat_client.ts";
+import { openFakeLlm } from "../helpers/fake_llm.ts";
+import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+
+let app: TestApp;
+beforeEach(async () => {
+  app = await openTestApp();
+  await put(range(5).map((i) => say(`m${i}`)));
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Changes {
+  revision: number;
+  changed: string[];
+  removed: string[];
+  order_changed: boolean;
+}
+
+const C1 = "/api/conversations/c1";
+const put = (messages: unknown[]) => app.put(C1, { title: "Chat", messages });
+const read = () => readConversation(app);
+const since = async (revision: number): Promise<Changes> =>
+  await (await app.get(`${C1}/changes?since=${revision}`)).json();
+const NOTHING = { changed: [], removed: [], order_changed: false };
+
+test("lists nothing for the present revision, and only the message that was edited, added or removed", async () => {
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 1 });
+  await app.patch(`${C1}/messages/m1`, { content: "edited" });
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 2, changed: ["m1"] });
+  await app.post(`${C1}/messages`, { message: say("n1"), after: "m2" });
+  await app.delete(`${C1}/messages/m4`);
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 4, changed: ["m1", "n1"], removed: ["m4"] });
+  expect(await since(2)).toEqual({ ...NOTHING, revision: 4, changed: ["n1"], removed: ["m4"] });
+  expect(await since(3)).toEqual({ ...NOTHING, revision: 4, removed: ["m4"] });
+  const answer = await app.get(`${C1}/changes?since=4`);
+  expect(answer.headers.get("etag")).toBe('"4"');
+});
+
+test("lists what a save of the whole conversation changes, and a move sets order_changed alone", async () => {
+  const { messages } = await read();
+  const [m0, m1, m2, m3, m4] = messages;
+  await put([m0, m1, { ...m2, content: "edited" }, m4, say("n1")]);
+  expect(await since(1)).toEqual({ revision: 2, changed: ["n1", "m2"], removed: ["m3"], order_changed: false });
+  const saved = (await read()).messages;
+  await put(saved.toReversed());
+  expect(await since(2)).toEqual({ ...NOTHING, revision: 3, order_changed: true });
+  await put(saved.toReversed());
+  expect(await since(3)).toEqual({ ...NOTHING, revision: 4 });
+  await app.patch(C1, { title: "Renamed" });
+  expect(await since(4)).toEqual({ ...NOTHING, revision: 5 });
+  await app.post(`${C1}/revisions/1/restore`);
+  const all = await since(1);
+  expect([...all.changed].sort()).toEqual(["m2", "m3"]);
+  expect(all.removed).toEqual([]);
+  expect(m3!.id).toBe("m3");
+});
+
+test("leaves out what came and went, and lists a message that came back", async () => {
+  await app.post(`${C1}/messages`, { message: say("n1") });
+  await app.delete(`${C1}/messages/n1`);
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 3 });
+  await app.delete(`${C1}/messages/m1?following=true`);
+  expect((await since(1)).removed).toEqual(["m1", "m2", "m3", "m4"]);
+  const [item] = await (await app.get("/api/trash")).json();
+  await app.post(`/api/trash/${item.id}/restore`);
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 5, changed: ["m1", "m2", "m3", "m4"] });
+});
+
+test("lists a reply at its beginning and its end, and moves no revision in between", async () => {
+  await using llm = await openFakeLlm();
+  const { call, reply } = await beginReply(app, llm, "Hel");
+  expect(await since(1)).toEqual({ ...NOTHING, revision: 2, changed: ["u1", "a1"] });
+  await call.emit("lo");
+  expect((await since(2)).revision).toBe(2);
+  await call.finish();
+  await reply;
+  expect(await since(2)).toEqual({ ...NOTHING, revision: 3, changed: ["a1"] });
+  llm.switches.manual = "off";
+  await gather(await ask(app, 1, { action: "regenerate" }));
+  await app.patch(`${C1}/messages/a1`, { active_variant: 0 });
+  expect(await since(3)).toEqual({ ...NOTHING, revision: 6, changed: ["a1"] });
+});
+
+test("lists a message whose other texts a save replaces", async () => {
+  const [m0, ...rest] = (await read()).messages;
+  await put([{ ...m0, variants: [{ content: m0!.content }, { content: "other" }] }, ...rest]);
+  expect((await since(1)).changed).toEqual(["m0"]);
+  const saved = (await read()).messages;
+  await put([{ ...saved[0], variants: [{ content: m0!.content }, { content: "another" }] }, ...rest]);
+  expect((await since(2)).changed).toEqual(["m0"]);
+});
+
+test("is 410 for a revision above the present one and for what isn't known any more, and survives a restart", async () => {
+  const answers = async (revision: number) => {
+    const answer = await app.get(`${C1}/changes?since=${revision}`);
+    return [answer.status, (await answer.json()).error?.code];
+  };
+  expect(await answers(2)).toEqual([410, "gone"]);
+  expect(await answers(0)).toEqual([410, "gone"]);
+  expect((await app.get(`${C1}/changes?since=-1`)).status).toBe(400);
+  expect((await app.get(`${C1}/changes?since=x`)).status).toBe(400);
+  expect((await app.get(`${C1}/changes`)).status).toBe(400);
+  expect((await app.get("/api/conversations/none/changes?since=1")).status).toBe(404);
+  for (const i of range(205)) await app.patch(C1, { title: `Title ${i}` });
+  expect(countRows(app, "change")).toBe(200);
+  expect(await answers(5)).toEqual([410, "gone"]);
+  await app.restart();
+  expect(await since(6)).toEqual({ ...NOTHING, revision: 206 });
+  await put(range(4_000).map((i) => say(`n${i}`)));
+  expect(await answers(206), "a change too large to be listed").toEqual([410, "gone"]);
+  expect(countRows(app, "change")).toBe(0);
+  await app.delete(C1);
+  await app.delete("/api/trash");
+});
+
+test("a client that loads exactly what is listed has what the server has", async () => {
+  let seed = 7;
+  const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
+  const held = new Map<string, StoredMessage>();
+  const load = async () => {
+    const { messages, revision } = await read();
+    held.clear();
+    for (const message of messages) held.set(message.id, message);
+    return revision;
+  };
+  let revision = await load();
+  let count = 0;
+  const change = async () => {
+    const { messages } = await read();
+    const mid = messages[random(Math.max(1, messages.length))]?.id;
+    const kind = random(7);
+    if (kind === 0 || mid === undefined) await app.post(`${C1}/messages`, { message: say(`x${count++}`) });
+    else if (kind === 1) await app.post(`${C1}/messages`, { message: say(`x${count++}`), after: mid });
+    else if (kind === 2) await app.patch(`${C1}/messages/${mid}`, { content: `edit ${count++}` });
+    else if (kind === 3) await app.delete(`${C1}/messages/${mid}`);
+    else if (kind === 4) {
+      const [item] = await (await app.get("/api/trash")).json();
+      if (item !== undefined) await app.post(`/api/trash/${item.id}/restore`);
+    } else if (kind === 5) {
+      const left = messages.filter(() => random(4) > 0);
+      await put([...left.slice(random(3)), say(`x${count++}`)]);
+    } else await put([...messages.slice(2), ...messages.slice(0, 2)]);
+  };
+  for (const _ of range(40)) {
+    for (const _ of range(1 + random(4))) await change();
+    const { changed, removed, order_changed, revision: present } = await since(revision);
+    const before = [...held.keys()];
+    for (const mid of removed) expect(held.delete(mid) || true).toBe(true);
+    for (const mid of changed) held.set(mid, await (await app.get(`${C1}/messages/${mid}`)).json());
+    const { messages, revision: now } = await read();
+    expect(present).toBe(now);
+    expect(new Map([...held].sort())).toEqual(
+      new Map(messages.map((message): [string, StoredMessage] => [message.id, message]).sort()),
+    );
+    const stayed = idsOf(messages).filter((mid) => before.includes(mid) && !changed.includes(mid));
+    if (!order_changed) expect(stayed).toEqual(before.filter((mid) => stayed.includes(mid)));
+    revision = await load();
+  }
+}, 120_000);
