@@ -54,7 +54,7 @@ export function messageRoutes(messages: Messages) {
       const removing = isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded);
       const { trashId, revision } = await removing;
       tagged(c, revision);
-      return c.body(null, 204, { "X-Parlor-Trash-Id": trashId });
+      return c.body(null, 204, trashId === undefined ? {} : { "X-Parlor-Trash-Id": trashId });
     })
     .openapi(schema.variantsRoute, (c) => {
       const { id, mid } = c.req.valid("param");

@@ -173,6 +173,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       const backups = Backups.open({
         ...{ jobs, log, now, version, dataDir: ground.dataDir.path, storageKey: ground.storageKey },
         ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
+        storeCreatedAtMs: ground.createdAtMs,
       });
       onClose(() => backups.close());
       return backups;

@@ -1,7 +1,7 @@
 /** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
 import { createRoute as route, z } from "@hono/zod-openapi";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, longJsonBody, Time, WithVariants } from "./common.ts";
-import { MessageAnswer, MessageInDocument } from "./messages.ts";
+import { Damaged, MessageAnswer, MessageInDocument } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -55,6 +55,7 @@ export const ConversationAnswer = ConversationFields.extend({
   draft: z.string(),
   draft_version: z.number().int(),
   messages: z.array(MessageAnswer),
+  damaged: Damaged,
 }).openapi("Conversation");
 
 const Summary = z.object({

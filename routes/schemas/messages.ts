@@ -63,6 +63,13 @@ export const MessageAnswer = MessageFields.extend({
   variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, where there are several" }),
 }).openapi("Message");
 
+/** What of a conversation can't be read. */
+export const Damaged = z.array(z.object({
+  part: z.enum(["head", "draft", "messages", "variants"]),
+  message_ids: z.array(z.string()).optional(),
+  after: z.string().nullable().optional().openapi({ description: "The message before those that can't be read" }),
+})).optional().openapi({ description: "Parts that can't be read and are missing here; absent where all is whole" });
+
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
@@ -106,7 +113,9 @@ export const pageRoute = createRoute({
   },
   responses: {
     200: json(
-      z.object({ items: z.array(MessageAnswer), next_cursor: z.string().nullable() }).openapi("MessagePage"),
+      z.object({ items: z.array(MessageAnswer), next_cursor: z.string().nullable(), damaged: Damaged }).openapi(
+        "MessagePage",
+      ),
       "The page; next_cursor leads to the messages before it",
     ),
     ...ERRORS,

@@ -14,6 +14,9 @@ const Hit = z.object({
 const Page = z.object({
   items: z.array(Hit),
   next_cursor: z.string().nullable().openapi({ description: "null when everything has been searched" }),
+  unreadable: z.array(Id).optional().openapi({
+    description: "Conversations of which something can't be read, and wasn't searched",
+  }),
 }).openapi("SearchPage");
 
 /** `GET /api/search` */

@@ -1,6 +1,7 @@
 /** Which attachments a conversation refers to: told with every write, and looked at afresh now and then to let go of the rest. */
 import { namesIn } from "../attachments/attachment_names.ts";
 import type { Attachments } from "../attachments/attachments.ts";
+import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -77,7 +78,12 @@ export class AttachmentReferences {
   async #namesOf(id: string): Promise<Set<string>> {
     const { db, sealer, blocks, store } = this.#parts;
     const state = store.find(id) ?? store.findRemoved(id);
-    const names = new Set([...namesIn(JSON.stringify(state?.head ?? {})), ...namesIn(store.draft(id).text)]);
+    const draft = store.draft(id);
+    // What it refers to isn't known, so nothing may be removed.
+    if (draft.isUnreadable) {
+      throw new AppError("internal", `Can't read the draft of conversation "${id}": it is damaged`);
+    }
+    const names = new Set([...namesIn(JSON.stringify(state?.head ?? {})), ...namesIn(draft.text)]);
     const opened: (() => Promise<Uint8Array>)[] = [
       ...db.all<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)
         .map((row) => () => blocks.open(id, row)),

@@ -28,6 +28,7 @@ export type BlockName = readonly [id: number, version: number];
 
 /** Read, opened and parsed together: some 3 ms of work. */
 const BLOCKS_AT_ONCE = 32;
+const LOST_ID = -1;
 const COLUMNS = "id, version, position, message_count, sealed";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -44,12 +45,78 @@ export class BlockReader {
     this.#sealer = sealer;
   }
 
-  /** Gives the live blocks of a conversation in order, sealed. */
+  /**
+   * Gives the live blocks of a conversation in order, sealed. One that is on a damaged page of the database file is in
+   * its place, without content; see `lostBlock`.
+   */
   rows(conversationId: string): BlockRow[] {
-    return this.#db.all<BlockRow>(
-      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 ORDER BY position`,
+    try {
+      return this.#db.all<BlockRow>(
+        `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 ORDER BY position`,
+        conversationId,
+      );
+    } catch {
+      // The index alone says which blocks there are, so each can be tried by itself.
+      return this.#db.all<{ rowid: number; position: number }>(
+        "SELECT rowid, position FROM block WHERE conversation_id = ? AND live = 1 ORDER BY position",
+        conversationId,
+      ).map(({ rowid, position }) => {
+        try {
+          return this.#db.get<BlockRow>(`SELECT ${COLUMNS} FROM block WHERE rowid = ?`, rowid)!;
+        } catch {
+          return lostBlock(position);
+        }
+      });
+    }
+  }
+
+  /** Gives the ids of the messages in a block, whether or not it can be read. */
+  midsOf(conversationId: string, row: BlockRow): string[] {
+    // Of a lost block not even its number is known, but those of all others are.
+    const [sql, ids] = isLost(row)
+      ? ["block_id NOT IN", this.rows(conversationId).map(({ id }) => id)] as const
+      : ["block_id IN", [row.id]] as const;
+    return this.#db.all<{ mid: string }>(
+      `SELECT mid FROM message WHERE conversation_id = ? AND ${sql} (SELECT value FROM json_each(?)) ORDER BY mid`,
       conversationId,
-    );
+      JSON.stringify(ids),
+    ).map(({ mid }) => mid);
+  }
+
+  /** Gives the block that holds a message, if that can't be read. */
+  unreadableRowOf(conversationId: string, mid: string): BlockRow | undefined {
+    let row: BlockRow | undefined;
+    try {
+      row = this.rowOf(conversationId, mid);
+    } catch {
+      return lostBlock(0);
+    }
+    return row === undefined || this.readableMessagesOf(conversationId, row) !== undefined ? undefined : row;
+  }
+
+  /** Gives the parsed messages of one block, or `undefined` when it can't be read. */
+  readableMessagesOf(conversationId: string, row: BlockRow): Message[] | undefined {
+    try {
+      return this.messagesOf(conversationId, row);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Gives all live blocks that can be read with what they hold, and the others. The caller holds the conversation's turn. */
+  async openReadable(conversationId: string): Promise<{ readable: OpenBlock[]; unreadable: BlockRow[] }> {
+    try {
+      return { readable: await this.openAll(conversationId), unreadable: [] };
+    } catch {
+      const readable: OpenBlock[] = [];
+      const unreadable: BlockRow[] = [];
+      for (const row of this.rows(conversationId)) {
+        const opened = await this.openMany(conversationId, [row]).catch(() => undefined);
+        if (opened === undefined) unreadable.push(row);
+        else readable.push(...opened);
+      }
+      return { readable, unreadable };
+    }
   }
 
   /** Gives the live blocks behind a position, in order. */
@@ -72,11 +139,13 @@ export class BlockReader {
 
   /** Gives the live block before a position, or the last one. */
   previous(conversationId: string, position = Number.MAX_VALUE): BlockRow | undefined {
-    return this.#db.get<BlockRow>(
-      `SELECT ${COLUMNS} FROM block WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT 1`,
-      conversationId,
-      position,
-    );
+    const rest = "FROM block WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT 1";
+    try {
+      return this.#db.get<BlockRow>(`SELECT ${COLUMNS} ${rest}`, conversationId, position);
+    } catch {
+      const place = this.#db.get<{ position: number }>(`SELECT position ${rest}`, conversationId, position);
+      return place && lostBlock(place.position);
+    }
   }
 
   /** Finds the live block that holds a message. */
@@ -194,6 +263,16 @@ export class BlockReader {
     }
     return text;
   }
+}
+
+/** Stands for a block on a damaged page of the database file, of which nothing but its place is known. It never opens. */
+function lostBlock(position: number): BlockRow {
+  return { id: LOST_ID, version: 0, position, message_count: 0, sealed: new Uint8Array() };
+}
+
+/** Says whether nothing but its place is known of a block. */
+export function isLost({ id }: BlockRow): boolean {
+  return id === LOST_ID;
 }
 
 /** Statements that take a version of a block out of its conversation; a revision may keep it. */

@@ -8,7 +8,15 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
-import { BlockReader, type BlockRow, insertBlock, insertMessages, type OpenBlock, retire } from "./block_rows.ts";
+import {
+  BlockReader,
+  type BlockRow,
+  insertBlock,
+  insertMessages,
+  isLost,
+  type OpenBlock,
+  retire,
+} from "./block_rows.ts";
 import { isReordered, type Touched } from "./change_log.ts";
 import { BLOCK_BYTES, pack, type Piece, textsOf, textsOfMany } from "./block_text.ts";
 import { inOrder, type Message } from "./message.ts";
@@ -118,8 +126,10 @@ export class BlockStore extends BlockReader {
       statements.push(...this.#insert(conversationId, id, 1, position, piece.mids.length, piece.text));
       owners.push(...piece.mids.map((mid) => [mid, id] as const));
     };
-    if (tail !== undefined && tail.sealed.length + first.text.length <= BLOCK_BYTES) {
-      const text = this.textOf(conversationId, tail);
+    const text = tail !== undefined && tail.sealed.length + first.text.length <= BLOCK_BYTES
+      ? this.#readableText(conversationId, tail)
+      : undefined;
+    if (tail !== undefined && text !== undefined) {
       statements.push(
         ...this.#rewrite(conversationId, tail, tail.message_count + first.mids.length, `${text},${first.text}`),
       );
@@ -193,6 +203,21 @@ export class BlockStore extends BlockReader {
     };
   }
 
+  /**
+   * Statements that remove a block that can't be read, once other blocks have its messages.
+   *
+   * @param mids What `midsOf` gives.
+   */
+  discard(conversationId: string, row: BlockRow, mids: string[]): Statement[] {
+    return [removeMids(conversationId, mids), ...retire(row)];
+  }
+
+  /** Statements that forget one message of a block that can't be read, and the block with the last of them. */
+  forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
+    const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
+    return [removeMids(conversationId, [mid]), ...(isLast ? retire(row) : [])];
+  }
+
   /** Forgets every block and id of a conversation. */
   removeAll(conversationId: string): Statement[] {
     return [
@@ -207,6 +232,15 @@ export class BlockStore extends BlockReader {
     const index = messages.findIndex((message) => message.id === mid);
     if (row !== undefined && index >= 0) return { row, messages, index };
     throw new AppError("not_found", `Conversation "${conversationId}" has no message "${mid}"`);
+  }
+
+  /** Gives the text of a block, or `undefined` when it can't be read. */
+  #readableText(conversationId: string, row: BlockRow): string | undefined {
+    try {
+      return this.textOf(conversationId, row);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Gives the last message of the conversation once `row` holds `messages`, or `unchanged` when that is another block's. */

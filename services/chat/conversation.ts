@@ -54,6 +54,7 @@ const NOT_IN_HEAD = [
   "messages",
   "character_id",
   "message_count",
+  "damaged",
 ];
 const SNIPPET_LENGTH = 160;
 const TITLE_LENGTH = 60;

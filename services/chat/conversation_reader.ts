@@ -4,8 +4,9 @@ import { joinedBytes } from "../joined_bytes.ts";
 import type { BlockRow } from "./block_rows.ts";
 import { parseBlock } from "./block_text.ts";
 import type { BlockStore } from "./blocks.ts";
-import { openingText } from "./conversation.ts";
+import { type ConversationState, openingText } from "./conversation.ts";
 import type { ConversationStore, ListPlace } from "./conversation_store.ts";
+import type { Damage } from "./damage.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantRow, VariantStore } from "./variants.ts";
@@ -33,6 +34,8 @@ export interface MessagePage {
   items: Message[];
   /** `before` of the page with the messages before these; `null` at the begin of the conversation. */
   next_cursor: string | null;
+  /** Messages among these that can't be read. */
+  damaged?: Damage[];
 }
 
 /** What reading stands on. */
@@ -60,19 +63,29 @@ export class ConversationReader {
   }
 
   /**
-   * Gives one conversation with all its messages.
+   * Gives one conversation with all its messages. What can't be read is named in `damaged`.
    *
    * @throws {AppError} `not_found`
    */
   async read(id: string, options: ReadOptions = {}): Promise<{ revision: number; json: Uint8Array }> {
     const { revision, parts } = this.#begin(id, options);
-    return { revision, json: join(await parts) };
+    return { revision, json: join((await parts).parts) };
+  }
+
+  /**
+   * Gives a conversation for an export, and the names of its parts that can't be read.
+   *
+   * @throws {AppError} `not_found`
+   */
+  async readWithDamage(id: string): Promise<{ json: Uint8Array; damaged: Damage[] }> {
+    const read = await this.#begin(id, {}).parts;
+    return { json: join(read.parts), damaged: read.damaged };
   }
 
   /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
-    const { revision, text } = this.#headText(id);
-    return { revision, json: encoder.encode(`${text}}`) };
+    const { revision, text, damaged } = this.#headText(id);
+    return { revision, json: encoder.encode(`${text}${damagedText(damaged)}}`) };
   }
 
   /**
@@ -83,10 +96,10 @@ export class ConversationReader {
    * @throws {AppError} `not_found`
    */
   recent(id: string, limit: number): { revision: number; json: Uint8Array } {
-    const { revision, text } = this.#headText(id);
-    const { items, next_cursor } = this.page(id, limit);
+    const { revision, text, damaged } = this.#headText(id);
+    const { items, next_cursor, damaged: lost = [] } = this.page(id, limit);
     const rest = `"messages":${JSON.stringify(items)},"next_cursor":${JSON.stringify(next_cursor)}`;
-    return { revision, json: encoder.encode(`${text},${rest}}`) };
+    return { revision, json: encoder.encode(`${text}${damagedText([...damaged, ...lost])},${rest}}`) };
   }
 
   /**
@@ -95,15 +108,20 @@ export class ConversationReader {
    * @throws {AppError} `not_found`
    */
   page(id: string, limit: number, before?: string): MessagePage {
-    this.#store.get(id);
+    this.#store.revisionOf(id);
     let row = before === undefined ? this.#blocks.previous(id) : this.#blocks.rowOf(id, before);
     if (before !== undefined && row === undefined) {
       throw new AppError("not_found", `Conversation "${id}" has no message "${before}"`);
     }
     let found: Message[] = [];
     let hasMore = false;
+    const unreadable: { row: BlockRow; before: string | undefined }[] = [];
     for (; row !== undefined && !hasMore; row = this.#blocks.previous(id, row.position)) {
-      const messages = this.#blocks.messagesOf(id, row);
+      const messages = this.#blocks.readableMessagesOf(id, row);
+      if (messages === undefined) {
+        unreadable.push({ row, before: found[0]?.id });
+        continue;
+      }
       const end = messages.findIndex((message) => message.id === before);
       found = [...end < 0 ? messages : messages.slice(0, end), ...found];
       hasMore = found.length > limit;
@@ -111,7 +129,13 @@ export class ConversationReader {
     const items = found.slice(-limit).map((message) =>
       this.#live.ofMessage(id, message.id)?.overlay(message) ?? message
     );
-    return { items, next_cursor: hasMore ? items[0]!.id : null };
+    // One behind the first message of this page; what is before it belongs to the next.
+    const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
+    const damaged = inside.map(({ row }) => this.#damagedMessages(id, row));
+    return {
+      ...{ items, next_cursor: hasMore ? items[0]!.id : null },
+      ...(damaged.length > 0 && { damaged: damaged.toReversed() }),
+    };
   }
 
   /** Gives one message as it stands, with what a running reply has written so far. */
@@ -182,20 +206,38 @@ export class ConversationReader {
   }
 
   /** The JSON of a head, not closed yet. */
-  #headText(id: string): { revision: number; text: string } {
-    const state = this.#store.get(id);
-    const opening = openingText(state, this.#store.draft(id));
-    return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}` };
+  #headText(id: string): { revision: number; text: string; damaged: Damage[] } {
+    const { state, opening, damaged } = this.#opening(id);
+    return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
+  }
+
+  /** Gives what `openingText` does, as far as it can be read. */
+  #opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
+    const { state, isHeadUnreadable } = this.#store.getReadable(id);
+    const draft = this.#store.draft(id);
+    const damaged: Damage[] = [];
+    if (isHeadUnreadable) damaged.push({ part: "head" });
+    if (draft.isUnreadable) damaged.push({ part: "draft" });
+    return { state, opening: openingText(state, draft), damaged };
+  }
+
+  #damagedMessages(id: string, row: BlockRow): Damage {
+    const ids = this.#blocks.midsOf(id, row);
+    for (let before = this.#blocks.previous(id, row.position); before !== undefined;) {
+      const last = this.#blocks.readableMessagesOf(id, before)?.at(-1);
+      if (last !== undefined) return { part: "messages", message_ids: ids, after: last.id };
+      before = this.#blocks.previous(id, before.position);
+    }
+    return { part: "messages", message_ids: ids, after: null };
   }
 
   /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */
   #begin(
     id: string,
     { hasVariants = false }: ReadOptions,
-  ): { revision: number; bytes: number; parts: Promise<Uint8Array[]> } {
-    const state = this.#store.get(id);
+  ): { revision: number; bytes: number; parts: Promise<{ parts: Uint8Array[]; damaged: Damage[] }> } {
+    const { state, opening, damaged } = this.#opening(id);
     const rows = this.#blocks.rows(id);
-    const opening = openingText(state, this.#store.draft(id));
     const live = this.#live.ofConversation(id);
     const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
     // Only these are parsed and written out again.
@@ -206,15 +248,22 @@ export class ConversationReader {
       const messages = parseBlock(decoder.decode(text)).map((message) =>
         message.id === live?.messageId ? live.overlay(message) : message
       );
-      const whole = await this.#variants.besideThem(messages, texts);
+      const whole = await this.#variants.besideThem(messages, texts).catch(() => {
+        const mids = messages.filter(({ variant_count: count }) => count > 1).map((message) => message.id);
+        damaged.push({ part: "variants", message_ids: mids });
+        return messages;
+      });
       return encoder.encode(whole.map((message) => JSON.stringify(message)).join(","));
     };
     const assemble = async () => {
-      const texts = await Promise.all(rows.map(open));
-      const parts: Uint8Array[] = [encoder.encode(`${opening},"messages":[`)];
+      const opened = await Promise.all(
+        rows.map((row) => open(row).catch(() => void damaged.push(this.#damagedMessages(id, row)))),
+      );
+      const parts: Uint8Array[] = [encoder.encode(`${opening}${damagedText(damaged)},"messages":[`)];
+      const texts = opened.filter((text) => text !== undefined);
       texts.forEach((text, index) => index === 0 ? parts.push(text) : parts.push(COMMA, text));
       parts.push(encoder.encode("]}"));
-      return parts;
+      return { parts, damaged };
     };
     return {
       revision: state.revision,
@@ -227,7 +276,9 @@ export class ConversationReader {
     const unreadable = () => [encoder.encode(JSON.stringify({ id, error: { code: "unreadable" }, messages: [] }))];
     try {
       const { bytes, parts } = this.#begin(id, options);
-      return { bytes, parts: parts.catch(unreadable) };
+      // A client that takes lists for whole must not take a part for a whole conversation.
+      const whole = parts.then(({ parts, damaged }) => damaged.length === 0 ? parts : unreadable());
+      return { bytes, parts: whole.catch(unreadable) };
     } catch (error) {
       // Removed while the list was being sent: it is simply no longer there.
       if (error instanceof AppError && error.code === "not_found") return undefined;
@@ -245,6 +296,11 @@ export class ConversationReader {
     if (next !== undefined) next();
     else this.#listings--;
   }
+}
+
+/** The `damaged` field of a JSON object that has other fields before it; nothing where there is no damage. */
+function damagedText(damaged: Damage[]): string {
+  return damaged.length === 0 ? "" : `,"damaged":${JSON.stringify(damaged)}`;
 }
 
 function join(parts: Uint8Array[]): Uint8Array {

@@ -20,6 +20,8 @@ interface Row {
 export interface Draft {
   text: string;
   version: number;
+  /** There is one, and it can't be read: its text is empty. */
+  isUnreadable?: boolean;
 }
 
 /** A place in the list of conversations, newest first. */
@@ -51,8 +53,35 @@ export class ConversationStore {
   /** @throws {AppError} `not_found` */
   get(id: string): ConversationState {
     const state = this.find(id);
-    if (state === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+    if (state === undefined) throw noConversation(id);
     return state;
+  }
+
+  /**
+   * Gets a conversation even when its head can't be read: what lists show of it stands in for that.
+   *
+   * @throws {AppError} `not_found`
+   */
+  getReadable(id: string): { state: ConversationState; isHeadUnreadable: boolean } {
+    const row = this.#row(id);
+    if (row === undefined || row.deleted_at !== null) throw noConversation(id);
+    try {
+      return { state: this.#state(row), isHeadUnreadable: false };
+    } catch {
+      const { title = "", character_ids: ids = [], pinned, folder } = this.summary(id) ?? {};
+      const head = { title, participants: ids.map((character_id) => ({ character_id })), pinned, folder };
+      return { state: stateOf(row, head), isHeadUnreadable: true };
+    }
+  }
+
+  /** Gives the revision of a conversation. @throws {AppError} `not_found` */
+  revisionOf(id: string): number {
+    const row = this.#db.get<{ revision: number }>(
+      "SELECT revision FROM conversation WHERE id = ? AND deleted_at IS NULL",
+      id,
+    );
+    if (row === undefined) throw noConversation(id);
+    return row.revision;
   }
 
   /**
@@ -124,9 +153,13 @@ export class ConversationStore {
 
   /** Gives the ids of all conversations, the one changed last first. */
   ids(): string[] {
-    return this.#db.all<{ id: string }>(
-      "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
-    ).map((row) => row.id);
+    try {
+      return this.#db.all<{ id: string }>(
+        "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
+      ).map((row) => row.id);
+    } catch {
+      return this.#rowsOneByOne().map((row) => row.id);
+    }
   }
 
   /** Gives the revisions of all conversations, the one changed last first. */
@@ -139,15 +172,42 @@ export class ConversationStore {
     limit: number,
     after?: ListPlace,
   ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
-    return this.#db.all(
-      `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, summary
-       FROM conversation LEFT JOIN draft d ON d.conversation_id = id
-       WHERE deleted_at IS NULL AND (updated_at < ? OR (updated_at = ? AND id > ?)) ORDER BY updated_at DESC, id LIMIT ?`,
-      after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,
-      after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER,
-      after?.id ?? "",
-      limit,
-    );
+    const [at, id] = [after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER, after?.id ?? ""];
+    try {
+      return this.#db.all(
+        `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, summary
+         FROM conversation LEFT JOIN draft d ON d.conversation_id = id
+         WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
+        at,
+        id,
+        limit,
+      );
+    } catch {
+      return this.#rowsOneByOne()
+        .filter((row) => row.updated_at < at || (row.updated_at === at && row.id > id))
+        .slice(0, limit);
+    }
+  }
+
+  /** Gives all rows where a page of the database file is damaged; what is on it comes last, without content. */
+  #rowsOneByOne() {
+    const ids = this.#db.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
+    return ids.flatMap(({ id }) => {
+      try {
+        const row = this.#row(id);
+        if (row === undefined || row.deleted_at !== null) return [];
+        const { summary } = this.#db.get<{ summary: Uint8Array }>("SELECT summary FROM conversation WHERE id = ?", id)!;
+        return [{
+          id,
+          revision: row.revision,
+          updated_at: row.updated_at,
+          draft_version: this.draft(id).version,
+          summary,
+        }];
+      } catch {
+        return [{ id, revision: 0, updated_at: 0, draft_version: 0, summary: new Uint8Array() }];
+      }
+    }).sort((one, other) => other.updated_at - one.updated_at || (one.id < other.id ? -1 : 1));
   }
 
   /**
@@ -158,27 +218,40 @@ export class ConversationStore {
     return decoder.decode(this.#sealer.openNow(summaryPlace(row.id, row.revision), row.summary));
   }
 
-  /** Opens the summary of one conversation. */
+  /** Opens the summary of one conversation, if it can be read: every write of the conversation makes another. */
   summary(id: string): ConversationSummary | undefined {
     const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
       "SELECT revision, summary FROM conversation WHERE id = ?",
       id,
     );
-    return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryPlace(id, row.revision), row.summary)));
+    try {
+      return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryPlace(id, row.revision), row.summary)));
+    } catch {
+      return undefined;
+    }
   }
 
   /** Gives the draft of a conversation. */
   draft(id: string): Draft {
-    const row = this.#db.get<{ version: number; sealed: Uint8Array }>(
-      "SELECT version, sealed FROM draft WHERE conversation_id = ?",
-      id,
-    );
+    let row;
+    try {
+      row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+        "SELECT version, sealed FROM draft WHERE conversation_id = ?",
+        id,
+      );
+    } catch {
+      return { text: "", version: 0, isUnreadable: true };
+    }
     if (row === undefined) return { text: "", version: 0 };
-    // As JSON, which also keeps half a surrogate pair that UTF-8 has no bytes for.
-    return {
-      text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
-      version: row.version,
-    };
+    try {
+      // As JSON, which also keeps half a surrogate pair that UTF-8 has no bytes for.
+      return {
+        text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
+        version: row.version,
+      };
+    } catch {
+      return { text: "", version: row.version, isUnreadable: true };
+    }
   }
 
   /** Statement that saves a draft. */
@@ -233,15 +306,17 @@ export class ConversationStore {
   }
 
   #state(row: Row): ConversationState {
-    const head: ConversationHead = JSON.parse(this.#headText(row));
-    return {
-      id: row.id,
-      revision: row.revision,
-      createdAtMs: row.created_at,
-      updatedAtMs: row.updated_at,
-      messageCount: row.message_count,
-      head,
-    };
+    let head: ConversationHead;
+    try {
+      head = JSON.parse(this.#headText(row));
+    } catch (cause) {
+      throw new AppError(
+        "internal",
+        `Can't read the settings of conversation "${row.id}": they are damaged. Its messages can still be read and exported`,
+        { cause },
+      );
+    }
+    return stateOf(row, head);
   }
 
   #headText({ id, revision: version, head: sealed }: Row): string {
@@ -269,6 +344,21 @@ export class ConversationStore {
 /** Gives the id of a removed conversation's entry in the trash. */
 export function conversationEntry(id: string): string {
   return `conversation-${id}`;
+}
+
+function stateOf(row: Row, head: ConversationHead): ConversationState {
+  return {
+    id: row.id,
+    revision: row.revision,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+    messageCount: row.message_count,
+    head,
+  };
+}
+
+function noConversation(id: string): AppError {
+  return new AppError("not_found", `There is no conversation "${id}"`);
 }
 
 function headPlace(id: string, version: number) {

@@ -7,7 +7,7 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import type { OpenBlock } from "./block_rows.ts";
+import { type BlockRow, isLost, type OpenBlock } from "./block_rows.ts";
 import type { BlockChange, BlockStore } from "./blocks.ts";
 import type { ChangeLog } from "./change_log.ts";
 import {
@@ -113,11 +113,20 @@ export class Conversations {
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const find = () => {
       store.refuseRemoved(id);
-      return store.find(id);
+      if (!store.exists(id)) return undefined;
+      const { state, isHeadUnreadable } = store.getReadable(id);
+      if (!isHeadUnreadable || expected !== undefined) return state;
+      throw new AppError(
+        "conflict",
+        `The settings of conversation "${id}" can't be read. Send If-Match with its revision to replace them`,
+      );
     };
     return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
       const now = this.#parts.now();
-      const standing = before === undefined ? [] : await this.#parts.blocks.openAll(id);
+      const { readable: standing, unreadable } = before === undefined
+        ? { readable: [], unreadable: [] }
+        : await this.#parts.blocks.openReadable(id);
+      const healed = this.#replaceUnreadable(id, unreadable, mids);
       const pace = new Pace();
       await pace.rest();
       const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
@@ -137,14 +146,37 @@ export class Conversations {
       const texts = await changeTexts(this.#parts.variants, id, withTexts);
       const { statements, text } = await this.replacing(before, state, { messages, standing, texts });
       await pace.rest();
-      await this.#parts.db.write([...statements, ...draft]);
+      await this.#parts.db.write([...healed, ...statements, ...draft]);
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
       // What was just written need not be read again, but for the text that a running reply has by now.
-      const json = runningId === undefined
+      const json = runningId === undefined && !store.draft(id).isUnreadable
         ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
         : (await this.reader.read(id)).json;
       return { isNew: before === undefined, revision: state.revision, json };
+    });
+  }
+
+  /**
+   * Gives the statements that make room for a save over blocks that can't be read. Such a save has to bring all their
+   * messages: one that was built from what could be read would drop the others.
+   *
+   * @throws {AppError} `conflict` when it lacks some.
+   */
+  #replaceUnreadable(id: string, unreadable: BlockRow[], mids: string[]): Statement[] {
+    const { blocks } = this.#parts;
+    const given = new Set(mids);
+    return unreadable.flatMap((row) => {
+      const lost = blocks.midsOf(id, row);
+      if (lost.length === 0) return isLost(row) ? [] : blocks.discard(id, row, lost);
+      if (isLost(row) || lost.some((mid) => !given.has(mid))) {
+        throw new AppError(
+          "conflict",
+          `Conversation "${id}" has ${lost.length} messages that can't be read, and saving it whole would drop them. ` +
+            `Delete them first, or save under another id: ${lost.slice(0, 20).join(", ")}`,
+        );
+      }
+      return blocks.discard(id, row, lost);
     });
   }
 
@@ -240,7 +272,7 @@ export class Conversations {
   /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, trash, events, now } = this.#parts;
-    const place = { find: () => store.get(id), expected, isInTheWay: () => true };
+    const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
     await this.#withoutReply(id, place, async (state) => {
       const title = state.head.title || (store.summary(id)?.snippet ?? "");
       await db.write([

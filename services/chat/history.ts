@@ -39,7 +39,7 @@ export function* turnsOf(
   if (turn !== undefined) yield { message: viewed(turn, view) };
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
   for (; row !== undefined; row = blocks.previous(id, row.position)) {
-    const messages = blocks.messagesOf(id, row);
+    const messages = blocks.readableMessagesOf(id, row) ?? []; // a damaged block ends no conversation
     let at = messages.findIndex((message) => message.id === before);
     if (at < 0) at = messages.length - 1;
     else if (!isIncluded) at--;

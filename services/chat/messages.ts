@@ -26,7 +26,8 @@ export interface WrittenMessage {
 
 /** Messages that were removed, as the trash has them, and the revision of their conversation that this made. */
 export interface RemovedEntry {
-  trashId: string;
+  /** Absent for a message that couldn't be read, of which there is nothing to restore. */
+  trashId?: string;
   revision: number;
 }
 
@@ -49,7 +50,7 @@ export class Messages {
 
   /** Gives the revision of a conversation, which is that of each of its messages. @throws {AppError} `not_found` */
   revisionOf(id: string): number {
-    return this.#parts.store.get(id).revision;
+    return this.#parts.store.revisionOf(id);
   }
 
   /** Gives which messages have changed since a revision. @throws {AppError} `not_found`, `gone` when that isn't known */
@@ -68,10 +69,10 @@ export class Messages {
   }
 
   /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
-  async withVariants(id: string, { items, next_cursor }: MessagePage): Promise<MessagePage> {
+  async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
     const { variants } = this.#parts;
     const rows = variants.rowsOf(id, items.map(({ id }) => id));
-    return { items: await variants.besideThem(items, rows), next_cursor };
+    return { items: await variants.besideThem(items, rows), ...rest };
   }
 
   /**
@@ -160,9 +161,9 @@ export class Messages {
     return { message: message!, revision };
   }
 
-  /** Removes one message. */
-  remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
-    return this.#remove(id, expected, (blocks) => {
+  /** Removes one message, also one that can't be read. */
+  async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
+    return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, expected, (blocks) => {
       const place = blocks.neighboursOf(id, mid);
       const edit = blocks.edit(id, mid, () => undefined);
       return { change: edit, messages: [edit.before], place };
@@ -179,6 +180,24 @@ export class Messages {
       const { after } = blocks.neighboursOf(id, mid);
       const change = await blocks.removeFrom(id, mid);
       return { change, messages: change.removed, place: { after } };
+    });
+  }
+
+  /** Forgets a message that can't be read; its block goes with the last one in it. */
+  #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
+    const { store, blocks, turns } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      const damaged = blocks.unreadableRowOf(id, mid);
+      if (damaged === undefined) return undefined;
+      checkRevision(id, state.revision, expected);
+      const change: BlockChange = {
+        statements: blocks.forgetUnreadable(id, damaged, mid),
+        last: "unchanged",
+        touched: { removed: [mid] },
+      };
+      const { revision } = await this.#conversations.write(state, -1, change, forget(id, [mid]));
+      return { revision };
     });
   }
 

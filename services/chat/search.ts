@@ -23,6 +23,8 @@ export interface SearchPage {
   items: SearchHit[];
   /** `null` when everything has been searched. */
   next_cursor: string | null;
+  /** Conversations of which something couldn't be read, and wasn't searched for this page. */
+  unreadable?: string[];
 }
 
 /** How to open the search. */
@@ -76,8 +78,8 @@ export class Search {
     };
     client.throwIfAborted();
     if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
-    const { items, next } = await this.#ask(scanRequest, client);
-    return { items, next_cursor: next === undefined ? null : cursorText(next) };
+    const { items, next, unreadable } = await this.#ask(scanRequest, client);
+    return { items, next_cursor: next === undefined ? null : cursorText(next), ...(unreadable && { unreadable }) };
   }
 
   /** Ends what is searched for, and the Worker. */

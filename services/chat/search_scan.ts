@@ -40,6 +40,8 @@ export interface ScanRequest {
 export interface ScanPage {
   items: SearchHit[];
   next?: ScanPlace;
+  /** Conversations of which something couldn't be opened. */
+  unreadable?: string[];
 }
 
 /** What a scan reads from. */
@@ -48,6 +50,11 @@ export interface ScanSource {
   opener: Opener;
   /** What conversations say of themselves, as far as scans have read it; one search opens it for those that follow. */
   heads?: Map<string, ConversationAbout>;
+}
+
+/** A source, and the conversations found to be damaged. */
+interface Scanned extends ScanSource {
+  unreadable: Set<string>;
 }
 
 /** What a scan has to know of a conversation, at one revision. */
@@ -116,7 +123,7 @@ interface Batch {
 const decoder = new TextDecoder();
 
 /**
- * Gives one page of hits. What cannot be opened is passed over.
+ * Gives one page of hits. What cannot be opened is passed over, and its conversation named.
  *
  * The next blocks are being opened while the present ones are matched, where the runtime opens on threads of its own.
  *
@@ -126,7 +133,13 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   const { terms } = request;
   const mayHold = createQuickTest(terms);
   const items: SearchHit[] = [];
-  const batches = openBatches(source, request);
+  const unreadable = new Set<string>();
+  const page = (next?: ScanPlace): ScanPage => ({
+    items,
+    ...(next && { next }),
+    ...(unreadable.size > 0 && { unreadable: [...unreadable] }),
+  });
+  const batches = openBatches({ ...source, unreadable }, request);
   let openedBytes = 0;
   const advance = () => {
     const next = batches.next();
@@ -137,7 +150,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   for (;;) {
     const { done, value: batch } = await coming;
     signal.throwIfAborted();
-    if (done) return { items };
+    if (done) return page();
     coming = advance();
     const texts = await batch.texts;
     signal.throwIfAborted();
@@ -151,11 +164,11 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
         // As many bytes as UTF-16 units is ASCII alone.
         if (mayHold(json, json.length === opened.length)) {
           const stop = matchBlock(items, visit, block, json, terms);
-          if (stop !== undefined) return { items, next: placeOf(visit, block.position, stop) };
+          if (stop !== undefined) return page(placeOf(visit, block.position, stop));
         }
-      }
+      } else unreadable.add(visit.row.id);
       const isEnough = items.length >= PAGE_HITS || (items.length > 0 && openedBytes >= PAGE_BYTES);
-      if (isEnough) return { items, next: placeOf(visit, block?.position ?? END, 0) };
+      if (isEnough) return page(placeOf(visit, block?.position ?? END, 0));
     }
   }
 }
@@ -212,7 +225,7 @@ function parsed(json: string): Message[] {
 }
 
 /** Gives the steps of a scan in batches whose blocks are being opened all at once. */
-async function* openBatches(source: ScanSource, request: ScanRequest): AsyncGenerator<Batch, undefined> {
+async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerator<Batch, undefined> {
   for await (const visits of visitsOf(source, request)) {
     let steps: Step[] = [];
     let bytes = 0;
@@ -236,11 +249,11 @@ function opening({ opener }: ScanSource, steps: Step[]): Batch {
 }
 
 /** Titles and blocks in the order in which they are searched. Short queries, since a long one would hold up the log's emptying. */
-function* stepsOf({ reader }: ScanSource, visits: Visit[]): Generator<Step> {
+function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<Step> {
   for (let at = 0; at < visits.length;) {
     const group = shortOnes(visits, at);
     const blocks = group.length > 1 ? blocksOfAll(reader, group) : undefined;
-    if (blocks === undefined) yield* stepsOfOne(reader, visits[at++]!);
+    if (blocks === undefined) yield* stepsOfOne(reader, visits[at++]!, unreadable);
     else {
       for (const visit of group) {
         yield { visit };
@@ -265,46 +278,69 @@ function shortOnes(visits: Visit[], at: number): Visit[] {
 
 /** Gives the blocks of some conversations, newest first; nothing where they are too many to hold. */
 function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
-  const rows = reader.all<BlockRow>(
-    `SELECT conversation_id, id, version, position, sealed FROM block
-     WHERE conversation_id IN (SELECT value FROM json_each(?)) AND live = 1 LIMIT ?`,
-    JSON.stringify(visits.map(({ row }) => row.id)),
-    GROUP_BLOCKS,
-  );
+  let rows: BlockRow[];
+  try {
+    rows = reader.all<BlockRow>(
+      `SELECT conversation_id, id, version, position, sealed FROM block
+       WHERE conversation_id IN (SELECT value FROM json_each(?)) AND live = 1 LIMIT ?`,
+      JSON.stringify(visits.map(({ row }) => row.id)),
+      GROUP_BLOCKS,
+    );
+  } catch {
+    return undefined; // one of them is on a damaged page; by itself it holds up no other
+  }
   // Sorted here: SQLite would put every text through its sorter.
   rows.sort((a, b) => b.position - a.position);
   return rows.length < GROUP_BLOCKS ? Map.groupBy(rows, (row) => row.conversation_id) : undefined;
 }
 
-function* stepsOfOne(reader: ScanSource["reader"], visit: Visit): Generator<Step> {
+function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set<string>): Generator<Step> {
   const { row, from } = visit;
   if (from === undefined) yield { visit };
   // The block where an earlier page stopped is read again: its older messages are not searched yet.
   let before = from === undefined ? END : from.index > 0 ? nextUp(from.position) : from.position;
   for (;;) {
-    const blocks = reader.all<BlockRow>(
-      `SELECT conversation_id, id, version, position, sealed FROM block
-       WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?`,
-      row.id,
-      before,
-      QUERY_BLOCKS,
-    );
-    for (const block of blocks) yield { visit, block };
-    if (blocks.length < QUERY_BLOCKS) break;
-    before = blocks.at(-1)!.position;
+    const places = blocksBefore(reader, row.id, before);
+    for (const { block } of places) {
+      if (block === undefined) unreadable.add(row.id);
+      else yield { visit, block };
+    }
+    if (places.length < QUERY_BLOCKS) break;
+    before = places.at(-1)!.position;
+  }
+}
+
+/** Gives the next older blocks of a conversation; one on a damaged page of the file has its place alone. */
+function blocksBefore(
+  reader: ScanSource["reader"],
+  id: string,
+  before: number,
+): { position: number; block?: BlockRow }[] {
+  const columns = "conversation_id, id, version, position, sealed";
+  const rest = "FROM block WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?";
+  try {
+    return reader.all<BlockRow>(`SELECT ${columns} ${rest}`, id, before, QUERY_BLOCKS)
+      .map((block) => ({ position: block.position, block }));
+  } catch {
+    // The index alone says where blocks are, so each can be tried by itself.
+    return reader.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, id, before, QUERY_BLOCKS)
+      .map(({ rowid, position }) => {
+        try {
+          return { position, block: reader.all<BlockRow>(`SELECT ${columns} FROM block WHERE rowid = ?`, rowid)[0] };
+        } catch {
+          return { position };
+        }
+      });
   }
 }
 
 /** Gives the conversations to go through, with their titles. */
-async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerator<Visit[]> {
+async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
   const { reader } = source;
   const { conversationId, from } = request;
   if (conversationId !== undefined || from !== undefined) {
     // By its id: a conversation that was written to since lies elsewhere in the order, and is searched to its end.
-    const rows = reader.all<ConversationRow>(
-      "SELECT id, revision, created_at, updated_at, message_count, summary FROM conversation WHERE id = ? AND deleted_at IS NULL",
-      conversationId ?? from!.conversationId,
-    );
+    const rows = rowOf(source, conversationId ?? from!.conversationId);
     const own = from?.conversationId === rows[0]?.id ? from : undefined;
     const visits = await visitsFrom(source, request, rows);
     yield visits.map((visit) => ({
@@ -316,20 +352,49 @@ async function* visitsOf(source: ScanSource, request: ScanRequest): AsyncGenerat
   }
   let [updatedAtMs, id] = [from?.updatedAtMs ?? END, from?.conversationId ?? ""];
   for (;;) {
-    const rows = reader.all<ConversationRow>(
-      `SELECT id, revision, created_at, updated_at, message_count, summary FROM conversation
-       WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
-      updatedAtMs,
-      id,
-      CONVERSATIONS,
-    );
+    const rows = rowsAfter(source, updatedAtMs, id);
     yield await visitsFrom(source, request, rows);
     if (rows.length < CONVERSATIONS) return;
     [updatedAtMs, id] = [rows.at(-1)!.updated_at, rows.at(-1)!.id];
   }
 }
 
-async function visitsFrom(source: ScanSource, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
+const CONVERSATION_COLUMNS = "id, revision, created_at, updated_at, message_count, summary";
+
+/** Gives a conversation, or nothing where it is gone or on a damaged page. */
+function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
+  try {
+    return reader.all<ConversationRow>(
+      `SELECT ${CONVERSATION_COLUMNS} FROM conversation WHERE id = ? AND deleted_at IS NULL`,
+      id,
+    );
+  } catch {
+    unreadable.add(id);
+    return [];
+  }
+}
+
+/** Gives the next older conversations. */
+function rowsAfter(source: Scanned, updatedAtMs: number, id: string): ConversationRow[] {
+  const { reader } = source;
+  try {
+    return reader.all<ConversationRow>(
+      `SELECT ${CONVERSATION_COLUMNS} FROM conversation
+       WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
+      updatedAtMs,
+      id,
+      CONVERSATIONS,
+    );
+  } catch {
+    const ids = reader.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
+    return ids.flatMap((one) => rowOf(source, one.id))
+      .filter((row) => row.updated_at < updatedAtMs || (row.updated_at === updatedAtMs && row.id > id))
+      .sort((one, other) => other.updated_at - one.updated_at || (one.id < other.id ? -1 : 1))
+      .slice(0, CONVERSATIONS);
+  }
+}
+
+async function visitsFrom(source: Scanned, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
   const visits = await Promise.all(rows.map(async (row): Promise<Visit | undefined> => {
     try {
       const { title, characterIds } = await about(source, row);
@@ -337,6 +402,7 @@ async function visitsFrom(source: ScanSource, request: ScanRequest, rows: Conver
       return isWanted ? { row, title } : undefined;
     } catch {
       // Whose conversation it is cannot be told; its blocks may still be whole.
+      source.unreadable.add(row.id);
       return request.characterId === undefined ? { row, title: "" } : undefined;
     }
   }));

@@ -17,16 +17,16 @@ export function removedConversations({ db, store, blocks, turns }: ConversationP
     async restore(record: unknown, takeOut: Statement): Promise<void> {
       const { id } = record as { id: string };
       await turns.take(id, async () => {
-        if (store.find(id) !== undefined) throw new AppError("conflict", `There is a conversation "${id}" again`);
+        if (store.exists(id)) throw new AppError("conflict", `There is a conversation "${id}" again`);
         await db.write([store.undelete(id), takeOut]);
-        conversations.publish(store.get(id));
+        conversations.publish(store.getReadable(id).state);
       });
     },
     async purge(record: unknown, takeOut: Statement): Promise<void> {
       const { id } = record as { id: string };
       await turns.take(id, async () => {
         // Back since the entry was read, and the entry with it.
-        if (store.find(id) !== undefined) return;
+        if (store.exists(id)) return;
         await db.write([takeOut, ...store.remove(id), ...blocks.removeAll(id)]);
       });
     },

@@ -166,12 +166,15 @@ export class VariantStore {
   /**
    * Gives what stands in the rows of a conversation as JSON Lines of `{message_id, n, text}`, opened and joined and never
    * parsed. The row of a text that is the active one again may be older than the message.
+   *
+   * @param onUnreadable Called for each row that can't be opened.
    */
-  async lines(conversationId: string): Promise<Uint8Array[]> {
+  async lines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
     const rows = this.rowsIn(conversationId);
-    const opened = await Promise.all(rows.map((row) => openVariant(this.#sealer, row)));
+    const opened = await Promise.all(rows.map((row) => openVariant(this.#sealer, row).catch(() => void onUnreadable(row))));
     return opened.flatMap((text, index) => {
       const { mid, n } = rows[index]!;
+      if (text === undefined) return [];
       return [encoder.encode(`{"message_id":${JSON.stringify(mid)},"n":${n},"text":`), text, LINE_END];
     });
   }

@@ -124,7 +124,7 @@ export class Exports {
     yield jsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
     yield* this.#documents(readable);
     yield* this.#surroundings(readable);
-    yield* this.#chats(readable);
+    yield* this.#chats(readable, unreadable);
     for (const name of pictures) {
       const bytes = await readable(`attachments/${name}`, () => attachments.bytes(name));
       if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
@@ -192,13 +192,18 @@ export class Exports {
   }
 
   /** Blocks are opened and joined, and what is in them is never parsed here. */
-  async *#chats(readable: Readable): AsyncGenerator<ZipFile> {
+  async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
     const { reader, variants, conversationIds } = this.#parts;
     for (const id of conversationIds()) {
-      const read = await readable(`conversations/${id}`, () => reader.read(id));
+      const read = await readable(`conversations/${id}`, () => reader.readWithDamage(id));
       if (read === undefined) continue;
+      // What can be read is exported; its own `damaged` says what is missing.
+      if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
       yield { path: `conversations/${id}.json`, bytes: read.json };
-      const lines = await readable(`variants/${id}`, () => variants.lines(id));
+      const lines = await readable(
+        `variants/${id}`,
+        () => variants.lines(id, ({ mid, n }) => unreadable.push(`variants/${id}/${mid}/${n}`)),
+      );
       if (lines !== undefined && lines.length > 0) yield { path: `variants/${id}.jsonl`, bytes: Buffer.concat(lines) };
     }
   }

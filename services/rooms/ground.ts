@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { saveConfigKey } from "../config_file.ts";
 import { settleKeyCheck } from "../crypto/key_check.ts";
 import { uuidV7 } from "../crypto/random.ts";
-import { createSealer, type Sealer } from "../crypto/sealer.ts";
+import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { loadStorageKey } from "../crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
@@ -15,7 +15,7 @@ import { type Database, openDatabase } from "../storage/database.ts";
 import { type DataDir, openDataDir } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/open_models_folder.ts";
 import { finishIncoming } from "../storage/incoming.ts";
-import { holdsSealedData } from "../storage/sealed_data.ts";
+import { holdsSealedData, refuseLostDatabase } from "../storage/sealed_data.ts";
 import { Trash } from "../transfer/trash.ts";
 
 /** Folders of the data directory, made at every start so that a disk that takes none stops it. */
@@ -46,6 +46,8 @@ export interface Ground {
   settings: Settings;
   /** This is the first start on the data directory. */
   isFirstStart: boolean;
+  /** When the database was created; absent where it is older than this record of it. */
+  createdAtMs: number | undefined;
   ownerName(): string;
   rememberedFlag(key: "setup_completed" | "builtin_app_installed", isSet: boolean): RememberedFlag;
 }
@@ -70,6 +72,7 @@ export async function openGround(
   const dataDir = await openDataDir(config.dataDir);
   onClose(() => dataDir.close());
   await finishIncoming(dataDir.path);
+  await refuseLostDatabase(dataDir);
   const storageKey = await loadStorageKey({
     dataDir: dataDir.path,
     storageKeyFile: config.storageKeyFile ?? undefined,
@@ -81,6 +84,7 @@ export async function openGround(
   onClose(() => db.close());
   const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
   await settleKeyCheck(sealer, db);
+  const createdAtMs = await settleCreation(db, sealer.forPurpose("settings"), isFirstStart ? now() : undefined);
   const made = await Promise.all(FOLDERS.map(async (name) => [name, await dataDir.ensureFolder(name)]));
   const models = await openModelsFolder(dataDir, config.modelsDir);
 
@@ -103,6 +107,7 @@ export async function openGround(
       jobs,
       settings,
       isFirstStart,
+      createdAtMs,
     },
     folders: { ...Object.fromEntries(made), models },
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
@@ -113,4 +118,18 @@ export async function openGround(
         save: () => saveConfigKey(config, key, true),
       }),
   };
+}
+
+/** Remembers when a new database was created, and gives that of an existing one. Restoring a backup brings back its own. */
+async function settleCreation(db: Database, sealer: PurposeSealer, nowMs?: number): Promise<number | undefined> {
+  const place = { table: "setting", id: "created_at", field: "value", version: 1 };
+  if (nowMs !== undefined) {
+    await db.write([{
+      sql: "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)",
+      params: [place.id, sealer.sealNow(place, JSON.stringify(nowMs))],
+    }]);
+    return nowMs;
+  }
+  const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", place.id);
+  return row && JSON.parse(new TextDecoder().decode(sealer.openNow(place, row.sealed)));
 }

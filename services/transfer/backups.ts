@@ -21,6 +21,8 @@ export interface BackupOptions {
   folder: string | null;
   /** How many daily ones are kept. */
   keep: number;
+  /** When the database was created, if known. */
+  storeCreatedAtMs?: number;
 }
 
 /** A backup that lies in the folder. */
@@ -41,6 +43,8 @@ const KIND = "backup";
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How often it is looked whether a day is over; a machine that slept through the hour makes it up. */
 const LOOK_MS = 60 * 60 * 1000;
+/** A backup this many times as large as the latest holds something that is missing now. */
+const MOST_SHRUNK = 2;
 const DAILY_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/;
 /** Whatever is called so counts as a backup of the owner's; no way leads out of the folder. */
 const NAME = /^[^./\\\0][^/\\\0]*\.backup$/;
@@ -173,9 +177,31 @@ export class Backups {
       await Deno.remove(path);
       throw cancelled;
     }
-    const daily = await this.#names(DAILY_NAME);
-    for (const name of daily.slice(0, Math.max(0, daily.length - keep))) await Deno.remove(join(folder, name));
+    await this.#rotate(folder, keep, report.sizeBytes);
     log("info", "Made a backup", { daily: !isAsked, files: report.files, bytes: report.sizeBytes });
+  }
+
+  /**
+   * Removes the oldest daily backups, but none that the latest may not be able to replace: one of an earlier database
+   * (this one is fresh, as where the data folder was lost), or one more than twice as large.
+   */
+  async #rotate(folder: string, keep: number, latestBytes: number): Promise<void> {
+    const { log, storeCreatedAtMs = 0 } = this.#options;
+    const daily = await this.#names(DAILY_NAME);
+    const held: string[] = [];
+    for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
+      const path = join(folder, name);
+      const { size } = await Deno.stat(path);
+      // Names tell seconds.
+      const isOfThisStore = timeOf(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
+      if (isOfThisStore && size <= latestBytes * MOST_SHRUNK) await Deno.remove(path);
+      else held.push(name);
+    }
+    if (held.length > 0) {
+      log("warn", "Kept old backups: the data is new or has shrunk to less than half since. Delete them by hand", {
+        names: held.join(", "),
+      });
+    }
   }
 
   /** Names in the folder, in their order, which for daily ones is that of their days. */

@@ -103,9 +103,18 @@ export class Trash {
     ).map((row) => ({
       id: row.id,
       kind: row.kind,
-      title: decoder.decode(this.#sealer.openNow(place(row.id, "title", row.deleted_at), titlePart(row.sealed))),
+      title: this.#title(row),
       deleted_at: new Date(row.deleted_at).toISOString(),
     }));
+  }
+
+  /** An item whose title can't be read is listed all the same, and can be purged. */
+  #title({ id, deleted_at, sealed }: Row): string {
+    try {
+      return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), titlePart(sealed)));
+    } catch {
+      return "";
+    }
   }
 
   /** @throws {AppError} `not_found`, `conflict` when its place is gone or taken */
@@ -126,13 +135,20 @@ export class Trash {
     await this.#purge(this.#rows("deleted_at < ?", this.#now() - KEPT_MS));
   }
 
+  /** One that can't be purged keeps no other from it. @throws What the first of them threw, once all were tried. */
   async #purge(rows: Row[]): Promise<void> {
+    const failures: unknown[] = [];
     for (const row of rows) {
-      const kind = await this.#kind(row.kind);
-      if (kind.purge === undefined) await this.#db.write([takeOut(row.id)]);
-      else await kind.purge(this.#record(row), takeOut(row.id));
+      try {
+        const kind = await this.#kind(row.kind);
+        if (kind.purge === undefined) await this.#db.write([takeOut(row.id)]);
+        else await kind.purge(this.#record(row), takeOut(row.id));
+      } catch (error) {
+        failures.push(error);
+      }
     }
-    if (rows.length > 0) this.changed();
+    if (rows.length > failures.length) this.changed();
+    if (failures.length > 0) throw failures[0];
   }
 
   #rows(where: string, ...params: (string | number)[]): Row[] {

@@ -44,6 +44,38 @@ test("a backup a day is made by the running server, opens by the storage key, an
   );
 }, 60_000);
 
+test("a fresh database never pushes out the backups of an earlier one, nor does one that has shrunk", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  let nowMs = Date.parse("2026-05-01T10:00:00Z");
+  const options = { config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs };
+  /** Makes one daily backup a start. */
+  const run = async (dataDir: string, days: number) => {
+    await using app = await openTestApp({ ...options, dataDir });
+    for (let day = 0; day < days; day++) {
+      await expect.poll(async () => (await jobsOf(app)).every(({ state }) => state === "done")).toBe(true);
+      nowMs += DAY_MS;
+      await app.restart();
+    }
+    await expect.poll(async () => (await jobsOf(app)).every(({ state }) => state === "done")).toBe(true);
+  };
+  await run(home.file("first"), 2);
+  const good = await backups(folder);
+  expect(good).toHaveLength(2);
+  nowMs += DAY_MS;
+  await run(home.file("second"), 3);
+  expect((await backups(folder)).slice(0, 2)).toEqual(good);
+  expect(await backups(folder), "its own rotate").toHaveLength(4);
+
+  const large = "parlor-2026-05-02T000000Z.backup";
+  await Deno.writeFile(`${folder}/${large}`, new Uint8Array((await Deno.stat(`${folder}/${good[0]}`)).size * 3));
+  nowMs += DAY_MS;
+  await run(home.file("first"), 1);
+  const left = await backups(folder);
+  expect(left).toContain(large);
+  expect(left, "those of its own size go").not.toContain(good[0]);
+}, 90_000);
+
 test("a backup that cannot be written is a failed job with its reason, and the server runs on", async () => {
   await using home = await tempFolder();
   await Deno.writeTextFile(home.file("file"), "");
