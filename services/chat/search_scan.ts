@@ -336,7 +336,6 @@ function blocksBefore(
 
 /** Gives the conversations to go through, with their titles. */
 async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
-  const { reader } = source;
   const { conversationId, from } = request;
   if (conversationId !== undefined || from !== undefined) {
     // By its id: a conversation that was written to since lies elsewhere in the order, and is searched to its end.

@@ -171,7 +171,9 @@ export class VariantStore {
    */
   async lines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
     const rows = this.rowsIn(conversationId);
-    const opened = await Promise.all(rows.map((row) => openVariant(this.#sealer, row).catch(() => void onUnreadable(row))));
+    const opened = await Promise.all(
+      rows.map((row) => openVariant(this.#sealer, row).catch(() => void onUnreadable(row))),
+    );
     return opened.flatMap((text, index) => {
       const { mid, n } = rows[index]!;
       if (text === undefined) return [];

@@ -46,6 +46,8 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   for (const name of NAMES_BESIDE_DATABASE) {
     if (await isFilled(dataDir.file(name))) others.push(name);
   }
+  // Made before an upgrade, of a database that was in use.
+  for await (const { name } of Deno.readDir(dataDir.path)) if (name.startsWith("app.db.schema-")) others.push(name);
   if (others.length === 0) return;
   throw new AppError(
     "internal",

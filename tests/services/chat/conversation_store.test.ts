@@ -48,5 +48,5 @@ test("a write that failed, and what was moved on disk, is not taken for what is 
   await expect(db.write([store.update(never, "")])).rejects.toMatchObject({ code: "conflict" });
   expect(store.get("c1")).toEqual(standing);
   await db.write([{ sql: "UPDATE conversation SET revision = 7 WHERE id = 'c1'" }]);
-  expect(() => store.get("c1")).toThrow(/Cannot open conversation.head/);
+  expect(() => store.get("c1")).toThrow(/Can't read the settings of conversation/);
 });
