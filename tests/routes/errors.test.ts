@@ -19,6 +19,8 @@ test.each<[ErrorCode, number]>([
   ["not_found", 404],
   ["method_not_allowed", 405],
   ["conflict", 409],
+  ["in_trash", 409],
+  ["gone", 410],
   ["revision_mismatch", 412],
   ["too_large", 413],
   ["unsupported_media_type", 415],
