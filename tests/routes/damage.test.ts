@@ -113,7 +113,8 @@ test("reads everything around a damaged block and names the messages in it, in a
   expect(hits.items.length).toBeGreaterThan(0);
   const unreadable: string[] = [];
   for (let cursor: string | null = ""; cursor !== null;) {
-    const page = await (await app.get(`/api/search?q=needle${cursor && `&cursor=${cursor}`}`)).json();
+    const page: { unreadable?: string[]; next_cursor: string | null } =
+      await (await app.get(`/api/search?q=needle${cursor && `&cursor=${cursor}`}`)).json();
     unreadable.push(...page.unreadable ?? []);
     cursor = page.next_cursor;
   }
