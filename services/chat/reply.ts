@@ -185,7 +185,6 @@ export class Reply implements LiveReply, ReplySource {
   markSaved(): void {
     this.#isSaved = true;
     this.#unsaved = undefined;
-    this.#unsavedSince = undefined;
   }
 
   /**
