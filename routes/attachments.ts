@@ -5,6 +5,7 @@ import { checkPictureType } from "./picture_body.ts";
 import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/attachments.ts";
+import { versionAnswer } from "./schemas/versions.ts";
 
 /** Routes of attachments. */
 export function attachmentRoutes(attachments: Attachments) {
@@ -29,6 +30,15 @@ export function attachmentRoutes(attachments: Attachments) {
           ETag: etag(version),
         }),
       );
+    })
+    .openapi(schema.versionsRoute, async (c) => {
+      return c.json((await attachments.versions(c.req.valid("param").name)).map(versionAnswer), 200);
+    })
+    .openapi(schema.restoreVersionRoute, async (c) => {
+      const { name, n } = c.req.valid("param");
+      const attachment = await attachments.restoreVersion(name, n, preconditionOf(c.req.valid("header")));
+      c.header("ETag", etag(attachment.version));
+      return c.json(schema.attachmentAnswer(attachment), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       await attachments.remove(c.req.valid("param").name, preconditionOf(c.req.valid("header")));

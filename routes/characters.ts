@@ -14,6 +14,7 @@ import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/characters.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
+import { versionAnswer } from "./schemas/versions.ts";
 
 /** What the routes are given. */
 export interface CharacterServices {
@@ -59,7 +60,25 @@ export function characterRoutes(
     .openapi(schema.putAvatarRoute, async (c) => {
       const image = await readPicture(c);
       const expected = preconditionOf(c.req.valid("header"));
-      return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, expected), 200);
+      return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, { expected }), 200);
+    })
+    .openapi(schema.versionsRoute, async (c) => {
+      return c.json((await characters.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+    })
+    .openapi(schema.versionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const { card, png } = await characters.version(id, n);
+      return c.json({ card, has_avatar: png !== undefined }, 200);
+    })
+    .openapi(schema.versionAvatarRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const png = await characters.versionAvatar(id, n, c.req.valid("query").w);
+      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+    })
+    .openapi(schema.restoreVersionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const expected = preconditionOf(c.req.valid("header"));
+      return characterAnswer(c, await characters.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
       // The API document names no part.

@@ -12,6 +12,7 @@ import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as workflowSchema from "./schemas/image_workflows.ts";
 import * as schema from "./schemas/images.ts";
+import { versionAnswer } from "./schemas/versions.ts";
 
 /** Routes of images. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
 export function imageRoutes(
@@ -68,6 +69,20 @@ export function imageRoutes(
       const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
       c.header("ETag", etag(saved.version));
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
+    })
+    .openapi(workflowSchema.workflowVersionsRoute, async (c) => {
+      return c.json((await workflows.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+    })
+    .openapi(workflowSchema.workflowVersionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      return c.json(await workflows.version(id, n), 200);
+    })
+    .openapi(workflowSchema.restoreWorkflowVersionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const expected = preconditionOf(c.req.valid("header"));
+      const { workflow, version } = await workflows.restoreVersion(id, n, expected);
+      c.header("ETag", etag(version));
+      return c.json(workflow, 200);
     })
     .openapi(workflowSchema.deleteWorkflowRoute, async (c) => {
       await workflows.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));

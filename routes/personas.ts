@@ -8,6 +8,7 @@ import { readPicture } from "./picture_body.ts";
 import { rawAnswer } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/personas.ts";
+import { versionAnswer } from "./schemas/versions.ts";
 
 /** Routes of personas. */
 export function personaRoutes(personas: Personas) {
@@ -23,6 +24,24 @@ export function personaRoutes(personas: Personas) {
     .openapi(schema.deleteRoute, async (c) => {
       await personas.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
+    })
+    .openapi(schema.versionsRoute, async (c) => {
+      return c.json((await personas.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+    })
+    .openapi(schema.versionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const { name, description, png } = await personas.version(id, n);
+      return c.json({ name, description, has_avatar: png !== undefined }, 200);
+    })
+    .openapi(schema.versionAvatarRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const png = await personas.versionAvatar(id, n, c.req.valid("query").w);
+      return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
+    })
+    .openapi(schema.restoreVersionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const expected = preconditionOf(c.req.valid("header"));
+      return answer(c, await personas.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
       const { file } = await readUpload(c, "file");

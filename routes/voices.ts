@@ -1,10 +1,12 @@
 /** `/api/voices`: the library of voice samples. */
 import type { VoiceImports } from "../services/speech/voice_import.ts";
 import type { VoiceSamples } from "../services/speech/voice_samples.ts";
+import { etag, preconditionOf } from "./etag.ts";
 import { readUpload } from "./multipart.ts";
 import { fileAnswer } from "./ranged_file.ts";
 import { newRouter, schemaError } from "./router.ts";
 import * as schema from "./schemas/voices.ts";
+import { versionAnswer } from "./schemas/versions.ts";
 
 /** What a browser may do with a file of a stranger's: play it. */
 const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
@@ -24,11 +26,30 @@ export function voiceRoutes(samples: VoiceSamples, imports: VoiceImports) {
       c.header("X-Parlor-Job-Id", jobId);
       return c.json(schema.voiceAnswerOf(await sample), 201);
     })
-    .openapi(schema.getRoute, (c) => c.json(schema.voiceAnswerOf(samples.get(c.req.valid("param").id)), 200))
+    .openapi(schema.getRoute, (c) => {
+      const sample = samples.get(c.req.valid("param").id);
+      c.header("ETag", etag(samples.versionOf(sample)));
+      return c.json(schema.voiceAnswerOf(sample), 200);
+    })
     .openapi(schema.patchRoute, async (c) => {
       const { name, description } = c.req.valid("json");
       const changes = { name, description: description === null ? "" : description };
-      return c.json(schema.voiceAnswerOf(await samples.change(c.req.valid("param").id, changes)), 200);
+      const sample = await samples.change(c.req.valid("param").id, changes);
+      c.header("ETag", etag(samples.versionOf(sample)));
+      return c.json(schema.voiceAnswerOf(sample), 200);
+    })
+    .openapi(schema.versionsRoute, async (c) => {
+      return c.json((await samples.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+    })
+    .openapi(schema.versionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      return c.json(await samples.version(id, n), 200);
+    })
+    .openapi(schema.restoreVersionRoute, async (c) => {
+      const { id, n } = c.req.valid("param");
+      const sample = await samples.restoreVersion(id, n, preconditionOf(c.req.valid("header")));
+      c.header("ETag", etag(samples.versionOf(sample)));
+      return c.json(schema.voiceAnswerOf(sample), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       await samples.remove(c.req.valid("param").id);

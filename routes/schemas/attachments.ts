@@ -4,6 +4,7 @@ import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attac
 import { isDeviceName } from "../../services/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json } from "./common.ts";
+import { restoreVersionRouteOf, VersionNumber, versionsRouteOf } from "./versions.ts";
 
 const NameParams = z.object({
   name: z.string().regex(ATTACHMENT_NAME, "a name has 1 to 128 letters, digits, _, - or, behind the first, dots")
@@ -63,6 +64,21 @@ export const deleteRoute = createRoute({
   request: { params: NameParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
+
+const versioned = {
+  path: "/api/attachments/{name}",
+  what: "an image",
+  tags,
+  params: NameParams,
+  numbered: NameParams.extend({ n: VersionNumber }),
+  answer: AttachmentAnswer,
+};
+
+/** Earlier versions. */
+export const versionsRoute = versionsRouteOf(versioned);
+
+/** Restore one. */
+export const restoreVersionRoute = restoreVersionRouteOf(versioned);
 
 /** Gives an attachment as the API shows it. */
 export function attachmentAnswer({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {

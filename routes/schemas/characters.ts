@@ -3,6 +3,13 @@ import { createRoute as route, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card_export.ts";
 import { Job } from "./jobs.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import {
+  restoreVersionRouteOf,
+  versionAvatarRouteOf,
+  VersionNumber,
+  versionRouteOf,
+  versionsRouteOf,
+} from "./versions.ts";
 
 const Card = z.looseObject({
   spec: z.string(),
@@ -204,3 +211,27 @@ export const generateRoute = route({
   request: { params: IdParams },
   responses: { 202: json(Job, "The job; the same one while one is under way"), ...ERRORS },
 });
+
+const versioned = {
+  path: "/api/characters/{id}",
+  what: "a character",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: Character,
+};
+
+/** Earlier versions. */
+export const versionsRoute = versionsRouteOf(versioned);
+
+/** One of them. */
+export const versionRoute = versionRouteOf(
+  versioned,
+  z.object({ card: Card, has_avatar: z.boolean() }).openapi("CharacterVersion"),
+);
+
+/** Its picture. */
+export const versionAvatarRoute = versionAvatarRouteOf(versioned);
+
+/** Restore one. */
+export const restoreVersionRoute = restoreVersionRouteOf(versioned);

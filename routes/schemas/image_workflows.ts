@@ -2,6 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { WorkflowEntry } from "../../services/images/workflows.ts";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { restoreVersionRouteOf, VersionNumber, versionRouteOf, versionsRouteOf } from "./versions.ts";
 
 const Workflow = z.record(z.string(), z.unknown()).openapi("Workflow", {
   description: "ComfyUI's API format: nodes by id",
@@ -64,3 +65,21 @@ export const deleteWorkflowRoute = createRoute({
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
+
+const versioned = {
+  path: `${path}/{id}`,
+  what: "a workflow",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: Workflow,
+};
+
+/** Earlier versions. */
+export const workflowVersionsRoute = versionsRouteOf(versioned);
+
+/** One of them. */
+export const workflowVersionRoute = versionRouteOf(versioned, Workflow);
+
+/** Restore one. */
+export const restoreWorkflowVersionRoute = restoreVersionRouteOf(versioned);

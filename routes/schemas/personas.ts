@@ -2,6 +2,13 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import {
+  restoreVersionRouteOf,
+  versionAvatarRouteOf,
+  VersionNumber,
+  versionRouteOf,
+  versionsRouteOf,
+} from "./versions.ts";
 
 const PersonaAnswer = z.object({
   id: Id,
@@ -117,3 +124,27 @@ export const exportRoute = createRoute({
     ...ERRORS,
   },
 });
+
+const versioned = {
+  path: "/api/personas/{id}",
+  what: "a persona",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: PersonaAnswer,
+};
+
+/** Earlier versions. */
+export const versionsRoute = versionsRouteOf(versioned);
+
+/** One of them. */
+export const versionRoute = versionRouteOf(
+  versioned,
+  z.object({ name: z.string(), description: z.string(), has_avatar: z.boolean() }).openapi("PersonaVersion"),
+);
+
+/** Its picture. */
+export const versionAvatarRoute = versionAvatarRouteOf(versioned);
+
+/** Restore one. */
+export const restoreVersionRoute = restoreVersionRouteOf(versioned);

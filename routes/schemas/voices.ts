@@ -3,6 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { VoiceImportRequest } from "../../services/speech/voice_import.ts";
 import type { VoiceSample } from "../../services/speech/voice_samples.ts";
 import { ERRORS, Id, IdParams, json, jsonBody, RangeHeaders, Time } from "./common.ts";
+import { restoreVersionRouteOf, VersionNumber, versionRouteOf, versionsRouteOf } from "./versions.ts";
 
 /** What a sample is called; also checked for the parts of a form. */
 export const SampleName = z.string().trim().min(1).max(200);
@@ -167,3 +168,24 @@ export const audioRoute = createRoute({
     ...ERRORS,
   },
 });
+
+const versioned = {
+  path: `${path}/{id}`,
+  what: "a voice sample",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: VoiceAnswer,
+};
+
+/** Earlier versions of name and description. */
+export const versionsRoute = versionsRouteOf(versioned);
+
+/** One of them. */
+export const versionRoute = versionRouteOf(
+  versioned,
+  z.object({ name: z.string(), description: z.string() }).openapi("VoiceSampleVersion"),
+);
+
+/** Restore one. */
+export const restoreVersionRoute = restoreVersionRouteOf(versioned);

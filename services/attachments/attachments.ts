@@ -1,12 +1,14 @@
 /** Sealed pictures by name. Who refers to them is told by their owners in their own writes; see attachment_rows.ts. */
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
+import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
+import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { nameWithEnding } from "./attachment_names.ts";
 import {
   type AttachmentRow,
@@ -45,6 +47,7 @@ export interface AttachmentOptions {
   /** Of one file. */
   maxBytes: number;
   trash: { put(kind: string, title: string, record: unknown): Statement; changed(): void };
+  versions: Versions;
   events: EventHub;
   log: Log;
   now(): number;
@@ -119,7 +122,7 @@ export class Attachments {
     return this.#turns.take(turnOf(name), async () => {
       const before = this.#rows.find(name);
       checkVersion(name, before, expected);
-      const row = await this.#store(name, source, before);
+      const row = await this.#store(name, source, { before, cause: "put" });
       return { attachment: shown(row), isNew: before === undefined };
     });
   }
@@ -138,19 +141,42 @@ export class Attachments {
     return await this.#turns.take(turnOf(name), async () => {
       const { db, now } = this.#options;
       const before = this.#rows.find(name);
-      if (before === undefined) return shown(await this.#store(name, stepsOf(bytes), undefined));
+      if (before === undefined) return shown(await this.#store(name, stepsOf(bytes), { cause: "put" }));
       await db.write([graceUntil(name, now() + GRACE_MS)]);
       return shown(before);
+    });
+  }
+
+  /** Lists the earlier versions of an attachment, newest first. @throws {AppError} `not_found` */
+  async versions(name: string): Promise<Version[]> {
+    this.#get(name);
+    return await this.#options.versions.list(resourceOf(name));
+  }
+
+  /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
+  restoreVersion(name: string, n: number, expected?: ExpectedVersion): Promise<Attachment> {
+    return this.#turns.take(turnOf(name), async () => {
+      const { sealer, folder } = this.#options;
+      const before = this.#get(name);
+      checkVersion(name, before, expected);
+      const [part, path] = [...await this.#options.versions.parts(resourceOf(name), n)][0] ?? [];
+      if (part === undefined || path === undefined) {
+        throw new AppError("internal", `Version ${n} of "${name}" is missing`);
+      }
+      const { place } = attachmentFile(folder, name, versionOfPart(part).version);
+      return shown(await this.#store(name, readSealedFile(sealer, { path, place }), { before, cause: "restore" }));
     });
   }
 
   /** Moves an attachment to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(name: string, expected?: ExpectedVersion): Promise<void> {
     return this.#turns.take(turnOf(name), async () => {
-      const { db, events, trash } = this.#options;
+      const { db, events, trash, versions } = this.#options;
       const row = this.#get(name);
       checkVersion(name, row, expected);
-      await db.write([removeRow(row), keepFile(row), trash.put("attachment", name, row)]);
+      const record = { ...row, versions: uuidV7() } satisfies TrashRecord;
+      await db.write([removeRow(row), keepFile(row), trash.put("attachment", name, record)]);
+      await versions.moveToTrash(resourceOf(name), record.versions);
       events.publish({ kind: "attachment", id: name });
       trash.changed();
     });
@@ -158,24 +184,26 @@ export class Attachments {
 
   /** Brings one back from the trash. @throws {AppError} `conflict` */
   restore(record: unknown, takeOut: Statement): Promise<void> {
-    const row = record as AttachmentRow;
+    const row = record as TrashRecord;
     return this.#turns.take(turnOf(row.name), async () => {
-      const { db, events, now } = this.#options;
+      const { db, events, versions, now } = this.#options;
       if (this.#rows.find(row.name) !== undefined) {
         throw new AppError("conflict", `There is an attachment "${row.name}" again`);
       }
       this.#refuseCaseClash(row.name);
       await db.write([takeOut, saveRow(row), letFileGo(row), graceUntil(row.name, now() + GRACE_MS)]);
+      await versions.restoreFromTrash(resourceOf(row.name), row.versions);
       events.publish({ kind: "attachment", id: row.name, revision: row.created_at });
     });
   }
 
   /** Removes what lay in the trash for good. */
   purge(record: unknown, takeOut: Statement): Promise<void> {
-    const row = record as AttachmentRow;
+    const row = record as TrashRecord;
     return this.#turns.take(turnOf(row.name), async () => {
       await this.#options.db.write([takeOut, letFileGo(row)]);
       await this.#removeFile(row);
+      await this.#options.versions.purge("attachments", row.versions);
     });
   }
 
@@ -194,6 +222,7 @@ export class Attachments {
         if (row === undefined) return;
         await db.write(this.#rows.removeUnused(row, now()));
         await this.#removeFile(row);
+        await this.#options.versions.remove(resourceOf(name));
       });
     }
     await this.#removeLeftovers();
@@ -203,9 +232,9 @@ export class Attachments {
   async #store(
     name: string,
     source: AsyncIterable<Uint8Array>,
-    before: AttachmentRow | undefined,
+    { before, cause }: { before?: AttachmentRow; cause: VersionCause },
   ): Promise<AttachmentRow> {
-    const { db, sealer, events, now } = this.#options;
+    const { db, sealer, events, versions, now } = this.#options;
     if (before === undefined) this.#refuseCaseClash(name);
     const version = Math.max(now(), (before?.created_at ?? 0) + 1);
     const checked = await checkPicture(source, this.#options.maxBytes);
@@ -213,8 +242,13 @@ export class Attachments {
     const bytes = await writeSealedFile(sealer, file, checked.source);
     const { type, widthPx: width, heightPx: height } = checked.facts;
     const row: AttachmentRow = { name, type, bytes, width, height, created_at: version };
+    const parts = before === undefined ? [] : [{ name: partOf(before), path: this.#fileOf(before).path }];
     try {
-      await db.write([saveRow(row), graceUntil(name, now() + GRACE_MS)]);
+      await versions.replace(
+        resourceOf(name),
+        { cause, parts, touched: [] },
+        () => db.write([saveRow(row), graceUntil(name, now() + GRACE_MS)]),
+      );
     } catch (error) {
       await this.#removeFile(row);
       throw error;
@@ -263,6 +297,27 @@ export class Attachments {
       if (changedAtMs < Date.now() - LEFTOVER_AGE_MS) await Deno.remove(path);
     }
   }
+}
+
+/** What the trash stores of an attachment. */
+interface TrashRecord extends AttachmentRow {
+  /** Names its versions in the trash; absent in records of earlier releases. */
+  versions?: string;
+}
+
+function resourceOf(name: string) {
+  return { kind: "attachments" as const, id: name };
+}
+
+/** Names the sealed file in a version by what it is bound to, so that it can be opened wherever it is. */
+function partOf({ name, created_at: version }: AttachmentRow): string {
+  return `${version}.${name}`;
+}
+
+/** Returns what the file of an earlier version is bound to. @param part Its name. */
+export function versionOfPart(part: string): { name: string; version: number } {
+  const dot = part.indexOf(".");
+  return { version: Number(part.slice(0, dot)), name: part.slice(dot + 1) };
 }
 
 function turnOf(name: string): string {

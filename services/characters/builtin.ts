@@ -54,7 +54,7 @@ export class BuiltinCharacter {
     const card = builtinCard();
     const standing = await this.#characters.get(BUILTIN_ID).catch(noneOn("not_found", "unprocessable"));
     const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
-      ? await this.#characters.setAvatar(BUILTIN_ID, picture())
+      ? await this.#characters.setAvatar(BUILTIN_ID, picture(), { cause: "restore" })
       : await this.#replace(card);
     await remember(this.#flag);
     return restored;

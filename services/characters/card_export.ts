@@ -6,7 +6,7 @@ import type { Characters } from "./characters.ts";
 import { makeCharx } from "./charx.ts";
 import { withoutEmbedded } from "./main_icon.ts";
 import { joinPng, makeChunk } from "./png_chunks.ts";
-import { embedCard, withoutCard } from "./png_card.ts";
+import { embedCard } from "./png_card.ts";
 
 /** Formats a character can be had in. */
 export const CARD_FORMATS = ["png", "json", "charx"] as const;
@@ -40,10 +40,10 @@ export async function exportCard(characters: Characters, id: string, format: Car
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {
     const others = await characters.filesOf(stored);
-    const made = await makeCharx(card, picture && withoutCard(picture), others);
+    const made = await makeCharx(card, picture, others);
     return { ...facts, pieces: () => made.pieces(), [Symbol.dispose]: () => others?.[Symbol.dispose]() };
   }
-  const named = await characters.hasAssets(stored) ? withoutEmbedded(card, picture !== undefined) : card;
+  const named = await characters.hasCharxFiles(stored) ? withoutEmbedded(card, picture !== undefined) : card;
   const bytes = fileOf(named, picture, format);
   return {
     ...facts,

@@ -13,6 +13,7 @@ import { cardIn } from "./card_file.ts";
 import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card_head.ts";
 import type { CardIndex } from "./card_index.ts";
 import { findCard, findCaseClash, type StoredCard } from "./card_rows.ts";
+import type { Versions } from "../storage/versions.ts";
 import { removeFile, statPlainFile } from "./plain_files.ts";
 
 /** Where what is removed goes for a while; implemented by the trash of all kinds. */
@@ -31,6 +32,7 @@ export interface CardTrashParts {
   sealer: PurposeSealer;
   index: CardIndex;
   assets: CardAssets;
+  versions: Versions;
   events: EventHub;
   /** Folder of our own card files. */
   folder: string;
@@ -43,7 +45,7 @@ interface Record {
   id: string;
   /** Name of the file in the folder of cards. */
   name: string;
-  /** Name of the sealed file. */
+  /** Name of the sealed file, and of its versions in the trash. */
   sealedName: string;
   /** Name of the sealed other files of a CHARX, where there were any. */
   sealedAssets?: string;
@@ -57,8 +59,13 @@ export class CardTrash {
     this.#parts = parts;
   }
 
-  /** Keeps a copy of a card file, and of what lies beside it, that is about to be removed. @param title The character's name. */
-  async keep({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<void> {
+  /**
+   * Keeps a copy of a card file, and of what lies beside it, that is about to be removed.
+   *
+   * @param title The character's name.
+   * @returns The name for its versions in the trash.
+   */
+  async keep({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<string> {
     const { db, bin, sealer, assets } = this.#parts;
     const record: Record = { id, name: basename(path), sealedName: uuidV7() };
     if (await assets.has(id)) record.sealedAssets = uuidV7();
@@ -69,6 +76,7 @@ export class CardTrash {
       }
       await db.write([bin.put("character", title, record)]);
       bin.changed();
+      return record.sealedName;
     } catch (error) {
       await this.#removeSealed(record);
       throw error;
@@ -77,7 +85,7 @@ export class CardTrash {
 
   /** Brings a file back under its name. @throws {AppError} `conflict` when its name or id is taken */
   async restore(value: unknown, takeOut: Statement): Promise<void> {
-    const { db, index, assets, sealer, folder, events } = this.#parts;
+    const { db, index, assets, versions, sealer, folder, events } = this.#parts;
     const record = value as Record;
     await index.fresh();
     const path = join(folder, record.name);
@@ -97,6 +105,7 @@ export class CardTrash {
       const info = await statPlainFile(path);
       return info === undefined ? {} : { row: rowFor({ id: record.id, path, isExternal: false, ...info }, content) };
     });
+    await versions.restoreFromTrash({ kind: "characters", id: record.id }, record.sealedName);
     await this.#removeSealed(record);
     events.publish({ kind: "character", id: record.id });
   }
@@ -105,6 +114,7 @@ export class CardTrash {
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     await this.#parts.db.write([takeOut]);
     await this.#removeSealed(value as Record);
+    await this.#parts.versions.purge("characters", (value as Record).sealedName);
   }
 
   async #removeSealed(record: Record): Promise<void> {

@@ -1,12 +1,15 @@
 /** Characters: card files in a folder of ours and in folders of other programs, which are read in place and never written. */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database.ts";
+import { filePieces } from "../storage/file_pieces.ts";
 import { Turns } from "../turns.ts";
+import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { type Card, cardOf } from "./card.ts";
 import type { ArrivingCards } from "./arriving_cards.ts";
 import { type CardAssets, CardFiles } from "./card_assets.ts";
@@ -19,13 +22,14 @@ import type { CardTrash } from "./card_trash.ts";
 import { isCharx } from "./charx_format.ts";
 import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
+import { hasAssetChunks, withPicture } from "./png_assets.ts";
 import { embedCard } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
-  /** It came in a CHARX with other files, which an export as CHARX has again. */
+  /** It has other files, in its PNG or from a CHARX, which an export as CHARX contains. */
   has_assets: boolean;
   card: Card;
 }
@@ -40,9 +44,9 @@ export interface ReadCharacter {
 /** What turns pictures into PNGs, off the serving thread. */
 export interface PictureTools {
   /** @throws {AppError} `unprocessable` for what is no picture or too large. */
-  toPng(image: Uint8Array): Promise<Uint8Array>;
+  toPng(image: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws {AppError} `unprocessable` */
-  resizePng(png: Uint8Array, options: { widthPx: number }): Promise<Uint8Array>;
+  resizePng(png: Uint8Array, options: { widthPx: number }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** What the characters stand on. */
@@ -51,6 +55,7 @@ export interface CharacterParts {
   index: CardIndex;
   trash: CardTrash;
   assets: CardAssets;
+  versions: Versions;
   arriving: ArrivingCards;
   pictures: PictureTools;
   events: EventHub;
@@ -65,6 +70,9 @@ export interface OpenCard {
   card: Card;
   version: string;
 }
+
+/** Name of the other files of a CHARX in a version. */
+const ASSETS_PART = "assets.zip";
 
 /** Files read beside each other for the list with whole cards. */
 const READ_AHEAD = 8;
@@ -97,7 +105,7 @@ export class Characters {
   async get(id: string): Promise<ReadCharacter> {
     const { stored, file, card, version } = await this.open(id);
     const item = itemOf({ ...stored, mtimeMs: file.mtimeMs }, card);
-    return { character: { ...item, has_assets: await this.hasAssets(stored), card }, version };
+    return { character: { ...item, has_assets: await this.#hasAssets(stored, file.bytes), card }, version };
   }
 
   /**
@@ -119,7 +127,7 @@ export class Characters {
       }
       const { file } = await this.#openOwn(id, expected);
       const content = hasPicture(stored.path) ? embedCard(file.bytes, card) : cardBytes(card, 2);
-      return { ...await this.#write(stored, content, card), isNew: false };
+      return { ...await this.#replace(stored, { content, card, cause: "put" }), isNew: false };
     });
   }
 
@@ -175,18 +183,73 @@ export class Characters {
    * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
    * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for what is no such picture
    */
-  async setAvatar(id: string, image: Uint8Array, expected?: ExpectedVersion): Promise<ReadCharacter> {
-    await this.#parts.index.fresh();
+  async setAvatar(
+    id: string,
+    image: Uint8Array,
+    { expected, cause = "avatar" }: { expected?: ExpectedVersion; cause?: VersionCause } = {},
+  ): Promise<ReadCharacter> {
+    const { index, assets } = this.#parts;
+    await index.fresh();
     this.#own(id);
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
-      const { stored, card: before } = await this.#openOwn(id, expected);
+      const { stored, file, card: before } = await this.#openOwn(id, expected);
       const replaced = embeddedPath(mainIconOf(before)?.uri);
       // The icon of a CHARX is this character's picture no more.
       const card = replaced === undefined ? before : withMainIcon(before, OWN_PICTURE);
-      const saved = await this.#writePicture(stored, embedCard(png, card), card);
-      if (replaced !== undefined) await this.#parts.assets.leaveOut(id, replaced);
-      return saved;
+      const picture = hasPicture(stored.path) ? withPicture(file.bytes, png) : withPicture(png, png);
+      const ending = "png";
+      const changeAssets = replaced === undefined ? undefined : () => assets.leaveOut(id, replaced);
+      return await this.#replace(stored, { content: embedCard(picture, card), card, cause, ending, changeAssets });
+    });
+  }
+
+  /** Lists the earlier versions of a character, newest first. @throws {AppError} `not_found` */
+  async versions(id: string): Promise<Version[]> {
+    await this.#parts.index.fresh();
+    if (findCard(this.#parts.db, id) === undefined) throw notFound(id);
+    return await this.#parts.versions.list(resourceOf(id));
+  }
+
+  /** Returns the card and the picture of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
+  async version(id: string, n: number): Promise<{ card: Card; png?: Uint8Array<ArrayBuffer> }> {
+    await this.#parts.index.fresh();
+    if (findCard(this.#parts.db, id) === undefined) throw notFound(id);
+    const { name, bytes, card } = await this.#readVersion(id, n);
+    return { card, png: hasPicture(name) ? bytes : undefined };
+  }
+
+  /**
+   * Returns the picture of an earlier version.
+   *
+   * @param widthPx Reduces it to that width.
+   * @throws {AppError} `not_found` also for a version without a picture; `unprocessable`
+   */
+  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { png } = await this.version(id, n);
+    if (png === undefined) throw new AppError("not_found", `Version ${n} of character "${id}" has no picture`);
+    return widthPx === undefined ? png : await this.#parts.pictures.resizePng(png, { widthPx });
+  }
+
+  /**
+   * Restores card, picture and other files of an earlier version. What they replace becomes a version.
+   *
+   * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for a damaged version
+   */
+  async restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadCharacter> {
+    const { index, assets } = this.#parts;
+    await index.fresh();
+    return await this.#inTurn(id, async () => {
+      const stored = this.#own(id);
+      // A current card that can't be read is replaced all the same.
+      if (stored.isReadable) await this.#openOwn(id, expected);
+      const { name, bytes, card, assetsPath } = await this.#readVersion(id, n);
+      const changeAssets = async () => {
+        if (assetsPath === undefined) await removeFile(assets.pathOf(id));
+        else await writeChunksAtomic(assets.pathOf(id), filePieces(assetsPath));
+      };
+      const ending = hasPicture(name) ? "png" : "json";
+      return await this.#replace(stored, { content: bytes, card, cause: "restore", ending, changeAssets });
     });
   }
 
@@ -205,25 +268,30 @@ export class Characters {
   }
 
   /** Says whether it came in a CHARX with other files. @throws {AppError} `internal` */
-  async hasAssets({ id, isExternal }: Pick<StoredCard, "id" | "isExternal">): Promise<boolean> {
+  async hasCharxFiles({ id, isExternal }: Pick<StoredCard, "id" | "isExternal">): Promise<boolean> {
     return !isExternal && await this.#parts.assets.has(id);
+  }
+
+  async #hasAssets(stored: Pick<StoredCard, "id" | "path" | "isExternal">, content: Uint8Array): Promise<boolean> {
+    return await this.hasCharxFiles(stored) || (hasPicture(stored.path) && hasAssetChunks(content));
   }
 
   /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
-    const { index, trash, assets, events } = this.#parts;
+    const { index, trash, assets, versions, events } = this.#parts;
     await index.fresh();
     await this.#inTurn(id, async () => {
       const stored = this.#own(id);
       // A file that cannot be read can be removed all the same, and comes back as it was.
       const opened = stored.isReadable || expected !== undefined ? await this.#openOwn(id, expected) : undefined;
       const file = opened?.file ?? await readPlainFile(stored.path);
-      if (file !== undefined) await trash.keep(stored, opened?.card.data.name ?? id, file.bytes);
+      const entry = file && await trash.keep(stored, opened?.card.data.name ?? id, file.bytes);
       await index.write([stored.path], async () => {
         await removeFile(stored.path);
         return { removedPath: stored.path };
       });
       await assets.write(id, undefined);
+      if (entry !== undefined) await versions.moveToTrash(resourceOf(id), entry);
       events.publish({ kind: "character", id });
     });
   }
@@ -270,11 +338,46 @@ export class Characters {
     return opened;
   }
 
-  async #writePicture(stored: StoredCard, content: Uint8Array, card: Card): Promise<ReadCharacter> {
-    if (hasPicture(stored.path)) return await this.#write(stored, content, card);
-    const path = this.#pathOf(stored.id, "png");
-    await this.#refuseTaken(path);
-    return await this.#write({ ...stored, path }, content, card, stored.path);
+  /** Replaces the file of a character and keeps what it was. */
+  async #replace(
+    stored: StoredCard,
+    { content, card, cause, ending, changeAssets }: {
+      content: Uint8Array;
+      card: Card;
+      cause: VersionCause;
+      /** Of its file; by default the present one. */
+      ending?: "png" | "json";
+      changeAssets?: () => Promise<void>;
+    },
+  ): Promise<ReadCharacter> {
+    const { versions, assets } = this.#parts;
+    const { id } = stored;
+    const isSameKind = ending === undefined || hasPicture(stored.path) === (ending === "png");
+    const path = isSameKind ? stored.path : this.#pathOf(id, ending);
+    if (!isSameKind) await this.#refuseTaken(path);
+    const assetsPath = assets.pathOf(id);
+    const before = await readPlainFile(stored.path).catch(NO_CARD);
+    const isSame = isSameKind && changeAssets === undefined && before !== undefined && isEqual(before.bytes, content);
+    const parts: VersionPart[] = [];
+    if (!isSame) {
+      parts.push({ name: hasPicture(stored.path) ? "card.png" : "card.json", path: stored.path });
+      if (await assets.has(id)) parts.push({ name: ASSETS_PART, path: assetsPath });
+    }
+    const touched = [stored.path, path, assetsPath];
+    return await versions.replace(resourceOf(id), { cause, parts, touched }, async () => {
+      await changeAssets?.();
+      return await this.#write({ ...stored, path }, content, card, isSameKind ? undefined : stored.path);
+    });
+  }
+
+  async #readVersion(id: string, n: number) {
+    const parts = await this.#parts.versions.parts(resourceOf(id), n);
+    const [name, path] = [...parts].find(([part]) => part === "card.png" || part === "card.json") ?? [];
+    const file = path === undefined ? undefined : await readPlainFile(path);
+    if (name === undefined || file === undefined) {
+      throw new AppError("internal", `The files of version ${n} of character "${id}" are missing`);
+    }
+    return { name, bytes: file.bytes, card: cardIn(name, file.bytes), assetsPath: parts.get(ASSETS_PART) };
   }
 
   /** Writes the file of a new character. */
@@ -288,9 +391,13 @@ export class Characters {
     for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#pathOf(id, ending));
     const content = png === undefined ? cardBytes(card, 2) : embedCard(png, card);
     const path = this.#pathOf(id, png === undefined ? "json" : "png");
-    // First, so that whoever sees the card finds them; those of one that is gone are no business of this one.
-    await this.#parts.assets.write(id, files);
-    return await this.#write({ id, path, isExternal: false }, content, card);
+    const { assets, versions } = this.#parts;
+    const touched = [path, assets.pathOf(id)];
+    return await versions.replace(resourceOf(id), { cause: "put", parts: [], touched }, async () => {
+      // First, so that whoever sees the card finds them; those of one that is gone are no business of this one.
+      await assets.write(id, files);
+      return await this.#write({ id, path, isExternal: false }, content, card);
+    });
   }
 
   async #write(
@@ -309,7 +416,7 @@ export class Characters {
       return { row, removedPath, afterwards };
     });
     events.publish({ kind: "character", id });
-    const has_assets = await this.hasAssets({ id, isExternal });
+    const has_assets = await this.#hasAssets({ id, path, isExternal }, content);
     return { character: { ...itemOf(place!, card), has_assets, card }, version: versionOf(card) };
   }
 
@@ -333,6 +440,14 @@ async function placeOf(id: string, path: string, isExternal: boolean): Promise<C
 
 function versionOf(card: Card): string {
   return createHash("sha256").update(JSON.stringify(card)).digest("base64url").slice(0, 22);
+}
+
+function resourceOf(id: string) {
+  return { kind: "characters" as const, id };
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && Buffer.compare(one, other) === 0;
 }
 
 function checkVersion(id: string, actual: string | undefined, expected: ExpectedVersion | undefined): void {

@@ -11,6 +11,8 @@ import type { CardFiles } from "./card_assets.ts";
 import { cardBytes, parseCardText } from "./card_text.ts";
 import { CARD_PATH, isPlainPath, MAX_CHARX_BYTES, PICTURE_PATH } from "./charx_format.ts";
 import type { CharxAnswer, CharxOrder } from "./charx_worker.ts";
+import { filesInPng, withoutAssetChunks } from "./png_assets.ts";
+import { withoutCard } from "./png_card.ts";
 import { EMBEDDED, embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
 
 /** What is used of a CHARX file. */
@@ -60,15 +62,20 @@ export interface MadeCharx {
 /**
  * Makes a CHARX file.
  *
- * @param png The picture without a card inside; absent for a character without one.
+ * @param png The file of the character; absent for one without a picture.
  * @param others Its other files, which have to stay open while it is written.
  */
 export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<MadeCharx> {
-  const paths = new Set(others?.entries.map(({ path }) => path));
-  const placed = png === undefined ? { card } : withPlace(card, paths);
+  const paths = new Set([CARD_PATH, PICTURE_PATH, ...others?.entries.map(({ path }) => path) ?? []]);
+  const inside = png === undefined ? { card, entries: [] } : await filesInPng(png, card, paths);
+  const taken = new Set([...others?.entries ?? [], ...inside.entries].map(({ path }) => path));
+  const placed = png === undefined ? { card } : withPlace(inside.card, taken);
   const text = cardBytes(placed.card);
   const own = [await deflated(CARD_PATH, text)];
-  if (png !== undefined && placed.path !== undefined) own.push(heldEntry(placed.path, png));
+  if (png !== undefined && placed.path !== undefined) {
+    own.push(heldEntry(placed.path, withoutAssetChunks(withoutCard(png))));
+  }
+  own.push(...inside.entries);
   return { pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }) };
 }
 

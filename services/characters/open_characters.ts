@@ -12,6 +12,7 @@ import { CardAssets } from "./card_assets.ts";
 import { CardIndex } from "./card_index.ts";
 import { CardTrash, type TrashBin } from "./card_trash.ts";
 import { Characters, type PictureTools } from "./characters.ts";
+import type { Versions } from "../storage/versions.ts";
 
 /** Everything about characters. */
 export interface CharacterRoom {
@@ -35,6 +36,7 @@ export interface CharacterRoomOptions {
   };
   /** For the purpose "trash". */
   trashSealer: PurposeSealer;
+  versions: Versions;
   events: EventHub;
   log: Log;
   pictures: PictureTools;
@@ -49,7 +51,7 @@ export interface CharacterRoomOptions {
 export async function openCharacters(
   options: CharacterRoomOptions,
 ): Promise<{ room: CharacterRoom; close(): Promise<void> }> {
-  const { db, dataDir, cardDirs, events, log, pictures, builtinFlag: flag } = options;
+  const { db, dataDir, cardDirs, versions, events, log, pictures, builtinFlag: flag } = options;
   const folder = await dataDir.ensureFolder("characters");
   const sealedFolder = await dataDir.ensureFolder("trash");
   const cache = await dataDir.ensureFolder("cache");
@@ -59,12 +61,12 @@ export async function openCharacters(
   const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
   const assets = new CardAssets(folder);
   const trash = new CardTrash({
-    ...{ db, index, assets, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
+    ...{ db, index, assets, versions, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
   });
   options.trash.register("character", trash);
   const arriving = new ArrivingCards(join(cache, "arriving"));
   await arriving.clear();
-  const characters = new Characters({ arriving, db, index, trash, assets, pictures, events, folder });
+  const characters = new Characters({ arriving, db, index, trash, assets, versions, pictures, events, folder });
   const avatars = new Avatars({ db, index, pictures, log, folder: join(cache, "avatars") });
   return {
     room: {

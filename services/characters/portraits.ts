@@ -91,5 +91,5 @@ async function draw(context: JobContext, characters: Characters, painter: Painte
     onProgress: (share) => context.progress({ done: Math.round(share * HUNDRED), total: HUNDRED, unit: "percent" }),
   });
   await context.verifying();
-  await characters.setAvatar(id, image);
+  await characters.setAvatar(id, image, { cause: "portrait" });
 }

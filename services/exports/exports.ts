@@ -155,7 +155,7 @@ export class Exports {
       const { id } = JSON.parse(item) as { id: string };
       const open = await readable(`characters/${id}`, () => characters.open(id));
       if (open === undefined) continue;
-      if (await characters.hasAssets(open.stored)) {
+      if (await characters.hasCharxFiles(open.stored)) {
         using file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
         if (file !== undefined) yield { path: `characters/${id}.charx`, pieces: () => file.pieces() };
         continue;

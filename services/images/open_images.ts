@@ -9,6 +9,7 @@ import type { JobRunner } from "../jobs/job_runner.ts";
 import { openOwnerClient } from "../net/owner_client.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
+import type { Versions } from "../storage/versions.ts";
 import type { BackendLimits } from "./backend.ts";
 import { Drawing } from "./drawing.ts";
 import { Generations, type MessagePictures } from "./generations.ts";
@@ -33,8 +34,12 @@ export interface ImageRoomOptions {
   jobs: JobRunner;
   dataDir: Pick<DataDir, "ensureFolder">;
   trash: WorkflowTrash & {
-    register(kind: string, handler: { restore(record: unknown, takeOut: Statement): Promise<void> }): void;
+    register(kind: string, handler: {
+      restore(record: unknown, takeOut: Statement): Promise<void>;
+      purge(record: unknown, takeOut: Statement): Promise<void>;
+    }): void;
   };
+  versions: Versions;
   attachments: Pick<Attachments, "keep" | "get" | "bytes">;
   avatars: { read(id: string): Promise<Uint8Array> };
   messages: MessagePictures;
@@ -48,10 +53,14 @@ export interface ImageRoomOptions {
 export async function openImages(
   options: ImageRoomOptions,
 ): Promise<{ room: ImageRoom; painter: Painter; close(): Promise<void> }> {
-  const { db, sealer, events, jobs, trash, attachments, avatars, messages, ask, pictures, now, limits } = options;
+  const { db, sealer, events, jobs, trash, versions, attachments, avatars, messages, ask, pictures, now, limits } =
+    options;
   const client = openOwnerClient({ what: "the image server" });
   const profiles = await ImageProfiles.open({ db, sealer, events, now });
-  const workflows = new Workflows({ db, trash, events, folder: await options.dataDir.ensureFolder("workflows") });
+  const workflows = new Workflows({
+    ...{ db, trash, versions, events },
+    folder: await options.dataDir.ensureFolder("workflows"),
+  });
   trash.register("workflow", workflows);
   const drawing = new Drawing({
     ...{ profiles, workflows, client, limits },

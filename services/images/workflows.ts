@@ -1,7 +1,9 @@
 /** Workflows: JSON files in a folder of their own. A file put there is a workflow; the starter is there without one. */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type PlainFile, readPlainFile, removeFile } from "../characters/plain_files.ts";
+import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -9,6 +11,7 @@ import { isId } from "../ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
+import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { placeholdersIn } from "./placeholders.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./starter_workflow.ts";
 import { parseWorkflow, type Workflow } from "./workflow_format.ts";
@@ -43,6 +46,7 @@ export interface WorkflowParts {
   /** `<datadir>/workflows` */
   folder: string;
   trash: WorkflowTrash;
+  versions: Versions;
   events: EventHub;
 }
 
@@ -51,9 +55,13 @@ interface TrashRecord {
   id: string;
   fileName: string;
   text: string;
+  /** Names its versions in the trash; absent in records of earlier releases. */
+  versions?: string;
 }
 
 const TRASH_KIND = "workflow";
+/** Name of the file in a version. */
+const PART = "workflow.json";
 
 /** Reads and changes the workflows. */
 export class Workflows {
@@ -95,7 +103,7 @@ export class Workflows {
   put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadWorkflow & { isNew: boolean }> {
     const workflow = parseWorkflow(json);
     return this.#inTurn(id, async () => {
-      const { folder, events } = this.#parts;
+      const { folder } = this.#parts;
       const before = await this.#find(id);
       checkVersion(
         id,
@@ -105,25 +113,50 @@ export class Workflows {
       const path = join(folder, before?.fileName ?? `${id}.json`);
       if (before === undefined) await this.#refuseClash(id, path);
       const bytes = new TextEncoder().encode(`${JSON.stringify(workflow, null, 2)}\n`);
-      await writeFileAtomic(path, bytes);
-      events.publish({ kind: "workflow", id });
+      await this.#replace(id, before, { path, bytes, cause: "put" });
       return { workflow, version: versionOf(bytes), isNew: before === undefined };
+    });
+  }
+
+  /** Lists the earlier versions of a workflow, newest first. @throws {AppError} `not_found` */
+  async versions(id: string): Promise<Version[]> {
+    if (id !== STARTER_ID && await this.#find(id) === undefined) throw missing(id);
+    return await this.#parts.versions.list(resourceOf(id));
+  }
+
+  /** Returns an earlier version. @throws {AppError} `not_found`, `unprocessable` */
+  async version(id: string, n: number): Promise<Workflow> {
+    return parsed(await this.#readVersion(id, n));
+  }
+
+  /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
+  restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadWorkflow> {
+    return this.#inTurn(id, async () => {
+      const before = await this.#find(id);
+      if (before === undefined) throw missing(id);
+      checkVersion(id, versionOf(before.bytes), expected);
+      const bytes = await this.#readVersion(id, n);
+      const workflow = parsed(bytes);
+      await this.#replace(id, before, { path: join(this.#parts.folder, before.fileName), bytes, cause: "restore" });
+      return { workflow, version: versionOf(bytes) };
     });
   }
 
   /** Moves a workflow to the trash. @throws {AppError} `not_found`, `revision_mismatch`, `conflict` for the starter that ships */
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#inTurn(id, async () => {
-      const { db, folder, trash, events } = this.#parts;
+      const { db, folder, trash, versions, events } = this.#parts;
       const found = await this.#find(id);
       if (found === undefined && id === STARTER_ID) {
         throw new AppError("conflict", "The starter workflow ships with Parlor and cannot be removed");
       }
       if (found === undefined) throw missing(id);
       checkVersion(id, versionOf(found.bytes), expected);
-      const record: TrashRecord = { id, fileName: found.fileName, text: new TextDecoder().decode(found.bytes) };
+      const text = new TextDecoder().decode(found.bytes);
+      const record = { id, fileName: found.fileName, text, versions: uuidV7() } satisfies TrashRecord;
       await db.write([trash.put(TRASH_KIND, nameOf(found.fileName), record)]);
       await removeFile(join(folder, found.fileName));
+      await versions.moveToTrash(resourceOf(id), record.versions);
       events.publish({ kind: "workflow", id });
       trash.changed();
     });
@@ -131,17 +164,44 @@ export class Workflows {
 
   /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
   restore(value: unknown, takeOut: Statement): Promise<void> {
-    const { id, fileName, text } = value as TrashRecord;
+    const { id, fileName, text, versions: entry } = value as TrashRecord;
     return this.#inTurn(id, async () => {
-      const { db, folder, events } = this.#parts;
+      const { db, folder, versions, events } = this.#parts;
       const path = join(folder, fileName);
       if (await this.#find(id) !== undefined || await fileExists(path)) {
         throw new AppError("conflict", `There is a workflow "${id}" again`);
       }
       await writeFileAtomic(path, text);
       await db.write([takeOut]);
+      await versions.restoreFromTrash(resourceOf(id), entry);
       events.publish({ kind: "workflow", id });
     });
+  }
+
+  /** Removes for good what lay in the trash. */
+  async purge(value: unknown, takeOut: Statement): Promise<void> {
+    await this.#parts.db.write([takeOut]);
+    await this.#parts.versions.purge("workflows", (value as TrashRecord).versions);
+  }
+
+  /** Writes the file of a workflow and keeps what it was. */
+  async #replace(
+    id: string,
+    before: PlainFile | undefined,
+    { path, bytes, cause }: { path: string; bytes: Uint8Array; cause: VersionCause },
+  ): Promise<void> {
+    const { versions, events } = this.#parts;
+    const isKept = before !== undefined && Buffer.compare(before.bytes, bytes) !== 0;
+    const parts = isKept ? [{ name: PART, path }] : [];
+    await versions.replace(resourceOf(id), { cause, parts, touched: [path] }, () => writeFileAtomic(path, bytes));
+    events.publish({ kind: "workflow", id });
+  }
+
+  async #readVersion(id: string, n: number): Promise<Uint8Array> {
+    const path = (await this.#parts.versions.parts(resourceOf(id), n)).get(PART);
+    const file = path === undefined ? undefined : await readPlainFile(path);
+    if (file !== undefined) return file.bytes;
+    throw new AppError("internal", `The file of version ${n} of workflow "${id}" is missing`);
   }
 
   /** Gives the file of each workflow. */
@@ -176,6 +236,10 @@ export class Workflows {
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#turns.take(id.toLowerCase(), work);
   }
+}
+
+function resourceOf(id: string) {
+  return { kind: "workflows" as const, id };
 }
 
 const STARTER_VERSION = versionOf(new TextEncoder().encode(JSON.stringify(STARTER_WORKFLOW)));

@@ -1,4 +1,5 @@
 /** Personas: card files in a folder of their own, with or without a picture. A file put there is a persona. */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
@@ -7,6 +8,7 @@ import { cardIn, NO_CARD, readCardBytes } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { isZip } from "../characters/charx_format.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
+import { withPicture } from "../characters/png_assets.ts";
 import { embedCard } from "../characters/png_card.ts";
 import { isPng } from "../characters/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
@@ -18,6 +20,7 @@ import { isId } from "../ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { Turns } from "../turns.ts";
+import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
@@ -46,9 +49,10 @@ export interface PersonaParts {
   /** For the purpose "trash". */
   sealer: PurposeSealer;
   images: {
-    toPng(bytes: Uint8Array): Promise<Uint8Array>;
-    resizePng(bytes: Uint8Array, options: { widthPx: number }): Promise<Uint8Array>;
+    toPng(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+    resizePng(bytes: Uint8Array, options: { widthPx: number }): Promise<Uint8Array<ArrayBuffer>>;
   };
+  versions: Versions;
   events: EventHub;
 }
 
@@ -63,6 +67,7 @@ interface OpenPersona extends ReadPersona {
 interface TrashRecord {
   id: string;
   fileName: string;
+  /** Also names its versions in the trash. */
   sealedName: string;
 }
 
@@ -127,9 +132,10 @@ export class Personas {
       checkVersion(id, before?.version, expected);
       const description = given.description ?? before?.persona.description ?? "";
       const card = personaCard({ name: given.name, description }, before?.card);
-      const saved = before === undefined
-        ? await this.#create(id, card)
-        : await this.#write(id, before.path, isPng(before.bytes) ? embedded(before.bytes, card) : textOf(card));
+      const saved = before === undefined ? await this.#create(id, card) : await this.#replace(before, {
+        content: isPng(before.bytes) ? embedded(before.bytes, card) : textOf(card),
+        cause: "put",
+      });
       return { ...saved, isNew: before === undefined };
     });
   }
@@ -179,19 +185,53 @@ export class Personas {
     await this.#get(id);
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
-      const { path, card, version } = await this.#get(id);
-      checkVersion(id, version, expected);
-      const target = path.replace(/\.json$/i, ".png");
-      const saved = await this.#write(id, target, embedded(png, card));
-      if (target !== path) await removeFile(path);
-      return saved;
+      const before = await this.#get(id);
+      checkVersion(id, before.version, expected);
+      const picture = isPng(before.bytes) ? withPicture(before.bytes, png) : withPicture(png, png);
+      return await this.#replace(before, { content: embedded(picture, before.card), cause: "avatar", ending: "png" });
+    });
+  }
+
+  /** Lists the earlier versions of a persona, newest first. @throws {AppError} `not_found` */
+  async versions(id: string): Promise<Version[]> {
+    await this.#get(id);
+    return await this.#parts.versions.list(resourceOf(id));
+  }
+
+  /** Returns what an earlier version said, and its picture. @throws {AppError} `not_found`, `unprocessable` */
+  async version(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
+    await this.#get(id);
+    const { name, bytes } = await this.#readVersion(id, n);
+    return { ...personaText(cardIn(name, bytes)), png: isPng(bytes) ? bytes : undefined };
+  }
+
+  /** Returns the picture of an earlier version. @param widthPx Reduces it to that width. @throws {AppError} `not_found` */
+  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { png } = await this.version(id, n);
+    if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no picture`);
+    return widthPx === undefined ? png : await this.#parts.images.resizePng(png, { widthPx });
+  }
+
+  /**
+   * Restores text and picture of an earlier version. What they replace becomes a version.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`
+   */
+  restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadPersona> {
+    return this.#inTurn(id, async () => {
+      const before = await this.#get(id);
+      checkVersion(id, before.version, expected);
+      const { name, bytes } = await this.#readVersion(id, n);
+      cardIn(name, bytes); // a damaged version doesn't replace a good one
+      const ending = isPng(bytes) ? "png" : "json";
+      return await this.#replace(before, { content: bytes, cause: "restore", ending });
     });
   }
 
   /** Moves a persona to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#inTurn(id, async () => {
-      const { db, trash, sealer, events } = this.#parts;
+      const { db, trash, versions, sealer, events } = this.#parts;
       const { path, version, persona, bytes } = await this.#get(id);
       checkVersion(id, version, expected);
       const record: TrashRecord = { id, fileName: basename(path), sealedName: uuidV7() };
@@ -204,6 +244,7 @@ export class Personas {
         throw error;
       }
       await removeFile(path);
+      await versions.moveToTrash(resourceOf(id), record.sealedName);
       events.publish({ kind: "persona", id });
       trash.changed();
     });
@@ -213,7 +254,7 @@ export class Personas {
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const record = value as TrashRecord;
     return this.#inTurn(record.id, async () => {
-      const { db, sealer, folder, events } = this.#parts;
+      const { db, versions, sealer, folder, events } = this.#parts;
       const path = join(folder, record.fileName);
       if ((await this.#files()).has(record.id) || await fileExists(path)) {
         throw new AppError("conflict", `There is a persona "${record.id}" again`);
@@ -222,6 +263,7 @@ export class Personas {
       const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
       await writeFileAtomic(path, new Uint8Array(await new Blob(pieces).arrayBuffer()));
       await db.write([takeOut]);
+      await versions.restoreFromTrash(resourceOf(record.id), record.sealedName);
       await removeFile(sealed.path);
       events.publish({ kind: "persona", id: record.id });
     });
@@ -231,6 +273,7 @@ export class Personas {
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     await this.#parts.db.write([takeOut]);
     await removeFile(this.#sealed(value as TrashRecord).path);
+    await this.#parts.versions.purge("personas", (value as TrashRecord).sealedName);
   }
 
   /** Gives the file of each persona; a picture goes before a text of the same name. */
@@ -289,8 +332,41 @@ export class Personas {
     return await this.#write(id, path, png === undefined ? textOf(card) : embedded(png, card));
   }
 
+  /** Replaces the file of a persona and keeps what it was. */
+  async #replace(
+    before: OpenPersona,
+    { content, cause, ending }: {
+      content: Uint8Array<ArrayBuffer>;
+      cause: VersionCause;
+      /** Of its file; by default the present one. */
+      ending?: "png" | "json";
+    },
+  ): Promise<ReadPersona> {
+    const { path, bytes, persona: { id } } = before;
+    const target = ending === undefined ? path : path.replace(/\.(json|png)$/i, `.${ending}`);
+    const isSame = target === path && Buffer.compare(bytes, content) === 0;
+    const parts = isSame ? [] : [{ name: isPng(bytes) ? "persona.png" : "persona.json", path }];
+    return await this.#parts.versions.replace(resourceOf(id), { cause, parts, touched: [path, target] }, async () => {
+      await writeFileAtomic(target, content);
+      if (target !== path) await removeFile(path);
+      return await this.#written(id);
+    });
+  }
+
+  async #readVersion(id: string, n: number): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
+    for (const [name, path] of await this.#parts.versions.parts(resourceOf(id), n)) {
+      const file = await readPlainFile(path);
+      if (file !== undefined) return { name, bytes: file.bytes };
+    }
+    throw new AppError("internal", `The file of version ${n} of persona "${id}" is missing`);
+  }
+
   async #write(id: string, path: string, bytes: Uint8Array<ArrayBuffer>): Promise<ReadPersona> {
     await writeFileAtomic(path, bytes);
+    return await this.#written(id);
+  }
+
+  async #written(id: string): Promise<ReadPersona> {
     this.#parts.events.publish({ kind: "persona", id });
     const { persona, version } = await this.#get(id);
     return { persona, version };
@@ -306,6 +382,10 @@ export class Personas {
       place: { table: "trash", id: sealedName, field: "persona", version: 1 },
     };
   }
+}
+
+function resourceOf(id: string) {
+  return { kind: "personas" as const, id };
 }
 
 /** Of a file whose name is no id: the same file always has the same one. */

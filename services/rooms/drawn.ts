@@ -22,7 +22,7 @@ export interface DrawnRoom {
 
 /** Opens the room. Nothing is asked of any backend before somebody wants something. */
 export async function openDrawn(
-  { db, sealer, events, jobs, trash, dataDir, now }: Ground,
+  { db, sealer, events, jobs, trash, versions, dataDir, now }: Ground,
   rooms: {
     library: Library;
     room: ConversationRoom;
@@ -34,7 +34,7 @@ export async function openDrawn(
   const { library: { attachments, images, avatars, characters }, room, answering: { chatUpstream }, limits } = rooms;
   const { store, blocks, live, conversations } = room;
   const { room: drawn, painter, close } = await openImages({
-    ...{ db, dataDir, events, jobs, trash, attachments, pictures: images, avatars, now, limits },
+    ...{ db, dataDir, events, jobs, trash, versions, attachments, pictures: images, avatars, now, limits },
     sealer: sealer.forPurpose("images"),
     messages: new MessagePictures({ store, blocks, live, events, conversations }),
     ask: createAskModel(chatUpstream),

@@ -17,11 +17,12 @@ import { openModelsFolder } from "../models/open_models_folder.ts";
 import { finishIncoming } from "../storage/incoming.ts";
 import { holdsSealedData, refuseLostDatabase } from "../storage/sealed_data.ts";
 import { Trash } from "../transfer/trash.ts";
+import { Versions } from "../storage/versions.ts";
 
 /** Folders of the data directory, made at every start so that a disk that takes none stops it. */
 const FOLDERS = [
   ...["attachments", "personas", "trash", "characters", "cache", "replies", "voices", "imports"],
-  ...["workflows", "uploads"],
+  ...["workflows", "uploads", "versions"],
 ] as const;
 
 /** What `{{user}}` is where the owner gave no name. */
@@ -43,6 +44,8 @@ export interface Ground {
   events: EventHub;
   jobs: JobRunner;
   trash: Trash;
+  /** Earlier versions of cards, personas, attachments, workflows and voices. */
+  versions: Versions;
   settings: Settings;
   /** This is the first start on the data directory. */
   isFirstStart: boolean;
@@ -92,6 +95,7 @@ export async function openGround(
   const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
   onClose(() => jobs.close());
   const settings = new Settings({ db, sealer: sealer.forPurpose("settings"), events });
+  const folders: Ground["folders"] = { ...Object.fromEntries(made), models };
   return {
     ...{
       config,
@@ -109,7 +113,8 @@ export async function openGround(
       isFirstStart,
       createdAtMs,
     },
-    folders: { ...Object.fromEntries(made), models },
+    folders,
+    versions: new Versions({ folder: folders.versions, log, now }),
     trash: new Trash({ db, sealer: sealer.forPurpose("trash"), events, now, openKind: openTrashKind }),
     ownerName: () => settings.get().settings.display_name || NAMELESS_OWNER,
     rememberedFlag: (key, isSet) =>

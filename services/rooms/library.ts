@@ -24,11 +24,12 @@ export interface Library extends CharacterRoom, LorebookRoom {
 
 /** Opens the room. No card is looked at before somebody asks for one. */
 export async function openLibrary(ground: Ground, onClose: (undo: Undo) => void): Promise<Library> {
-  const { config, db, sealer, events, trash, log, now, folders, dataDir, databasePath, settings, ownerName } = ground;
+  const { config, db, sealer, events, trash, versions, log, now, folders } = ground;
+  const { dataDir, databasePath, settings, ownerName } = ground;
   const images = openImagePool();
   onClose(() => images.close());
   const attachments = new Attachments({
-    ...{ db, events, trash, log, now },
+    ...{ db, events, trash, versions, log, now },
     sealer: sealer.forPurpose("attachments"),
     nameSealer: sealer.forPurpose("attachment names"),
     folder: folders.attachments,
@@ -36,12 +37,12 @@ export async function openLibrary(ground: Ground, onClose: (undo: Undo) => void)
   });
   trash.register("attachment", attachments);
   const personas = new Personas({
-    ...{ db, events, trash, images, folder: folders.personas, trashFolder: folders.trash },
+    ...{ db, events, trash, versions, images, folder: folders.personas, trashFolder: folders.trash },
     sealer: sealer.forPurpose("trash"),
   });
   trash.register("persona", personas);
   const { room: gallery, close: closeGallery } = await openCharacters({
-    ...{ db, databasePath, dataDir, cardDirs: config.cardDirs, trash, events, log, pictures: images },
+    ...{ db, databasePath, dataDir, cardDirs: config.cardDirs, trash, versions, events, log, pictures: images },
     trashSealer: sealer.forPurpose("trash"),
     builtinFlag: ground.rememberedFlag("builtin_app_installed", config.builtinAppInstalled),
   });

@@ -17,12 +17,12 @@ export interface SpeechRoom {
 
 /** Opens the room. */
 export async function openSpeech(
-  { config, db, sealer, events, jobs, trash, now, folders }: Ground,
+  { config, db, sealer, events, jobs, trash, versions, now, folders }: Ground,
   guard: Guard,
   onClose: (undo: Undo) => void,
 ): Promise<SpeechRoom> {
   const voices = new VoiceSamples({
-    ...{ db, events, trash, now, folder: folders.voices },
+    ...{ db, events, trash, versions, now, folder: folders.voices },
     sealer: sealer.forPurpose("voices"),
   });
   trash.register("voice", voices.trashKind());

@@ -35,7 +35,7 @@ export interface Tidying {
 
 /** Prepares the work. */
 export function openTidying(ground: Ground, rooms: TidiedRooms): Tidying {
-  const { db, trash, folders, log, now } = ground;
+  const { db, trash, versions, folders, log, now } = ground;
   const timers: ReturnType<typeof setTimeout>[] = [];
   let work = Promise.resolve();
 
@@ -51,6 +51,7 @@ export function openTidying(ground: Ground, rooms: TidiedRooms): Tidying {
   const removeOld = () =>
     inTurn("Cannot remove what is too old to keep", async () => {
       await trash.sweep();
+      await versions.sweep();
       if (overdueRevisions(db, now()).length > 0) await (await rooms.conversations()).revisions.sweep();
     });
   const removeUnused = () =>

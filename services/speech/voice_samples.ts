@@ -1,14 +1,18 @@
 /** The library of voice samples: audio files under `<datadir>/voices/`, what is known of each sealed in app.db. */
+import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { inNameOrder } from "../name_order.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { writeFileAtomic } from "../storage/atomic_file.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { AUDIO_TYPES, type AudioFormat, sniffAudio } from "./audio_format.ts";
 import { probeAudio } from "./audio_probe.ts";
+import { Turns } from "../turns.ts";
+import { type Version, versionPlace, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 
 /** A voice sample. */
@@ -49,6 +53,7 @@ export interface VoiceSamplesOptions {
   sealer: PurposeSealer;
   events: EventHub;
   trash: TrashBin;
+  versions: Versions;
   now?: () => number;
 }
 
@@ -60,6 +65,17 @@ interface Row {
 
 type Content = Omit<VoiceSample, "id" | "createdAtMs" | "contentType">;
 
+/** What is said of a sample, which is what changes. */
+export type VoiceText = Pick<VoiceSample, "name" | "description">;
+
+interface TrashRecord {
+  id: string;
+  createdAtMs: number;
+  content: Content;
+  /** Names its versions in the trash; absent in records of earlier releases. */
+  versions?: string;
+}
+
 const KIND = "voice";
 /** Formats that are taken in; headerless PCM tells nothing of itself. */
 export const SAMPLE_FORMATS: readonly AudioFormat[] = ["wav", "mp3", "m4a", "ogg", "opus", "flac", "webm"];
@@ -67,6 +83,7 @@ export const SAMPLE_FORMATS: readonly AudioFormat[] = ["wav", "mp3", "m4a", "ogg
 /** The samples. */
 export class VoiceSamples {
   readonly #options: VoiceSamplesOptions;
+  readonly #turns = new Turns();
 
   constructor(options: VoiceSamplesOptions) {
     this.#options = options;
@@ -142,26 +159,80 @@ export class VoiceSamples {
   }
 
   /** Changes what a sample is called and what is said of it; what is left out stays. @throws {AppError} `not_found` */
-  async change(id: string, changes: { name?: string; description?: string }): Promise<VoiceSample> {
+  change(id: string, changes: Partial<VoiceText>): Promise<VoiceSample> {
+    return this.#turns.take(id, () => this.#change(id, { changes, cause: "patch" }));
+  }
+
+  /** Returns what an ETag says of a sample: it changes with its name and description. */
+  versionOf({ name, description }: VoiceText): string {
+    return createHash("sha256").update(JSON.stringify([name, description])).digest("base64url").slice(0, 22);
+  }
+
+  /** Lists the earlier versions of a sample, newest first. @throws {AppError} `not_found` */
+  async versions(id: string): Promise<Version[]> {
+    this.get(id);
+    return await this.#options.versions.list(resourceOf(id));
+  }
+
+  /** Returns what an earlier version said. @throws {AppError} `not_found`, `internal` */
+  async version(id: string, n: number): Promise<VoiceText> {
+    this.get(id);
+    const path = (await this.#options.versions.parts(resourceOf(id), n)).get(versionPart(id));
+    const sealed = path === undefined ? undefined : await readFileIfExists(path);
+    if (sealed === undefined) throw new AppError("internal", `Version ${n} of the voice sample "${id}" is missing`);
+    const opened = this.#options.sealer.openNow(versionPlace(resourceOf(id), n), sealed);
+    const { name, description }: VoiceText = JSON.parse(new TextDecoder().decode(opened));
+    return { name, description };
+  }
+
+  /** Restores name and description of an earlier version. What they replace becomes a version. @throws {AppError} `not_found` */
+  restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<VoiceSample> {
+    return this.#turns.take(id, async () => {
+      const changes = await this.version(id, n);
+      return await this.#change(id, { changes, expected, cause: "restore" });
+    });
+  }
+
+  async #change(
+    id: string,
+    { changes, expected, cause }: {
+      changes: Partial<VoiceText>;
+      expected?: ExpectedVersion;
+      cause: "patch" | "restore";
+    },
+  ): Promise<VoiceSample> {
     const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
+    if (!isExpected(expected, this.versionOf(content))) {
+      throw new AppError("revision_mismatch", `The voice sample "${id}" has changed`);
+    }
     const { name = content.name, description = content.description } = changes;
     const changed: Content = { ...content, name, description };
-    await this.#options.db.write([{
-      sql: "UPDATE document SET updated_at = ?, sealed = ? WHERE kind = ? AND id = ?",
-      params: [(this.#options.now ?? Date.now)(), this.#sealed(id, changed), KIND, id],
-      expectChanges: 1,
-    }]);
+    const isKept = name !== content.name || description !== content.description;
+    const bytes = (n: number) => this.#options.sealer.sealNow(versionPlace(resourceOf(id), n), JSON.stringify(content));
+    const parts = isKept ? [{ name: versionPart(id), bytes }] : [];
+    await this.#options.versions.replace(resourceOf(id), { cause, parts, touched: [] }, () =>
+      this.#options.db.write([{
+        sql: "UPDATE document SET updated_at = ?, sealed = ? WHERE kind = ? AND id = ?",
+        params: [(this.#options.now ?? Date.now)(), this.#sealed(id, changed), KIND, id],
+        expectChanges: 1,
+      }]));
     this.#publish(id);
     return { id, createdAtMs, contentType: AUDIO_TYPES[content.format], ...changed };
   }
 
   /** Moves a sample to the trash; its file stays until the trash lets go of it. @throws {AppError} `not_found` */
-  async remove(id: string): Promise<void> {
+  remove(id: string): Promise<void> {
+    return this.#turns.take(id, () => this.#remove(id));
+  }
+
+  async #remove(id: string): Promise<void> {
     const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
+    const record = { id, createdAtMs, content, versions: uuidV7() } satisfies TrashRecord;
     await this.#options.db.write([
       { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [KIND, id], expectChanges: 1 },
-      this.#options.trash.put(KIND, content.name, { id, createdAtMs, content }),
+      this.#options.trash.put(KIND, content.name, record),
     ]);
+    await this.#options.versions.moveToTrash(resourceOf(id), record.versions);
     this.#publish(id);
     this.#options.trash.changed();
   }
@@ -170,13 +241,15 @@ export class VoiceSamples {
   trashKind() {
     return {
       restore: async (record: unknown, takeOut: Statement) => {
-        const { id, createdAtMs, content } = record as { id: string; createdAtMs: number; content: Content };
+        const { id, createdAtMs, content, versions } = record as TrashRecord;
         await this.#options.db.write([this.#insert(id, createdAtMs, content), takeOut]);
+        await this.#options.versions.restoreFromTrash(resourceOf(id), versions);
         this.#publish(id);
       },
       purge: async (record: unknown, takeOut: Statement) => {
-        const { id, content } = record as { id: string; content: Content };
+        const { id, content, versions } = record as TrashRecord;
         await this.#options.db.write([takeOut]);
+        await this.#options.versions.purge("voices", versions);
         await Deno.remove(this.#path(id, content.format)).catch((error) => {
           if (!(error instanceof Deno.errors.NotFound)) throw error;
         });
@@ -214,6 +287,15 @@ export class VoiceSamples {
   #publish(id: string): void {
     this.#options.events.publish({ kind: KIND, id });
   }
+}
+
+function resourceOf(id: string) {
+  return { kind: "voices" as const, id };
+}
+
+/** Names the sealed text of a sample in a version; the key rotation reads the id from it. */
+function versionPart(id: string): string {
+  return `${id}.sealed`;
 }
 
 function placeOf(id: string): Place {

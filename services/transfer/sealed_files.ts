@@ -1,9 +1,12 @@
 /** Every sealed file of a data directory, for whoever seals them all anew; what nobody knows makes that fail. */
+import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { versionOfPart } from "../attachments/attachments.ts";
 import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
+import { linkOrCopy, versionNumber, versionPlace } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
 import { type Candidate, reseal } from "./sealed_rows.ts";
 
@@ -22,7 +25,7 @@ export interface ResealPlan {
 
 /** Says which file nobody knows how to seal anew. @throws {AppError} `conflict` */
 export async function refuseUnknownFiles(dataDir: string): Promise<void> {
-  const known = [...IN_THE_CLEAR, ...Object.keys(DOCUMENTS), "attachments", "trash", "replies"];
+  const known = [...IN_THE_CLEAR, ...Object.keys(DOCUMENTS), "attachments", "trash", "replies", "versions"];
   for await (const { name } of Deno.readDir(dataDir)) {
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
     throw new AppError(
@@ -50,6 +53,7 @@ export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Pro
     ...await resealAttachments(plan, database),
     ...await resealTrashFolder(plan),
     ...await resealJournals(plan),
+    ...await resealVersions(plan),
   ];
 }
 
@@ -151,6 +155,59 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
     );
   }
   return [];
+}
+
+/** Versions of cards, personas and workflows aren't sealed; their files are the same ones in the new folder. */
+async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
+  const unreadable: string[] = [];
+  await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
+  if (!await fileExists(`${dataDir}/versions`)) return [];
+  for (const path of await filesBelow(`${dataDir}/versions`)) {
+    const [old, fresh] = [dataDir, folder].map((root) => `${root}/versions/${path}`) as [string, string];
+    await Deno.mkdir(dirname(fresh), { recursive: true, mode: 0o700 });
+    const [kind, , version, part = ""] = path.split("/");
+    const { isSealed, isDone } = await resealVersion(
+      kind!,
+      { old, fresh, n: versionNumber(version ?? ""), part },
+      from,
+      to,
+    );
+    if (isSealed && !isDone) unreadable.push(`versions ${path}`);
+    if (!isDone) await linkOrCopy(old, fresh);
+  }
+  return unreadable;
+}
+
+async function resealVersion(
+  kind: string,
+  { old, fresh, n, part }: { old: string; fresh: string; n: number | undefined; part: string },
+  from: Sealer,
+  to: Sealer,
+): Promise<{ isSealed: boolean; isDone: boolean }> {
+  if (n === undefined || part === "" || (kind !== "attachments" && kind !== "voices")) {
+    return { isSealed: false, isDone: false };
+  }
+  if (kind === "attachments") {
+    const { name, version } = versionOfPart(part);
+    const { place } = attachmentFile("", name, version);
+    const isDone = await resealPieces("attachments", from, { path: old, place }, to, { path: fresh, place });
+    return { isSealed: true, isDone };
+  }
+  const place = versionPlace({ kind, id: part.replace(/\.sealed$/, "") }, n);
+  const bytes = reseal(await Deno.readFile(old), [{ purpose: "voices", place }], from, to);
+  if (bytes !== undefined) await writeFileAtomic(fresh, bytes);
+  return { isSealed: true, isDone: bytes !== undefined };
+}
+
+/** Lists files by their paths below a folder. */
+async function filesBelow(root: string, path = ""): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory, isFile } of Deno.readDir(path === "" ? root : `${root}/${path}`)) {
+    const below = path === "" ? name : `${path}/${name}`;
+    if (isDirectory) found.push(...await filesBelow(root, below));
+    else if (isFile && !name.endsWith(TEMPORARY_ENDING)) found.push(below);
+  }
+  return found;
 }
 
 async function namesIn(folder: string): Promise<string[]> {

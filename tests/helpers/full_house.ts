@@ -60,7 +60,23 @@ export async function fillHouse(app: TestApp): Promise<void> {
   const workflow = { "1": { class_type: "SaveImage", inputs: { text: "%prompt%" } } };
   for (const id of ["w1", "w2"]) await expectOk(app.put(`/api/image/workflows/${id}`, workflow));
   await expectOk(app.delete("/api/image/workflows/w2"));
+  await fillVersions(app);
   await enrol(app, "example.org");
+}
+
+/** Replaces one resource of every kind that has versions; some of them go to the trash. */
+async function fillVersions(app: TestApp): Promise<void> {
+  const picture = makeRgbaPng(30, 30, (x, y) => [x, y, 9, 255]);
+  const [{ id: voice }] = await (await expectOk(app.get("/api/voices"))).json();
+  for (const name of ["a.png", "c.png", "c.png"]) {
+    await expectOk(app.put(`/api/attachments/${name}`, picture, { headers: { "content-type": "image/png" } }));
+  }
+  await expectOk(app.delete("/api/attachments/c.png"));
+  await expectOk(app.patch(`/api/voices/${voice}`, { description: "a changed voice" }));
+  await expectOk(app.put("/api/characters/h1", { card: { name: "Character h1", description: "changed" } }));
+  await expectOk(app.put("/api/personas/p1", { name: "Persona p1 changed" }));
+  const workflow = { "1": { class_type: "SaveImage", inputs: { text: "changed" } } };
+  await expectOk(app.put("/api/image/workflows/w1", workflow));
 }
 
 /** Gives everything there is, as the API tells it. */
@@ -73,6 +89,10 @@ export async function lookAround(app: TestApp): Promise<Record<string, unknown>>
     ...["/api/image/connections", "/api/image/workflows", "/api/image/workflows/w1"],
     ...["/api/auth/credentials", "/api/jobs", "/api/attachments/a.png"],
   ];
+  const [{ id: voice }] = await (await expectOk(app.get("/api/voices"))).json();
+  const versioned = ["/api/characters/h1", "/api/personas/p1", "/api/image/workflows/w1", `/api/voices/${voice}`];
+  for (const path of versioned) paths.push(`${path}/versions`, `${path}/versions/1`);
+  paths.push("/api/attachments/a.png/versions");
   const seen: Record<string, unknown> = {};
   for (const path of paths) {
     const answer = await expectOk(app.get(path));
@@ -90,6 +110,7 @@ export async function restoreAll(app: TestApp): Promise<number> {
     await (await expectOk(app.get(path))).json();
   }
   await expectOk(app.get("/api/attachments/b.png")).then((answer) => answer.arrayBuffer());
+  for (const name of ["a.png", "c.png"]) await expectOk(app.post(`/api/attachments/${name}/versions/1/restore`, {}));
   return items.length;
 }
 

@@ -1,0 +1,101 @@
+/** Earlier versions of resources on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { type Version, VERSION_CAUSES } from "../../services/storage/versions.ts";
+import { ERRORS, IfMatch, json, Time } from "./common.ts";
+
+const VersionAnswer = z.object({
+  n: z.number().int().min(1),
+  created_at: Time.openapi({ description: "When it was replaced" }),
+  cause: z.enum(VERSION_CAUSES).openapi({ description: "What replaced it" }),
+}).openapi("Version");
+
+/** The number of a version in a path. */
+export const VersionNumber = z.coerce.number().int().min(1);
+
+/** Returns a version as the API shows it. */
+export function versionAnswer({ n, createdAtMs, cause }: Version): z.infer<typeof VersionAnswer> {
+  return { n, created_at: new Date(createdAtMs).toISOString(), cause };
+}
+
+/** What the routes of one resource have in common. */
+interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Answer extends z.ZodType> {
+  /** With its parameters: `/api/personas/{id}`. */
+  path: string;
+  /** With its article: "a persona". */
+  what: string;
+  tags: string[];
+  params: Params;
+  /** `params` with `n`. */
+  numbered: Numbered;
+  answer: Answer;
+}
+
+/** Describes the list of earlier versions of a resource. */
+export function versionsRouteOf<Params extends z.ZodObject>(
+  { path, what, tags, params }: Resource<Params, z.ZodObject, z.ZodType>,
+) {
+  return createRoute({
+    method: "get",
+    path: `${path}/versions`,
+    tags,
+    summary: `List the earlier versions of ${what}, newest first`,
+    request: { params },
+    responses: { 200: json(z.array(VersionAnswer), "At most 50, from the last 30 days"), ...ERRORS },
+  });
+}
+
+/** Describes one earlier version. @param detail What it contains. */
+export function versionRouteOf<Numbered extends z.ZodObject, Detail extends z.ZodType>(
+  { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
+  detail: Detail,
+) {
+  return createRoute({
+    method: "get",
+    path: `${path}/versions/{n}`,
+    tags,
+    summary: `Fetch an earlier version of ${what}`,
+    request: { params: numbered },
+    responses: { 200: json(detail, "The version"), ...ERRORS },
+  });
+}
+
+/** Describes the picture of an earlier version. */
+export function versionAvatarRouteOf<Numbered extends z.ZodObject>(
+  { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
+) {
+  return createRoute({
+    method: "get",
+    path: `${path}/versions/{n}/avatar`,
+    tags,
+    summary: `Fetch the picture of an earlier version of ${what}`,
+    request: {
+      params: numbered,
+      query: z.object({
+        w: z.coerce.number().int().min(16).max(2048).optional().openapi({
+          description: "Width in pixels; a smaller picture isn't enlarged",
+        }),
+      }),
+    },
+    responses: {
+      200: {
+        description: "The picture",
+        content: { "image/png": { schema: z.string().openapi({ format: "binary" }) } },
+      },
+      ...ERRORS,
+    },
+  });
+}
+
+/** Describes the restoring of an earlier version. */
+export function restoreVersionRouteOf<Numbered extends z.ZodObject, Answer extends z.ZodType>(
+  { path, what, tags, numbered, answer }: Resource<z.ZodObject, Numbered, Answer>,
+) {
+  return createRoute({
+    method: "post",
+    path: `${path}/versions/{n}/restore`,
+    tags,
+    summary: `Restore an earlier version of ${what}; what it replaces becomes a version`,
+    request: { params: numbered, headers: IfMatch },
+    responses: { 200: json(answer, "The restored resource; the ETag is its version"), ...ERRORS },
+  });
+}

@@ -1,0 +1,333 @@
+/**
+ * Earlier versions of files and small documents: cards, personas, attachments, workflows, voices.
+ *
+ * A version is a folder, `versions/<kind>/<hash of the id>/<n>.<milliseconds>.<cause>/`, with the replaced files in it. Its
+ * name holds all that is known of it, so there is no index that could disagree with the files. A replaced file is kept by a
+ * hard link, which copies nothing. The folder is complete before the new file takes its place, so a crash at any moment
+ * leaves the current file, and never replaces one that isn't kept.
+ */
+import { basename, dirname, join } from "node:path";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
+import type { Place } from "../crypto/sealer.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { fileError, fileExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";
+
+/** What replaced a version. */
+export const VERSION_CAUSES = ["put", "patch", "avatar", "portrait", "restore"] as const;
+export type VersionCause = (typeof VERSION_CAUSES)[number];
+
+/** Kinds of resources, each the name of a folder. */
+export type VersionedKind = "characters" | "personas" | "attachments" | "workflows" | "voices";
+
+/** One resource. */
+export interface VersionedResource {
+  kind: VersionedKind;
+  id: string;
+}
+
+/** A version that can be restored. */
+export interface Version {
+  /** Counts up from 1 per resource; a number isn't used again. */
+  n: number;
+  /** When it was replaced, in milliseconds since 1970. */
+  createdAtMs: number;
+  cause: VersionCause;
+}
+
+/** A part of a version: an existing file, or bytes, which may be sealed for their number. */
+export type VersionPart = { name: string } & ({ path: string } | { bytes(n: number): Uint8Array });
+
+/** How long a version is kept, and how much of one resource. */
+export interface VersionLimits {
+  maxAgeMs: number;
+  maxCount: number;
+  maxBytes: number;
+}
+
+/** DESIGN.md section 7; docs/decisions/0028-earlier-versions.md. */
+const DEFAULT_LIMITS: VersionLimits = {
+  maxAgeMs: 30 * 24 * 60 * 60 * 1000,
+  maxCount: 50,
+  maxBytes: 256 * 1024 * 1024,
+};
+
+/** Takes what went wrong where nothing can be done about it. */
+type Log = (level: "warn" | "error", message: string, facts: { error: string }) => void;
+
+/** A version folder that is still being made; it has no number of its own until it is complete. */
+const UNFINISHED = ".new";
+const VERSION_NAME = new RegExp(`^([1-9]\\d{0,14})\\.(\\d{1,15})\\.(${VERSION_CAUSES.join("|")})$`);
+/** An empty file that remembers the highest number after its version expired. */
+const LAST_NUMBER = /^last\.(\d{1,15})$/;
+const TRASH_PREFIX = "trash-";
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+
+/** Keeps, lists and expires versions. Callers serialize the changes of one resource. */
+export class Versions {
+  readonly #folder: string;
+  readonly #log: Log;
+  readonly #now: () => number;
+  readonly #limits: VersionLimits;
+
+  /** @param options.folder `<datadir>/versions`, which exists. */
+  constructor(options: { folder: string; log: Log; now(): number; limits?: Partial<VersionLimits> }) {
+    this.#folder = options.folder;
+    this.#log = options.log;
+    this.#now = options.now;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+  }
+
+  /** Lists the versions of a resource, newest first. @throws {AppError} `internal` */
+  async list(resource: VersionedResource): Promise<Version[]> {
+    const { versions } = await this.#read(this.#folderOf(resource));
+    const oldestMs = this.#now() - this.#limits.maxAgeMs;
+    return versions.filter(({ createdAtMs }) => createdAtMs >= oldestMs).sort((a, b) => b.n - a.n);
+  }
+
+  /**
+   * Finds the files of a version.
+   *
+   * @returns Paths by the names of the parts.
+   * @throws {AppError} `not_found` for an unknown number, `internal`
+   */
+  async parts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
+    const version = (await this.list(resource)).find((one) => one.n === n);
+    if (version === undefined) throw new AppError("not_found", `There is no version ${n} of "${resource.id}"`);
+    const folder = join(this.#folderOf(resource), nameOf(version));
+    return new Map((await namesIn(folder)).map((name) => [name, join(folder, name)]));
+  }
+
+  /**
+   * Runs a write that replaces a resource and keeps what it replaces. A write that fails leaves the files as they were.
+   *
+   * @param options.parts What is replaced; without any, nothing is kept.
+   * @param options.touched Every file that `write` creates, replaces or removes.
+   * @throws {AppError} `storage_full`, `internal`; what `write` throws
+   */
+  async replace<T>(
+    resource: VersionedResource,
+    { cause, parts, touched }: { cause: VersionCause; parts: readonly VersionPart[]; touched: readonly string[] },
+    write: () => Promise<T>,
+  ): Promise<T> {
+    const version = parts.length === 0 ? undefined : await this.#keep(resource, cause, parts);
+    const before = new Set(parts.flatMap((part) => "path" in part ? [part.path] : []));
+    const created: string[] = [];
+    try {
+      for (const path of touched) if (!before.has(path) && !await fileExists(path)) created.push(path);
+      const result = await write();
+      await this.#thin(resource);
+      return result;
+    } catch (error) {
+      await this.#putBack(version, parts, created);
+      throw error;
+    }
+  }
+
+  /**
+   * Sets the versions of a removed resource apart, so that a new one with the same id doesn't have them.
+   *
+   * To be called last: an interrupted removal leaves them in their place, where a restored resource finds them.
+   *
+   * @param entry Names them in the trash; a UUID.
+   */
+  async moveToTrash(resource: VersionedResource, entry: string): Promise<void> {
+    const folder = this.#folderOf(resource);
+    if (await fileExists(folder)) await renamed(folder, this.#trashed(resource.kind, entry));
+  }
+
+  /** Gives a resource that came back from the trash its versions again. */
+  async restoreFromTrash(resource: VersionedResource, entry: string | undefined): Promise<void> {
+    if (entry === undefined) return;
+    const from = this.#trashed(resource.kind, entry);
+    const to = this.#folderOf(resource);
+    // Only an interrupted removal leaves the folder in its place; the versions in it are then the ones to have.
+    if (await fileExists(from) && !await fileExists(to)) await renamed(from, to);
+  }
+
+  /** Removes the versions of a resource that is removed for good without having been in the trash. */
+  async remove(resource: VersionedResource): Promise<void> {
+    await removeTree(this.#folderOf(resource));
+  }
+
+  /** Removes the versions of a resource that left the trash for good. */
+  async purge(kind: VersionedKind, entry: string | undefined): Promise<void> {
+    if (entry !== undefined) await removeTree(this.#trashed(kind, entry));
+  }
+
+  /** Removes versions that are too old, and what an interrupted write left. */
+  async sweep(): Promise<void> {
+    const oldestMs = this.#now() - this.#limits.maxAgeMs;
+    for (const kind of await namesIn(this.#folder)) {
+      for (const name of await namesIn(join(this.#folder, kind))) {
+        const folder = join(this.#folder, kind, name);
+        const { versions } = await this.#read(folder);
+        const expired = versions.filter(({ createdAtMs }) => createdAtMs < oldestMs);
+        if (expired.length === 0) continue;
+        await this.#rememberNumber(folder, Math.max(...expired.map(({ n }) => n)));
+        for (const version of expired) await removeTree(join(folder, nameOf(version)));
+      }
+    }
+  }
+
+  /** Puts the files that are being replaced into a version of their own. @returns Its folder. */
+  async #keep(resource: VersionedResource, cause: VersionCause, parts: readonly VersionPart[]): Promise<string> {
+    const folder = this.#folderOf(resource);
+    const unfinished = join(folder, UNFINISHED);
+    try {
+      const isNew = !await fileExists(folder);
+      await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+      await removeTree(unfinished);
+      await Deno.mkdir(unfinished, { mode: FOLDER_MODE });
+      const { versions, last } = await this.#read(folder);
+      const n = Math.max(last, ...versions.map((version) => version.n)) + 1;
+      for (const part of parts) await placePart(part, n, join(unfinished, part.name));
+      await syncFolder(unfinished);
+      const version = join(folder, nameOf({ n, createdAtMs: this.#now(), cause }));
+      await Deno.rename(unfinished, version);
+      await syncFolder(folder);
+      if (isNew) { for (const above of [dirname(folder), this.#folder]) await syncFolder(above); }
+      return version;
+    } catch (cause) {
+      await removeTree(unfinished).catch(() => {});
+      throw fileError(`Cannot keep the earlier version of "${resource.id}"`, cause);
+    }
+  }
+
+  /** Undoes a failed write: it needs no disk space, so it works on a full disk. */
+  async #putBack(
+    version: string | undefined,
+    parts: readonly VersionPart[],
+    created: readonly string[],
+  ): Promise<void> {
+    try {
+      for (const path of created) await removeTree(path);
+      if (version === undefined) return;
+      for (const part of parts) if ("path" in part) await Deno.rename(join(version, part.name), part.path);
+      await removeTree(version);
+    } catch (error) {
+      // The version stays, and can be restored.
+      this.#log("error", "Cannot put back what a failed write replaced", { error: messageOf(error) });
+    }
+  }
+
+  /**
+   * Removes versions beyond the limits: the one that was current for the shortest time first, so that an hour of automatic
+   * saves doesn't push out the version of last week. The newest stays.
+   */
+  async #thin(resource: VersionedResource): Promise<void> {
+    const { maxCount, maxBytes } = this.#limits;
+    const folder = this.#folderOf(resource);
+    try {
+      const { versions } = await this.#read(folder);
+      const ordered = versions.sort((a, b) => a.n - b.n);
+      const sizes = new Map<number, number>();
+      for (const version of ordered) sizes.set(version.n, await sizeOf(join(folder, nameOf(version))));
+      const total = () => ordered.reduce((sum, { n }) => sum + sizes.get(n)!, 0);
+      while (ordered.length > 1 && (ordered.length > maxCount || total() > maxBytes)) {
+        const spans = ordered.slice(0, -1).map(({ createdAtMs }, i) =>
+          createdAtMs - (ordered[i - 1]?.createdAtMs ?? 0)
+        );
+        const [removed] = ordered.splice(spans.indexOf(Math.min(...spans)), 1);
+        await removeTree(join(folder, nameOf(removed!)));
+      }
+    } catch (error) {
+      this.#log("warn", "Cannot remove surplus versions", { error: messageOf(error) });
+    }
+  }
+
+  async #rememberNumber(folder: string, n: number): Promise<void> {
+    const { last, versions } = await this.#read(folder);
+    if (n <= last || versions.some((version) => version.n > n)) return;
+    const file = await Deno.open(join(folder, `last.${n}`), { create: true, write: true, mode: FILE_MODE });
+    file.close();
+    if (last > 0) await removeTree(join(folder, `last.${last}`));
+  }
+
+  async #read(folder: string): Promise<{ versions: Version[]; last: number }> {
+    const names = await namesIn(folder);
+    const versions = names.flatMap((name): Version[] => {
+      const [, n, createdAtMs, cause] = VERSION_NAME.exec(name) ?? [];
+      return n === undefined ? [] : [{ n: Number(n), createdAtMs: Number(createdAtMs), cause: cause as VersionCause }];
+    });
+    return { versions, last: Math.max(0, ...names.map((name) => Number(LAST_NUMBER.exec(name)?.[1] ?? 0))) };
+  }
+
+  /** Hashed: ids that differ by letter case alone, and names of devices, are plain folder names on every system. */
+  #folderOf({ kind, id }: VersionedResource): string {
+    return join(this.#folder, kind, nodeCrypto().createHash("sha256").update(id).digest("hex").slice(0, 40));
+  }
+
+  #trashed(kind: VersionedKind, entry: string): string {
+    return join(this.#folder, kind, TRASH_PREFIX + basename(entry));
+  }
+}
+
+function nameOf({ n, createdAtMs, cause }: Version): string {
+  return `${n}.${createdAtMs}.${cause}`;
+}
+
+async function placePart(part: VersionPart, n: number, to: string): Promise<void> {
+  if ("bytes" in part) return await writeFileAtomic(to, part.bytes(n));
+  await linkOrCopy(part.path, to);
+}
+
+/** Gives a file a second name, or where the file system has no hard links (exFAT, some network shares) a copy. */
+export async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await Deno.link(from, to);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) throw cause;
+    await Deno.copyFile(from, to);
+    if (Deno.build.os !== "windows") await Deno.chmod(to, FILE_MODE);
+    using file = await Deno.open(to, { read: true, write: true });
+    await file.sync();
+  }
+}
+
+/** Names what a sealed part of a version is bound to. */
+export function versionPlace({ kind, id }: VersionedResource, n: number): Place {
+  return { table: "version", id: `${kind}/${id}`, field: "sealed", version: n };
+}
+
+/** Returns the number in the name of a version's folder. */
+export function versionNumber(name: string): number | undefined {
+  const n = VERSION_NAME.exec(name)?.[1];
+  return n === undefined ? undefined : Number(n);
+}
+
+/** A file that several versions link to counts once among them. */
+async function sizeOf(folder: string): Promise<number> {
+  let sizeBytes = 0;
+  for (const name of await namesIn(folder)) {
+    const { size, nlink } = await Deno.lstat(join(folder, name));
+    sizeBytes += size / Math.max(1, nlink ?? 1);
+  }
+  return sizeBytes;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return [];
+    throw fileError(`Cannot list "${folder}"`, cause);
+  }
+}
+
+async function renamed(from: string, to: string): Promise<void> {
+  try {
+    await Deno.rename(from, to);
+    await syncFolder(dirname(to));
+  } catch (cause) {
+    throw fileError(`Cannot move "${from}"`, cause);
+  }
+}
+
+async function removeTree(path: string): Promise<void> {
+  try {
+    await Deno.remove(path, { recursive: true });
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${path}"`, cause);
+  }
+}
