@@ -9,7 +9,8 @@ const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const ALLOWED_HEADERS =
   "Accept, Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Range, X-Parlor-Page";
 const EXPOSED_HEADERS = "Content-Disposition, ETag, Retry-After, X-Parlor-Assistant-Message-Id, " +
-  "X-Parlor-Conversation-Id, X-Parlor-Job-Id, X-Parlor-Trash-Id, X-Parlor-User-Message-Id, X-Request-Id";
+  "X-Parlor-Conversation-Id, X-Parlor-Job-Id, X-Parlor-Trash-Id, X-Parlor-User-Message-Id, " +
+  "X-Parlor-Warning, X-Request-Id";
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
 
 /** Types an HTML form can send without a preflight (Fetch, "CORS-safelisted request-header"). */

@@ -92,7 +92,7 @@ function partsOf(services: Services, { version, all }: { version: string; all():
     }),
     part(["/api/personas"], async () => {
       const { personaRoutes } = await import("./personas.ts");
-      return [personaRoutes((await library()).personas)];
+      return [personaRoutes((await library()).personas, { maxCardBytes: config.maxUploadBodyBytes })];
     }),
     part(["/api/lorebooks"], async () => {
       const { lorebookRoutes } = await import("./lorebooks.ts");

@@ -6,7 +6,7 @@ import { exportCard, type ExportedCard } from "../services/characters/card_expor
 import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
 import type { Portraits } from "../services/characters/portraits.ts";
 import { AppError } from "../services/errors.ts";
-import { attachment } from "./content_disposition.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./content_disposition.ts";
 import { etag, preconditionOf } from "./etag.ts";
 import { readStreamedUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
@@ -87,7 +87,9 @@ export function characterRoutes(
     })
     .openapi(schema.restoreAppRoute, async (c) => characterAnswer(c, await builtinCharacter.restore(), 200))
     .openapi(schema.exportRoute, async (c) => {
-      const file = await exportCard(characters, c.req.valid("param").id, c.req.valid("query").format);
+      const { format } = c.req.valid("query");
+      const file = await exportCard(characters, c.req.valid("param").id, format, maxCardBytes);
+      if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
       return rawAnswer(c.body(await startedStream(bodyOf(file)), 200, headers));
     })

@@ -1,6 +1,9 @@
 /** The header that names a file for whoever saves an answer. */
 import { normalized } from "../services/unicode.ts";
 
+/** Value of `X-Parlor-Warning` on an export that is larger than the import of its kind takes. */
+export const TOO_LARGE_TO_IMPORT = "larger_than_import_limit";
+
 const MAX_NAME_LENGTH = 100;
 
 /**

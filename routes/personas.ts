@@ -1,7 +1,8 @@
 /** `/api/personas`: who the owner is in a chat. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Personas, ReadPersona } from "../services/personas/personas.ts";
-import { attachment } from "./content_disposition.ts";
+import { AppError } from "../services/errors.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./content_disposition.ts";
 import { etag, preconditionOf } from "./etag.ts";
 import { readUpload } from "./multipart.ts";
 import { readPicture } from "./picture_body.ts";
@@ -11,7 +12,7 @@ import * as schema from "./schemas/personas.ts";
 import { versionAnswer } from "./schemas/versions.ts";
 
 /** Routes of personas. */
-export function personaRoutes(personas: Personas) {
+export function personaRoutes(personas: Personas, { maxCardBytes }: { maxCardBytes: number }) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => c.json(await personas.list(), 200))
     .openapi(schema.getRoute, async (c) => answer(c, await personas.get(c.req.valid("param").id), 200))
@@ -45,11 +46,16 @@ export function personaRoutes(personas: Personas) {
     })
     .openapi(schema.importRoute, async (c) => {
       const { file } = await readUpload(c, "file");
+      // The file counts, not the form around it: what was exported without a warning can be imported.
+      if (file.length > maxCardBytes) {
+        throw new AppError("too_large", `The card file is larger than the ${maxCardBytes} bytes it may have`);
+      }
       const options = { swapsNames: c.req.valid("query").swap_names === "true" };
       return answer(c, await personas.importCard(file, options), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
       const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id);
+      if (bytes.length > maxCardBytes) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
       return rawAnswer(c.body(bytes, 200, headers));
     })

@@ -10,6 +10,7 @@ export interface BodyLimits {
   chat: number;
   conversation: number;
   card: number;
+  cardForm: number;
   charx: number;
   upload: number;
   voice: number;
@@ -26,7 +27,7 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "PUT /api/characters/{id}": "card",
   "PUT /api/characters/{id}/avatar": "card",
   "PUT /api/personas/{id}/avatar": "card",
-  "POST /api/personas/import": "card",
+  "POST /api/personas/import": "cardForm",
   "POST /api/characters/import": "charx",
   "PUT /api/lorebooks/{id}": "card",
   "POST /api/lorebooks/import": "card",
@@ -42,6 +43,9 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
 /** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
 const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "import"]);
 
+/** Room for the parts of a form around its file, whose size the route checks. */
+const FORM_BYTES = 16 * 1024;
+
 /** Picks the caps out of the configuration. */
 export function bodyLimitsOf(config: Config): BodyLimits {
   return {
@@ -49,6 +53,7 @@ export function bodyLimitsOf(config: Config): BodyLimits {
     chat: config.maxChatBodyBytes,
     conversation: config.maxConversationBodyBytes,
     card: config.maxUploadBodyBytes, // read whole: a card is judged before anything of it is kept
+    cardForm: config.maxUploadBodyBytes + FORM_BYTES,
     charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // of any other card no more is held than of "card"
     upload: config.maxUploadBodyBytes,
     voice: config.maxVoiceBodyBytes,

@@ -175,7 +175,7 @@ export const exportRoute = route({
   request: { params: IdParams, query: z.object({ format: z.enum(CARD_FORMATS).default("png") }) },
   responses: {
     200: {
-      description: "The file",
+      description: "The file; X-Parlor-Warning: larger_than_import_limit when the import would refuse its size",
       content: Object.fromEntries(
         ["image/png", "application/json", "application/zip"].map((type) => [type, { schema: BINARY }]),
       ),

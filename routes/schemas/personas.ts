@@ -118,7 +118,7 @@ export const exportRoute = createRoute({
   request: { params: IdParams },
   responses: {
     200: {
-      description: "The file",
+      description: "The file; X-Parlor-Warning: larger_than_import_limit when the import would refuse its size",
       content: { "image/png": { schema: BINARY }, "application/json": { schema: { type: "object" } } },
     },
     ...ERRORS,

@@ -23,6 +23,7 @@ import {
 import { type ImageFacts, type ImageType, sniffImage } from "./image_type.ts";
 import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "./sealed_file.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { wholeImage } from "./whole_image.ts";
 
 /** An attachment, without its picture. */
 export interface Attachment {
@@ -107,7 +108,7 @@ export class Attachments {
   }
 
   /**
-   * Stores a picture, over whatever was there.
+   * Stores a picture, over whatever was there. One that is cut off or damaged replaces nothing.
    *
    * @param source Its bytes; what it throws passes.
    * @param expected The version that must stand, when the caller asked for the check.
@@ -122,7 +123,7 @@ export class Attachments {
     return this.#turns.take(turnOf(name), async () => {
       const before = this.#rows.find(name);
       checkVersion(name, before, expected);
-      const row = await this.#store(name, source, { before, cause: "put" });
+      const row = await this.#store(name, source, { before, cause: "put", mustBeWhole: true });
       return { attachment: shown(row), isNew: before === undefined };
     });
   }
@@ -232,14 +233,15 @@ export class Attachments {
   async #store(
     name: string,
     source: AsyncIterable<Uint8Array>,
-    { before, cause }: { before?: AttachmentRow; cause: VersionCause },
+    { before, cause, mustBeWhole = false }: { before?: AttachmentRow; cause: VersionCause; mustBeWhole?: boolean },
   ): Promise<AttachmentRow> {
     const { db, sealer, events, versions, now } = this.#options;
     if (before === undefined) this.#refuseCaseClash(name);
     const version = Math.max(now(), (before?.created_at ?? 0) + 1);
     const checked = await checkPicture(source, this.#options.maxBytes);
     const file = this.#fileOf({ name, created_at: version });
-    const bytes = await writeSealedFile(sealer, file, checked.source);
+    const content = mustBeWhole ? wholeImage(checked.source, checked.facts.type) : checked.source;
+    const bytes = await writeSealedFile(sealer, file, content);
     const { type, widthPx: width, heightPx: height } = checked.facts;
     const row: AttachmentRow = { name, type, bytes, width, height, created_at: version };
     const parts = before === undefined ? [] : [{ name: partOf(before), path: this.#fileOf(before).path }];

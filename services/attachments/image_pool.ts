@@ -33,13 +33,17 @@ export interface ImagePool {
    * Gives a picture as PNG without any text in it; of a moving one the first frame.
    *
    * @param options.maxPx Most pixels of the longer side; a larger picture is made smaller.
+   * @param options.mustBeWhole Refuses a file that is cut off, also where a decoder would show what there is.
    * @throws {AppError} `unprocessable` when it cannot be read or is too large, `not_available` when too many wait
    */
-  toPng(bytes: Uint8Array, options?: { maxPx?: number }): Promise<Uint8Array<ArrayBuffer>>;
+  toPng(bytes: Uint8Array, options?: { maxPx?: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** Gives a picture as JPEG, what is transparent laid over white. `quality` is 1 to 100, 85 unless told. */
   toJpeg(bytes: Uint8Array, options: { maxPx: number; quality?: number }): Promise<Uint8Array<ArrayBuffer>>;
   /** Gives a picture as PNG of exactly that width, its proportions kept; one that is no wider keeps its size. */
-  resizePng(bytes: Uint8Array, options: { widthPx: number }): Promise<Uint8Array<ArrayBuffer>>;
+  resizePng(
+    bytes: Uint8Array,
+    options: { widthPx: number; mustBeWhole?: boolean },
+  ): Promise<Uint8Array<ArrayBuffer>>;
   /** Fails what waits and ends the Workers. */
   close(): void;
 }
@@ -159,9 +163,9 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
   // deno-lint-ignore require-await -- what add throws becomes a rejection
   const make = async (bytes: Uint8Array, order: ImageOrder) => add(bytes, order);
   return {
-    toPng: (bytes, { maxPx } = {}) => make(bytes, { kind: "png", maxPx }),
+    toPng: (bytes, { maxPx, mustBeWhole } = {}) => make(bytes, { kind: "png", maxPx, mustBeWhole }),
     toJpeg: (bytes, { maxPx, quality = DEFAULT_JPEG_QUALITY }) => make(bytes, { kind: "jpeg", maxPx, quality }),
-    resizePng: (bytes, { widthPx }) => make(bytes, { kind: "png_of_width", widthPx }),
+    resizePng: (bytes, { widthPx, mustBeWhole }) => make(bytes, { kind: "png_of_width", widthPx, mustBeWhole }),
     close() {
       isClosed = true;
       const waiting = [...queue.splice(0), ...[...places].flatMap(({ job }) => job ?? [])];

@@ -3,12 +3,13 @@ import { messageOf } from "../errors.ts";
 import { decodeImage, encodeJpeg } from "./image_codecs.ts";
 import { type ImageFacts, sniffImage } from "./image_type.ts";
 import { encodePng } from "./png_file.ts";
+import { checkWholeImage } from "./whole_image.ts";
 import { flatten, type Raster, reduce, sizeWithin } from "./raster.ts";
 
 /** What is to be made of a picture. */
 export type ImageOrder =
-  | { kind: "png"; maxPx?: number }
-  | { kind: "png_of_width"; widthPx: number }
+  | { kind: "png"; maxPx?: number; mustBeWhole?: boolean }
+  | { kind: "png_of_width"; widthPx: number; mustBeWhole?: boolean }
   | { kind: "jpeg"; maxPx: number; quality: number };
 
 /** What the serving thread sends. */
@@ -24,6 +25,7 @@ export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 async function make({ bytes, order, maxPixels }: ImageTask): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
   if (facts === undefined) throw new Error("it is no PNG, JPEG, WebP or GIF");
+  if (order.kind !== "jpeg" && order.mustBeWhole) checkWholeImage(bytes, facts.type);
   const raster = await decodeImage(bytes, facts, { maxPixels }, wantedPx(facts, order));
   const { width, height } = wantedSize(raster, order);
   const reduced = reduce(raster, width, height);

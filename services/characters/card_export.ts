@@ -2,6 +2,7 @@
 import { deflateSync } from "node:zlib";
 import type { Card } from "./card.ts";
 import { hasPicture } from "./card_head.ts";
+import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "./characters.ts";
 import { makeCharx } from "./charx.ts";
 import { withoutEmbedded } from "./main_icon.ts";
@@ -17,6 +18,8 @@ export interface ExportedCard extends Disposable {
   /** Gives it from its begin, each time the same bytes. @throws {AppError} `unprocessable` for other files that are damaged */
   pieces(): AsyncGenerator<Uint8Array>;
   contentType: string;
+  /** The import of cards refuses a file of this size. */
+  isTooLargeToImport: boolean;
   /** The character's name with the format's ending; as its author wrote it. */
   fileName: string;
 }
@@ -32,21 +35,33 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
  * Makes a file of a character. As PNG every character has a picture, if only an empty one. The other files of a CHARX are
  * in a CHARX alone: V3 asks new programs to put them into no PNG, and a JSON has no place for them.
  *
+ * @param maxImportBytes Largest PNG or JSON that the import takes.
  * @throws {AppError} `not_found`, `unprocessable`
  */
-export async function exportCard(characters: Characters, id: string, format: CardFormat): Promise<ExportedCard> {
+export async function exportCard(
+  characters: Characters,
+  id: string,
+  format: CardFormat,
+  maxImportBytes = Infinity,
+): Promise<ExportedCard> {
   const { stored, file, card } = await characters.open(id);
   const picture = hasPicture(stored.path) ? file.bytes : undefined;
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {
     const others = await characters.filesOf(stored);
     const made = await makeCharx(card, picture, others);
-    return { ...facts, pieces: () => made.pieces(), [Symbol.dispose]: () => others?.[Symbol.dispose]() };
+    return {
+      ...facts,
+      isTooLargeToImport: made.isTooLarge,
+      pieces: () => made.pieces(),
+      [Symbol.dispose]: () => others?.[Symbol.dispose](),
+    };
   }
   const named = await characters.hasCharxFiles(stored) ? withoutEmbedded(card, picture !== undefined) : card;
   const bytes = fileOf(named, picture, format);
   return {
     ...facts,
+    isTooLargeToImport: bytes.length > (format === "json" ? Math.min(maxImportBytes, MAX_CARD_BYTES) : maxImportBytes),
     async *pieces() {
       yield bytes;
     },
@@ -56,7 +71,8 @@ export async function exportCard(characters: Characters, id: string, format: Car
 
 function fileOf(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
   if (format === "png") return embedCard(picture ?? emptyPicture(), card);
-  return new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern indents it
+  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern indents it
+  return indented.length <= MAX_CARD_BYTES ? indented : new TextEncoder().encode(JSON.stringify(card));
 }
 
 const EMPTY_WIDTH_PX = 400;

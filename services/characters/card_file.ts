@@ -10,7 +10,7 @@ import { readCharx } from "./charx.ts";
 import { cardOfExif } from "./exif_card.ts";
 import { isCharx, isZip } from "./charx_format.ts";
 import { readPlainFile } from "./plain_files.ts";
-import { cardOfPng } from "./png_card.ts";
+import { cardOfPng, wholeCardOfPng } from "./png_card.ts";
 import { isPng } from "./png_chunks.ts";
 
 /** Takes a card that is not there, or is none, for `undefined`. A file that cannot be read is an error all the same. */
@@ -36,7 +36,7 @@ const SIGNATURE_BYTES = 4;
  * @throws {AppError} `unprocessable` for what is no such card or broken, `too_large` for what is beyond bounds.
  */
 export function readCardBytes(bytes: Uint8Array): CardFile {
-  if (isPng(bytes)) return { card: cardOfPng(bytes), avatarPng: bytes };
+  if (isPng(bytes)) return { card: wholeCardOfPng(bytes), avatarPng: bytes };
   if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
   if (sniffImage(bytes) !== undefined) return { card: cardOfExif(bytes), avatarImage: bytes };
   throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");

@@ -44,9 +44,9 @@ export interface ReadCharacter {
 /** What turns pictures into PNGs, off the serving thread. */
 export interface PictureTools {
   /** @throws {AppError} `unprocessable` for what is no picture or too large. */
-  toPng(image: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  toPng(image: Uint8Array, options?: { mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws {AppError} `unprocessable` */
-  resizePng(png: Uint8Array, options: { widthPx: number }): Promise<Uint8Array<ArrayBuffer>>;
+  resizePng(png: Uint8Array, options: { widthPx: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** What the characters stand on. */
@@ -197,7 +197,7 @@ export class Characters {
       const replaced = embeddedPath(mainIconOf(before)?.uri);
       // The icon of a CHARX is this character's picture no more.
       const card = replaced === undefined ? before : withMainIcon(before, OWN_PICTURE);
-      const picture = hasPicture(stored.path) ? withPicture(file.bytes, png) : withPicture(png, png);
+      const picture = withPicture(hasPicture(stored.path) ? file.bytes : undefined, png);
       const ending = "png";
       const changeAssets = replaced === undefined ? undefined : () => assets.leaveOut(id, replaced);
       return await this.#replace(stored, { content: embedCard(picture, card), card, cause, ending, changeAssets });
@@ -256,9 +256,9 @@ export class Characters {
   /** @throws {AppError} `unprocessable` for what cannot be shown */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
     const { pictures } = this.#parts;
-    if (!isPng(image)) return await pictures.toPng(image);
+    if (!isPng(image)) return await pictures.toPng(image, { mustBeWhole: true });
     // Only a decoder knows whether a PNG that came as one can be shown.
-    await pictures.resizePng(image, { widthPx: 16 });
+    await pictures.resizePng(image, { widthPx: 16, mustBeWhole: true });
     return image;
   }
 

@@ -5,11 +5,11 @@
 import { AppError } from "../errors.ts";
 import { Pace } from "../pace.ts";
 import type { ZipEntry } from "../storage/zip_reader.ts";
-import { heldEntry, type PackedEntry, writeZip } from "../storage/zip_writer.ts";
+import { heldEntry, type PackedEntry, writeZip, zipBytes } from "../storage/zip_writer.ts";
 import type { Card } from "./card.ts";
 import type { CardFiles } from "./card_assets.ts";
 import { cardBytes, parseCardText } from "./card_text.ts";
-import { CARD_PATH, isPlainPath, MAX_CHARX_BYTES, PICTURE_PATH } from "./charx_format.ts";
+import { CARD_PATH, isPlainPath, MAX_CHARX_BYTES, MAX_PICTURE_BYTES, PICTURE_PATH } from "./charx_format.ts";
 import type { CharxAnswer, CharxOrder } from "./charx_worker.ts";
 import { filesInPng, withoutAssetChunks } from "./png_assets.ts";
 import { withoutCard } from "./png_card.ts";
@@ -55,6 +55,8 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
 
 /** A CHARX that is ready to be written. */
 export interface MadeCharx {
+  /** The import refuses such a file. */
+  isTooLarge: boolean;
   /** Gives it from its begin, each time the same bytes. */
   pieces(): AsyncGenerator<Uint8Array>;
 }
@@ -72,11 +74,18 @@ export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles
   const placed = png === undefined ? { card } : withPlace(inside.card, taken);
   const text = cardBytes(placed.card);
   const own = [await deflated(CARD_PATH, text)];
+  let pictureBytes = 0;
   if (png !== undefined && placed.path !== undefined) {
-    own.push(heldEntry(placed.path, withoutAssetChunks(withoutCard(png))));
+    const picture = withoutAssetChunks(withoutCard(png));
+    pictureBytes = picture.length;
+    own.push(heldEntry(placed.path, picture));
   }
   own.push(...inside.entries);
-  return { pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }) };
+  const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
+  return {
+    isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_PICTURE_BYTES,
+    pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }),
+  };
 }
 
 /** Gives where the character's picture lies beside the other files, and the card that says so. */

@@ -3,6 +3,9 @@
 /** Largest CHARX file: with pictures of every mood and place they have 30 to 200 MB, a few with sounds twice that. */
 export const MAX_CHARX_BYTES = 512 * 1024 * 1024;
 
+/** Largest main picture in one. */
+export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+
 /** Says whether bytes may begin a CHARX file: a ZIP, or a picture or program with a ZIP behind it. */
 export function isCharx(begin: Uint8Array): boolean {
   return isZip(begin) || startsWith(begin, [0xff, 0xd8, 0xff]) || startsWith(begin, [0x4d, 0x5a]);

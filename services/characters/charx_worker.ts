@@ -3,7 +3,7 @@ import { isJsonObject, parseJsonBytes } from "../plain_json.ts";
 import { AppError } from "../errors.ts";
 import { bytesAt } from "../storage/bytes_at.ts";
 import { contentPieces, hasZipEnd, readZipDirectory, wholeContentOf, type ZipEntry } from "../storage/zip_reader.ts";
-import { CARD_PATH, isPlainPath, PICTURE_PATH } from "./charx_format.ts";
+import { CARD_PATH, isPlainPath, MAX_PICTURE_BYTES, PICTURE_PATH } from "./charx_format.ts";
 import { type AssetHolder, embeddedPath, mainIconOf } from "./main_icon.ts";
 import { withoutCard } from "./png_card.ts";
 
@@ -26,7 +26,6 @@ export interface CharxAnswer {
 /** Entries of a file; emotions and backgrounds make hundreds. */
 const MAX_ENTRIES = 10_000;
 const MAX_CARD_BYTES = 10 * 1024 * 1024;
-const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 /** What a file may become beyond its own size: pictures are packed already. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
 const PICTURE_ENDINGS = /\.(png|apng|jpe?g|jfif|webp|gif)$/i;

@@ -44,14 +44,18 @@ export function withoutAssetChunks(png: Uint8Array): Uint8Array<ArrayBuffer> {
  * The files in the old one stay, and so do text chunks and private chunks that PNG calls safe to copy. What belongs to the
  * old pixels (color profile, resolution, animation) doesn't.
  *
- * @param png The new picture. Files of another card in it are left out.
+ * @param old Absent for a character without a picture.
+ * @param png The new picture. Another card in it, and that card's files, are left out.
  * @see https://www.w3.org/TR/png-3/#14Ordering
  * @throws {AppError} `unprocessable`
  */
-export function withPicture(old: Uint8Array, png: Uint8Array): Uint8Array<ArrayBuffer> {
-  const [header, ...chunks] = readPng(png).chunks.filter((chunk) => assetPath(chunk) === undefined);
+export function withPicture(old: Uint8Array | undefined, png: Uint8Array): Uint8Array<ArrayBuffer> {
+  const isOfCard = (chunk: PngChunk) => assetPath(chunk) !== undefined || cardKeyword(chunk) !== undefined;
+  const [header, ...chunks] = readPng(png).chunks.filter((chunk) => !isOfCard(chunk));
   const own = new Set(chunks.map(keywordOf));
-  const carried = readPng(old).chunks.filter((chunk) => isCarried(chunk) && !own.has(keywordOf(chunk) ?? ""));
+  const carried = (old === undefined ? [] : readPng(old).chunks).filter((chunk) =>
+    isCarried(chunk) && !own.has(keywordOf(chunk) ?? "")
+  );
   return joinPng([header!, ...carried, ...chunks]);
 }
 
@@ -104,7 +108,7 @@ function isCarried(chunk: PngChunk): boolean {
   const isSafeToCopy = type[0] !== type[0]!.toUpperCase() && type[3] !== type[3]!.toUpperCase();
   if (!isSafeToCopy || PICTURE_CHUNKS.includes(type)) return false;
   const keyword = keywordOf(chunk);
-  return keyword === undefined || (cardKeyword(chunk) === undefined && !PICTURE_KEYWORDS.test(keyword));
+  return keyword === undefined || !PICTURE_KEYWORDS.test(keyword);
 }
 
 /** Decodes base64; what can't be decoded is passed on as it is. */

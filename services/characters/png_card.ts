@@ -1,6 +1,7 @@
 /** Cards inside PNG files: found in any form they are met in, written in the one that every program reads. */
 import { AppError } from "../errors.ts";
-import { type Card, v2Of } from "./card.ts";
+import type { JsonObject } from "../plain_json.ts";
+import { type Card, cardOf, v2Of } from "./card.ts";
 import { chunkText, MAX_CARD_BYTES, parseChunkText } from "./card_text.ts";
 import { hasValidCrc, joinPng, type PngChunk, readPng } from "./png_chunks.ts";
 import { keywordOf, textChunk, textOf } from "./png_text.ts";
@@ -85,9 +86,44 @@ export function embedCard(
   card: Card,
   options: { versions?: "v2" | "both" } = {},
 ): Uint8Array<ArrayBuffer> {
-  const added = [textChunk("chara", chunkText(v2Of(card)))];
+  const { chunks } = readPng(png);
+  // Programs keep fields of their own beside `data` of the V2 copy alone.
+  const v2 = v2Of(cardOf({ ...rootOfV2Alone(chunks), ...card }));
+  const added = [textChunk("chara", chunkText(v2))];
   if (options.versions !== "v2") added.unshift(textChunk("ccv3", chunkText(card)));
-  return joinPng(withCardChunks(readPng(png).chunks, added));
+  return joinPng(withCardChunks(chunks, added));
+}
+
+/**
+ * Reads the card of a PNG for another file: with the fields beside `data` that only its V2 copy has.
+ *
+ * @throws {AppError} as `cardOfPng`
+ */
+export function wholeCardOfPng(png: Uint8Array): Card {
+  const card = cardOfPng(png);
+  const more = rootOfV2Alone(readPng(png).chunks);
+  return Object.keys(more).length === 0 ? card : cardOf({ ...more, ...card });
+}
+
+/** Returns the fields beside `data` that the `chara` chunk has and the V3 card of the same file doesn't. */
+function rootOfV2Alone(chunks: readonly PngChunk[]): JsonObject {
+  const v3 = firstUnder(chunks, (keyword) => keyword !== "chara");
+  const v2 = v3 && firstUnder(chunks, (keyword) => keyword === "chara");
+  if (v3 === undefined || v2 === undefined) return {};
+  return Object.fromEntries(Object.entries(v2).filter(([key]) => !Object.hasOwn(v3, key)));
+}
+
+function firstUnder(chunks: readonly PngChunk[], isWanted: (keyword: string) => boolean): Card | undefined {
+  const chunk = chunks.find((one) => {
+    const keyword = cardKeyword(one);
+    return keyword !== undefined && isWanted(keyword);
+  });
+  try {
+    return chunk && parseChunkText(textOf({ type: chunk.type, data: checkedData(chunk) }, MAX_TEXT_BYTES));
+  } catch (error) {
+    if (error instanceof AppError) return undefined; // what can't be read has nothing to keep
+    throw error;
+  }
 }
 
 /** Gives a PNG without its card, for a picture that stands for itself. */

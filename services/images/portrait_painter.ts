@@ -11,7 +11,9 @@ export interface PainterParts {
   /** Asks a language model; `undefined` where there is none that understands. */
   ask(messages: PortraitQuestion, signal: AbortSignal): Promise<string | undefined>;
   /** Reduces pictures, off the serving thread. */
-  images: { toPng(bytes: Uint8Array, options: { maxPx: number }): Promise<Uint8Array<ArrayBuffer>> };
+  images: {
+    toPng(bytes: Uint8Array, options: { maxPx: number; mustBeWhole: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+  };
 }
 
 /** Upright, as cards are shown; a profile with sizes of its own knows better. */
@@ -31,6 +33,6 @@ export function createPainter({ profiles, drawing, ask, images }: PainterParts):
       wantsPreview: () => false,
     });
     // Made anew: what the backend wrote into its file, such as the whole prompt, is nobody's business who gets the card.
-    return await images.toPng(drawn.pictures[0]!, { maxPx: MAX_PX });
+    return await images.toPng(drawn.pictures[0]!, { maxPx: MAX_PX, mustBeWhole: true });
   };
 }

@@ -49,8 +49,8 @@ export interface PersonaParts {
   /** For the purpose "trash". */
   sealer: PurposeSealer;
   images: {
-    toPng(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
-    resizePng(bytes: Uint8Array, options: { widthPx: number }): Promise<Uint8Array<ArrayBuffer>>;
+    toPng(bytes: Uint8Array, options?: { mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+    resizePng(bytes: Uint8Array, options: { widthPx: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   };
   versions: Versions;
   events: EventHub;
@@ -187,7 +187,7 @@ export class Personas {
     return await this.#inTurn(id, async () => {
       const before = await this.#get(id);
       checkVersion(id, before.version, expected);
-      const picture = isPng(before.bytes) ? withPicture(before.bytes, png) : withPicture(png, png);
+      const picture = withPicture(isPng(before.bytes) ? before.bytes : undefined, png);
       return await this.#replace(before, { content: embedded(picture, before.card), cause: "avatar", ending: "png" });
     });
   }
@@ -314,9 +314,9 @@ export class Personas {
   /** @throws {AppError} `unprocessable` for what cannot be shown */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
     const { images } = this.#parts;
-    if (!isPng(image)) return await images.toPng(image);
+    if (!isPng(image)) return await images.toPng(image, { mustBeWhole: true });
     // Only a decoder knows whether a PNG that came as one can be shown.
-    await images.resizePng(image, { widthPx: 16 });
+    await images.resizePng(image, { widthPx: 16, mustBeWhole: true });
     return image;
   }
 

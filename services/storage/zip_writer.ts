@@ -69,6 +69,15 @@ export async function* writeZip(
   yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
 }
 
+/** Returns how long `writeZip` makes a zip of these files that isn't large. */
+export function zipBytes(files: Iterable<Pick<PackedEntry, "path" | "packedBytes">>): number {
+  let sizeBytes = END_BYTES;
+  for (const { path, packedBytes } of files) {
+    sizeBytes += HEADER_BYTES + ENTRY_BYTES + 2 * encoder.encode(path).length + packedBytes;
+  }
+  return sizeBytes;
+}
+
 interface Entry {
   name: Uint8Array;
   /** Where its header stands. */
