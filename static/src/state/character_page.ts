@@ -4,6 +4,9 @@ import { asApiError } from "../api/client.ts";
 import type { ApiError } from "../api/client.ts";
 import type { Character, Portrait } from "../api/character_types.ts";
 import type { ChangeEvent, ConversationSummary } from "../api/types.ts";
+import { characterPath } from "../api/character_endpoints.ts";
+import { listVersions, restoreVersion } from "../api/version_endpoints.ts";
+import { texts } from "../texts/texts.ts";
 import type { Store } from "./store.ts";
 
 /** Pages of the list of chats that are looked through for one to resume. */
@@ -76,10 +79,27 @@ export class CharacterPage {
 
   async #readPortrait(): Promise<void> {
     try {
+      const { state } = this.portrait.peek();
       this.portrait.value = await this.#store.api.getPortrait(this.id);
+      const wasDrawing = state === "pending" || state === "running";
+      if (wasDrawing && this.portrait.peek().state === "done") this.#offerUndoOfPortrait();
     } catch {
       // The picture itself says more; the next change asks again.
     }
+  }
+
+  /** The picture before is the newest version that a portrait replaced. */
+  #offerUndoOfPortrait(): void {
+    const { api: { client }, toasts } = this.#store;
+    const path = characterPath(this.id);
+    const undo = async () => {
+      const before = (await listVersions(client, path)).find(({ cause }) => cause === "portrait");
+      if (before) await restoreVersion(client, path, before.n);
+      await this.reload();
+    };
+    toasts.show(texts.history.portraitDrawn, {
+      action: { label: texts.undo, run: () => void undo().catch((thrown) => this.#store.report(thrown)) },
+    });
   }
 
   async #findResumable(): Promise<void> {

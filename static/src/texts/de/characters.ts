@@ -70,7 +70,7 @@ export const characters: typeof English = {
     noGreeting: "Diese Figur wartet, bis Sie zuerst sprechen.",
     notes: "Anmerkungen der Autorin oder des Autors",
     hasAssets:
-      "Brachte weitere Dateien mit, etwa Bilder von Stimmungen oder Hintergründe. Sie bleiben erhalten; ein Export als CHARX nimmt sie mit, als PNG oder JSON nicht.",
+      "Hat weitere Dateien, etwa Bilder von Stimmungen oder Hintergründe. Ein Export als CHARX enthält sie, als JSON nicht.",
   },
 
   creator: {

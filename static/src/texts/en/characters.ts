@@ -69,7 +69,7 @@ export const characters = {
     noGreeting: "This character waits for you to speak first.",
     notes: "Creator’s notes",
     hasAssets:
-      "Came with other files, such as pictures of emotions or backgrounds. They are kept; an export as CHARX takes them along, as PNG or JSON it does not.",
+      "Has other files, such as pictures of emotions or backgrounds. An export as CHARX contains them; as JSON it doesn’t.",
   },
 
   creator: {

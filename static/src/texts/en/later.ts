@@ -2,6 +2,7 @@
 import { access } from "./access.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
+import { history } from "./history.ts";
 import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
@@ -18,6 +19,7 @@ import { welcome } from "./welcome.ts";
 
 /** The areas that the first load does without. */
 export const later = {
+  ...history,
   ...house,
   ...settings,
   ...models,

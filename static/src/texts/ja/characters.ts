@@ -66,8 +66,7 @@ export const characters: typeof English = {
     nextGreeting: "次のあいさつ",
     noGreeting: "このキャラクターは、あなたが話しかけるのを待っています。",
     notes: "作者のメモ",
-    hasAssets:
-      "表情の画像や背景など、ほかのファイルも一緒に取り込まれています。保管されており、CHARXで書き出すと含まれます（PNGとJSONには含まれません）。",
+    hasAssets: "表情の画像や背景など、ほかのファイルがあります。CHARXで書き出すと含まれます（JSONには含まれません）。",
   },
 
   creator: {

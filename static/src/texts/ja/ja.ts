@@ -6,6 +6,7 @@ import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
+import { history } from "./history.ts";
 import { house } from "./house.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
@@ -34,6 +35,7 @@ export const ja: Texts = {
   ...lorebooks,
   ...presets,
   ...images,
+  ...history,
   ...house,
   ...palette,
   ...sending,

@@ -1,6 +1,6 @@
 /** The editor of a card: its parts as tabs, how saving stands, and a clash with somebody else's change. */
 import { useMemo, useState } from "preact/hooks";
-import { LinkButton } from "../../components/Button.tsx";
+import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";
@@ -11,6 +11,8 @@ import { type Creation, creationOf, editorOf } from "../../state/creation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { PageHead } from "../shell/PageHead.tsx";
+import { characterPath } from "../../api/character_endpoints.ts";
+import { HistoryDialog, type VersionFields } from "../editing/HistoryDialog.tsx";
 import { ClashNote } from "../editing/ClashNote.tsx";
 import { differingFields } from "../editing/differing_fields.ts";
 import { SaveState } from "../editing/SaveState.tsx";
@@ -43,6 +45,7 @@ export function EditorScreen({ id }: { id: string }) {
     <main id="main" class="page characters-page" tabIndex={-1}>
       <PageHead title={t.title(name)}>
         {load.kind === "ready" && <SaveState editor={editor} />}
+        {load.kind === "ready" && !editor.whole.value?.external && <CardHistory editor={editor} />}
         <a class="back-link" href={back}>{t.done}</a>
       </PageHead>
       {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
@@ -58,6 +61,32 @@ export function EditorScreen({ id }: { id: string }) {
       )}
       {load.kind === "ready" && <Editor editor={editor} creation={creation} />}
     </main>
+  );
+}
+
+/** What is typed is saved first, so that it becomes a version too. */
+function CardHistory({ editor }: { editor: CardEditor }) {
+  const [isOpen, setOpen] = useState(false);
+  const data = editor.data.value!;
+  return (
+    <>
+      <IconButton
+        icon="history"
+        label={texts.history.open}
+        onClick={() => void editor.save().then(() => setOpen(true))}
+      />
+      {isOpen && (
+        <HistoryDialog
+          path={characterPath(editor.id)}
+          name={data.name}
+          current={data}
+          fieldsOf={({ card }) => (card as { data: VersionFields }).data}
+          names={texts.editor.fields}
+          onRestored={() => void editor.open()}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
   );
 }
 

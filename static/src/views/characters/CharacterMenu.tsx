@@ -1,5 +1,5 @@
 /** What can be done with a character beside talking: its picture, its files, its end. */
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/character_endpoints.ts";
 import type { Character } from "../../api/character_types.ts";
 import { Menu, type MenuItem } from "../../components/Menu.tsx";
@@ -7,6 +7,8 @@ import type { CharacterPage } from "../../state/character_page.ts";
 import { removeCharacter } from "../../state/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { HistoryDialog } from "../editing/HistoryDialog.tsx";
+import { warnOfLargeExport } from "../editing/large_export.ts";
 
 /** Pictures the server takes. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
@@ -15,6 +17,7 @@ const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
 export function CharacterMenu({ page, character }: { page: CharacterPage; character: Character }) {
   const store = useStore();
   const chooser = useRef<HTMLInputElement>(null);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
   const t = texts.characters;
   const replace = async (file: File | undefined) => {
     if (!file) return;
@@ -37,7 +40,24 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
           event.currentTarget.value = "";
         }}
       />
-      <Menu label={t.more} items={itemsOf(store, page, character, () => chooser.current?.click())} />
+      <Menu
+        label={t.more}
+        items={itemsOf(store, page, character, {
+          choosePicture: () => chooser.current?.click(),
+          openHistory: () => setHistoryOpen(true),
+        })}
+      />
+      {isHistoryOpen && (
+        <HistoryDialog
+          path={characterPath(character.id)}
+          name={character.name}
+          current={character.card.data}
+          fieldsOf={({ card }) => (card as { data: Record<string, unknown> }).data}
+          names={texts.editor.fields}
+          onRestored={() => void page.reload()}
+          onClose={() => setHistoryOpen(false)}
+        />
+      )}
     </>
   );
 }
@@ -46,13 +66,14 @@ function itemsOf(
   store: Store,
   page: CharacterPage,
   character: Character,
-  choosePicture: () => void,
+  { choosePicture, openHistory }: { choosePicture: () => void; openHistory: () => void },
 ): (MenuItem | "line")[] {
   const t = texts.characters;
   const exports = (["png", "json", "charx"] as const).map((format): MenuItem => ({
     label: t.exportAs(format.toUpperCase()),
     icon: "down",
     href: `${characterPath(character.id)}/export?format=${format}`,
+    onSelect: () => warnOfLargeExport(store, `${characterPath(character.id)}/export?format=${format}`),
   }));
   if (character.external) return exports;
   const { state } = page.portrait.peek();
@@ -68,6 +89,7 @@ function itemsOf(
       isDisabled: state === "pending" || state === "running",
       onSelect: () => void page.drawPortrait().catch((thrown) => store.report(thrown)),
     },
+    { label: texts.history.open, icon: "history", onSelect: openHistory },
     "line",
     ...exports,
     "line",

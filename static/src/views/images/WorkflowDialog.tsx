@@ -9,6 +9,7 @@ import { Notice } from "../../components/Notice.tsx";
 import type { ImageBackends } from "../../state/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { HistoryDialog } from "../editing/HistoryDialog.tsx";
 
 /** What is edited. */
 export interface EditedWorkflow {
@@ -30,6 +31,7 @@ export function WorkflowDialog(
   const [text, setText] = useState(workflow.text);
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
   const json = parsed(text);
   const id = workflow.id ?? idOf(name);
   const attempt = async (work: () => Promise<void>, done: string) => {
@@ -53,6 +55,9 @@ export function WorkflowDialog(
       actions={
         <>
           {workflow.id !== undefined && <Button kind="quiet" onClick={() => void remove()}>{t.removeWorkflow}</Button>}
+          {workflow.id !== undefined && (
+            <Button kind="quiet" icon="history" onClick={() => setHistoryOpen(true)}>{texts.history.open}</Button>
+          )}
           <Button
             kind="primary"
             isBusy={isBusy}
@@ -87,7 +92,29 @@ export function WorkflowDialog(
         />
         {error && <ErrorNote title={texts.form.saveFailed} error={error} />}
       </div>
+      {workflow.id !== undefined && isHistoryOpen && (
+        <HistoryDialog
+          path={`/api/image/workflows/${encodeURIComponent(workflow.id)}`}
+          name={workflow.name}
+          current={nodesOf(parsed(workflow.text))}
+          fieldsOf={nodesOf}
+          names={{}}
+          onRestored={() => {
+            void backends.refresh();
+            onClose();
+          }}
+          onClose={() => setHistoryOpen(false)}
+        />
+      )}
     </Dialog>
+  );
+}
+
+/** Returns the nodes of a workflow by their names, so that a difference names them. */
+function nodesOf(workflow: unknown): Record<string, unknown> {
+  if (typeof workflow !== "object" || workflow === null) return {};
+  return Object.fromEntries(
+    Object.entries(workflow).map(([id, node]) => [`${id} ${(node as { class_type?: string }).class_type ?? ""}`, node]),
   );
 }
 

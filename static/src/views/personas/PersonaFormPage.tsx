@@ -8,10 +8,12 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
+import { personaPath } from "../../api/character_endpoints.ts";
 import { newId } from "../../state/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { portraitOfPersona } from "../characters/portrait_of.ts";
+import { HistoryDialog } from "../editing/HistoryDialog.tsx";
 import { tokensOf } from "../character_editor/fields.tsx";
 
 type Read = { persona: Persona; version: string };
@@ -39,12 +41,12 @@ export function PersonaFormPage({ id }: { id: string | undefined }) {
   return (
     <section>
       <h2>{read ? t.editTitle : t.addTitle}</h2>
-      <PersonaForm read={read} />
+      <PersonaForm key={read?.version} read={read} onRestored={load} />
     </section>
   );
 }
 
-function PersonaForm({ read }: { read: Read | undefined }) {
+function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored: () => void }) {
   const store = useStore();
   const [id] = useState(() => read?.persona.id ?? newId());
   const [name, setName] = useState(read?.persona.name ?? "");
@@ -54,6 +56,7 @@ function PersonaForm({ read }: { read: Read | undefined }) {
   const [theirs, setTheirs] = useState<Persona>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
   const t = texts.personas;
   const save = async (event: Event) => {
     event.preventDefault();
@@ -103,7 +106,21 @@ function PersonaForm({ read }: { read: Read | undefined }) {
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={isBusy}>{texts.save}</Button>
         <LinkButton href="/settings/personas" kind="quiet">{texts.cancel}</LinkButton>
+        {read && <Button kind="quiet" icon="history" onClick={() => setHistoryOpen(true)}>{texts.history.open}</Button>}
       </div>
+      {read && isHistoryOpen && (
+        <HistoryDialog
+          path={personaPath(id)}
+          name={read.persona.name}
+          current={{ name: read.persona.name, description: read.persona.description }}
+          names={{ name: t.name, description: t.description }}
+          onRestored={() => {
+            void store.people.refreshPersonas();
+            onRestored();
+          }}
+          onClose={() => setHistoryOpen(false)}
+        />
+      )}
     </form>
   );
 }

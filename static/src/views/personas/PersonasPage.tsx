@@ -11,6 +11,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { FileImports } from "../../state/file_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { warnOfLargeExport } from "../editing/large_export.ts";
 import { ImportNotes } from "../characters/ImportNotes.tsx";
 import { portraitOfPersona } from "../characters/portrait_of.ts";
 
@@ -81,6 +82,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
   const store = useStore();
   const { people, preferences } = store;
   const t = texts.personas;
+  const exportPath = `${personaPath(persona.id)}/export`;
   const isDefault = preferences.settings.value?.default_persona_id === persona.id;
   const setDefault = (id: string | null) =>
     preferences.change({ default_persona_id: id }).catch((thrown) => store.report(thrown));
@@ -105,7 +107,12 @@ function PersonaRow({ persona }: { persona: Persona }) {
               isDefault
                 ? { label: t.unsetDefault, icon: "user", onSelect: () => void setDefault(null) }
                 : { label: t.setDefault, icon: "user", onSelect: () => void setDefault(persona.id) },
-              { label: t.exportCard, icon: "down", href: `${personaPath(persona.id)}/export` },
+              {
+                label: t.exportCard,
+                icon: "down",
+                href: exportPath,
+                onSelect: () => warnOfLargeExport(store, exportPath),
+              },
               { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
             ]}
           />

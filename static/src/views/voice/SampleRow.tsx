@@ -9,12 +9,14 @@ import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/voice_library.ts";
 import { clock, figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { HistoryDialog } from "../editing/HistoryDialog.tsx";
 import { bytes } from "../activity/progress_words.ts";
 
 /** Its name, what is known of it, and what can be done with it. */
 export function SampleRow({ library, sample }: { library: VoiceLibrary; sample: VoiceSample }) {
   const { speaking } = useStore();
   const [isRenaming, setRenaming] = useState(false);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
   const t = texts.voice.library;
   const isHeard = speaking.now.value?.key === sample.id;
   const remove = () => library.remove(sample, { done: t.removed(sample.name), undo: texts.undo });
@@ -34,9 +36,20 @@ export function SampleRow({ library, sample }: { library: VoiceLibrary; sample: 
         label={t.more(sample.name)}
         items={[
           { label: t.rename, icon: "pencil", onSelect: () => setRenaming(true) },
+          { label: texts.history.open, icon: "history", onSelect: () => setHistoryOpen(true) },
           { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
         ]}
       />
+      {isHistoryOpen && (
+        <HistoryDialog
+          path={`/api/voices/${encodeURIComponent(sample.id)}`}
+          name={sample.name}
+          current={{ name: sample.name, description: sample.description }}
+          names={{ name: t.name, description: texts.personas.description }}
+          onRestored={() => void library.refresh()}
+          onClose={() => setHistoryOpen(false)}
+        />
+      )}
       {isRenaming && <RenameDialog library={library} sample={sample} onClose={() => setRenaming(false)} />}
     </li>
   );
