@@ -91,6 +91,10 @@ export function characterRoutes(
       const file = await exportCard(characters, c.req.valid("param").id, format, maxCardBytes);
       if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
+      if (c.req.raw.method === "HEAD") {
+        file[Symbol.dispose](); // no body would close it
+        return rawAnswer(c.body(null, 200, headers));
+      }
       return rawAnswer(c.body(await startedStream(bodyOf(file)), 200, headers));
     })
     .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))

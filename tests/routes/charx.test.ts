@@ -202,6 +202,7 @@ test("a reader that leaves in the middle of a CHARX leaves no file open", async 
   const opened = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
   const before = opened();
   for (let n = 0; n < 20; n++) {
+    await app.request("HEAD", `/api/characters/${id}/export?format=charx`);
     const { body } = await app.get(`/api/characters/${id}/export?format=charx`);
     if (n % 2 === 0) await body!.cancel();
     else {

@@ -3,6 +3,7 @@ import { plainPng } from "../helpers/cards.ts";
 import { wavFile } from "../helpers/fake_speech.ts";
 import { picture, putPicture } from "../helpers/pictures.ts";
 import { filesBelow } from "../helpers/storage_folder.ts";
+import { dataFiles } from "../../services/transfer/data_files.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -224,6 +225,14 @@ test("a replaced card is kept without being copied", async () => {
   expect((await Deno.stat(stored)).ino).toBe(before.ino);
   expect((await Deno.stat(stored)).mode! & 0o777).toBe(0o600);
   expect((await Deno.stat(`${app.dataDir}/characters/fox.png`)).ino).not.toBe(before.ino);
+});
+
+test("backups contain versions", async () => {
+  await app.put("/api/characters/fox", card("First"));
+  await app.put("/api/characters/fox", card("Second"));
+  const backedUp = await Array.fromAsync(dataFiles(app.dataDir), ({ path }) => `${app.dataDir}/${path}`);
+  expect(await storedVersions()).toHaveLength(1);
+  expect(backedUp).toEqual(expect.arrayContaining(await storedVersions()));
 });
 
 test("K01 versions of what is sealed are sealed", async () => {

@@ -9,6 +9,7 @@ import { ConversationStore } from "../../../services/chat/conversation_store.ts"
 import { LiveReplies } from "../../../services/chat/live_replies.ts";
 import { Messages } from "../../../services/chat/messages.ts";
 import { RevisionStore } from "../../../services/chat/revision_store.ts";
+import { Versions } from "../../../services/storage/versions.ts";
 import { Turns } from "../../../services/turns.ts";
 import { VariantStore } from "../../../services/chat/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
@@ -81,6 +82,7 @@ beforeAll(async () => {
   const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
   const attachments = new Attachments({
     ...{ db, sealer, nameSealer: sealer, folder, trash, events, now },
+    versions: new Versions({ folder: `${folder}/versions`, now, log: () => {} }),
     maxBytes: 1e6,
     log: () => {},
   });
