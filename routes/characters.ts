@@ -90,7 +90,11 @@ export function characterRoutes(
       const { format } = c.req.valid("query");
       const file = await exportCard(characters, c.req.valid("param").id, format, maxCardBytes);
       if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
-      const headers = { "Content-Type": file.contentType, "Content-Disposition": attachment(file.fileName) };
+      const headers = {
+        "Content-Type": file.contentType,
+        "Content-Length": String(file.sizeBytes),
+        "Content-Disposition": attachment(file.fileName),
+      };
       if (c.req.raw.method === "HEAD") {
         file[Symbol.dispose](); // no body would close it
         return rawAnswer(c.body(null, 200, headers));

@@ -18,6 +18,7 @@ export interface ExportedCard extends Disposable {
   /** Gives it from its begin, each time the same bytes. @throws {AppError} `unprocessable` for other files that are damaged */
   pieces(): AsyncGenerator<Uint8Array>;
   contentType: string;
+  sizeBytes: number;
   /** The import of cards refuses a file of this size. */
   isTooLargeToImport: boolean;
   /** The character's name with the format's ending; as its author wrote it. */
@@ -52,6 +53,7 @@ export async function exportCard(
     const made = await makeCharx(card, picture, others);
     return {
       ...facts,
+      sizeBytes: made.sizeBytes,
       isTooLargeToImport: made.isTooLarge,
       pieces: () => made.pieces(),
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
@@ -61,6 +63,7 @@ export async function exportCard(
   const bytes = fileOf(named, picture, format);
   return {
     ...facts,
+    sizeBytes: bytes.length,
     isTooLargeToImport: bytes.length > (format === "json" ? Math.min(maxImportBytes, MAX_CARD_BYTES) : maxImportBytes),
     async *pieces() {
       yield bytes;

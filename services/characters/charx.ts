@@ -55,6 +55,7 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
 
 /** A CHARX that is ready to be written. */
 export interface MadeCharx {
+  sizeBytes: number;
   /** The import refuses such a file. */
   isTooLarge: boolean;
   /** Gives it from its begin, each time the same bytes. */
@@ -83,6 +84,7 @@ export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles
   own.push(...inside.entries);
   const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
   return {
+    sizeBytes,
     isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_PICTURE_BYTES,
     pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }),
   };

@@ -49,8 +49,12 @@ interface CardData {
   name: string;
   assets: { type: string; uri: string }[];
 }
-const exported = async (id: string, format: string) =>
-  await (await app.get(`/api/characters/${id}/export?format=${format}`)).bytes();
+async function exported(id: string, format: string): Promise<Uint8Array<ArrayBuffer>> {
+  const answer = await app.get(`/api/characters/${id}/export?format=${format}`);
+  const bytes = await answer.bytes();
+  expect(Number(answer.headers.get("content-length"))).toBe(bytes.length);
+  return bytes;
+}
 const charxOf = async (id: string) => unzipSync(await exported(id, "charx"));
 const dataIn = (files: Record<string, Uint8Array>): CardData => JSON.parse(strFromU8(files["card.json"]!)).data;
 const names = async (folder: string) =>
@@ -202,7 +206,8 @@ test("a reader that leaves in the middle of a CHARX leaves no file open", async 
   const opened = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
   const before = opened();
   for (let n = 0; n < 20; n++) {
-    await app.request("HEAD", `/api/characters/${id}/export?format=charx`);
+    const head = await app.request("HEAD", `/api/characters/${id}/export?format=charx`);
+    expect(Number(head.headers.get("content-length"))).toBeGreaterThan(2_000_000);
     const { body } = await app.get(`/api/characters/${id}/export?format=charx`);
     if (n % 2 === 0) await body!.cancel();
     else {
