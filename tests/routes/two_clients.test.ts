@@ -147,7 +147,10 @@ test("a stale save is refused and says why; what the other client wrote stays, a
   const refused = await save(second);
   expect(refused.status).toBe(412);
   const { error } = await refused.json();
-  expect(error).toMatchObject({ code: "revision_mismatch", message: expect.stringContaining("revision 2, not at 1") });
+  expect(error).toMatchObject({
+    code: "revision_mismatch",
+    message: expect.stringContaining("at revision 2, not at the one asked for"),
+  });
   expect((await readConversation(app)).messages[0]!.content).toBe("written by the first");
 
   second.revision = 2;

@@ -31,7 +31,18 @@ test("a new database has the tables of the design, WAL, and the newest schema, w
   await using database = await testDatabase(folder.file("app.db"));
   const tables = database.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
   expect(tables.map(({ name }) => name)).toEqual([
-    ...["attachment", "attachment_ref", "block", "card_file", "card_tag", "conversation", "document", "draft", "job"],
+    ...[
+      "attachment",
+      "attachment_ref",
+      "block",
+      "card_file",
+      "card_tag",
+      "change",
+      "conversation",
+      "document",
+      "draft",
+      "job",
+    ],
     ...["message", "reply", "revision", "session", "setting", "trash", "variant"],
   ]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: NEWEST });
