@@ -25,8 +25,11 @@ export const ChatBody = z.looseObject({
   conversation_id: Id.nullish(),
   user_message_id: Id.nullish(),
   assistant_message_id: Id.nullish(),
-  action: z.enum(["send", "regenerate", "continue", "impersonate"]).default("send").openapi({
-    description: "impersonate writes in the owner's name; neither turn nor text is stored",
+  action: z.enum(["send", "edit", "regenerate", "continue", "impersonate"]).default("send").openapi({
+    description:
+      "edit adds a version to the user message user_message_id, with the text of the last of messages, and " +
+      "answers it; the earlier version keeps what follows it. " +
+      "impersonate writes in the owner's name; neither turn nor text is stored",
   }),
   character_id: Id.nullish().openapi({ description: "Who is to speak, where several characters take part" }),
   time_zone: z.string().max(64).refine(isTimeZone, "it is no time zone").nullish().openapi({
@@ -39,13 +42,21 @@ export const ChatBody = z.looseObject({
   top_p: z.number().min(0).max(1).nullish(),
 }).refine(
   (body) =>
-    body.action === "send" || body.action === "impersonate" ||
+    body.action === "send" || body.action === "edit" || body.action === "impersonate" ||
     (typeof body.assistant_message_id === "string" && typeof body.conversation_id === "string"),
   {
     message: "regenerate and continue name the conversation and the message",
     path: ["assistant_message_id"],
   },
-).refine((body) => body.action !== "impersonate" || typeof body.conversation_id === "string", {
+).refine(
+  (body) =>
+    body.action !== "edit" ||
+    (typeof body.user_message_id === "string" && typeof body.conversation_id === "string"),
+  { message: "edit names the conversation and the user message", path: ["user_message_id"] },
+).refine((body) => body.action !== "edit" || body.messages.at(-1)?.role === "user", {
+  message: "the last message is the new text of the user message",
+  path: ["messages"],
+}).refine((body) => body.action !== "impersonate" || typeof body.conversation_id === "string", {
   message: "impersonate names the conversation",
   path: ["conversation_id"],
 }).refine((body) => body.context === "server" || body.messages.length > 0, {

@@ -43,6 +43,9 @@ const Variant = z.object({
   reasoning: z.string().optional(),
   model: z.string().optional(),
   created_at: Time,
+  message_count: z.number().int().optional().openapi({
+    description: "Of a user message: how many messages follow this version",
+  }),
 });
 
 /** A message as the API shows it. */
@@ -185,7 +188,7 @@ export const variantsRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}/messages/{mid}/variants",
   tags,
-  summary: "List all texts of one message",
+  summary: "List all texts of one message; of a user message its versions",
   request: { params: MessageParams },
   responses: { 200: json(z.array(Variant), "The texts in order"), ...ERRORS },
 });

@@ -2,8 +2,12 @@
 import { createHash } from "node:crypto";
 import { moveOut } from "../attachments/picture_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
 import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
+import { type MessageTree } from "./message_tree.ts";
+import { ROOT_SEGMENT } from "./paths.ts";
+import { NOTHING_STORED } from "./replacement.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import type { VariantText } from "./variants.ts";
 
@@ -24,6 +28,15 @@ export interface ArrivingMessage extends MessageInput {
   active_variant?: number;
 }
 
+/** What follows a version of a message that isn't the active one. */
+export interface ArrivingContinuation {
+  message_id: string;
+  /** Number of the version, from 0. */
+  n: number;
+  /** Along the active versions. */
+  messages: ArrivingMessage[];
+}
+
 /** A conversation from elsewhere. */
 export interface ArrivingConversation {
   id: string;
@@ -32,7 +45,9 @@ export interface ArrivingConversation {
   hash: string;
   createdAtMs?: number;
   updatedAtMs?: number;
+  /** The active path. */
   messages: ArrivingMessage[];
+  continuations?: ArrivingContinuation[];
   /** What stands in the composer of one that is new here. */
   draft?: string;
 }
@@ -72,6 +87,11 @@ export class Arrivals {
    */
   async take(arriving: ArrivingConversation): Promise<ArrivalState> {
     const messages = await this.#withStoredPictures(arriving.messages);
+    const continuations: ArrivingContinuation[] = [];
+    for (const one of arriving.continuations ?? []) {
+      continuations.push({ ...one, messages: await this.#withStoredPictures(one.messages) });
+    }
+    const all = [...messages, ...continuations.flatMap((one) => one.messages)];
     const id = this.#idFor(arriving.id);
     return await this.#parts.turns.take(id, async () => {
       const { store, blocks, db, now } = this.#parts;
@@ -79,22 +99,23 @@ export class Arrivals {
       const found = this.stateOf(arriving);
       if (found === "present" || found === "changed_here") return found;
       const past = store.find(id);
-      const standing = past === undefined ? [] : await blocks.openAll(id);
+      const standing = past === undefined ? NOTHING_STORED : await blocks.openTree(id);
       this.#conversations.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
-      const whole = messages.map((message) => wholeMessage(message, new Date(nowMs).toISOString()));
+      const isoNow = new Date(nowMs).toISOString();
+      const tree = arrivingTree(messages, continuations, isoNow, () => blocks.newId());
       const state: ConversationState = {
-        ...{ id, revision, messageCount: whole.length },
+        ...{ id, revision, messageCount: messages.length },
         createdAtMs: past?.createdAtMs ?? arriving.createdAtMs ?? nowMs,
         updatedAtMs: arriving.updatedAtMs ?? nowMs,
         head: headFrom({ ...arriving.head, [ORIGIN]: { hash: arriving.hash, revision } }),
       };
-      const { statements } = await this.#conversations.replacing(past, state, { messages: whole, standing });
+      const { statements } = await this.#conversations.replacing(past, state, { tree, standing });
       const draft = past === undefined && arriving.draft
         ? [store.saveDraft(id, { text: arriving.draft, version: 1 })]
         : [];
-      await db.write([...statements, ...this.#parts.variants.restore(id, messages.flatMap(otherTexts)), ...draft]);
+      await db.write([...statements, ...this.#parts.variants.restore(id, all.flatMap(otherTexts)), ...draft]);
       this.#conversations.publish(state);
       return found;
     });
@@ -128,6 +149,45 @@ export class Arrivals {
 
 function derivedId(id: string, n: number): string {
   return createHash("sha256").update(`${id}\n${n}`).digest("hex").slice(0, 32);
+}
+
+/**
+ * Puts what arrives into segments: what follows an active version lies behind its message, any other has a segment of its
+ * own.
+ */
+function arrivingTree(
+  messages: ArrivingMessage[],
+  continuations: ArrivingContinuation[],
+  now: string,
+  newId: () => number,
+): MessageTree {
+  const following = Map.groupBy(continuations, (one) => one.message_id);
+  const tree: MessageTree = { segments: new Map(), continuations: [] };
+  const waiting: { segment: number; messages: ArrivingMessage[] }[] = [{ segment: ROOT_SEGMENT, messages }];
+  let placed = 0;
+  for (let list = waiting.pop(); list !== undefined; list = waiting.pop()) {
+    const { segment } = list;
+    tree.segments.set(segment, list.messages.map((message) => wholeMessage(message, now)));
+    for (const { id: mid, active_variant: active = 0, variants = [] } of list.messages) {
+      const others = following.get(mid);
+      if (others === undefined) continue;
+      const numbers = new Set([active, ...others.map(({ n }) => n)]);
+      if (numbers.size <= others.length || [...numbers].some((n) => variants[n] === undefined)) {
+        throw new AppError("unprocessable", `Message "${mid}" doesn't have the versions that are continued`);
+      }
+      placed += others.length;
+      tree.continuations.push({ mid, n: active, segment, isActive: true });
+      for (const { n, messages } of others) {
+        const own = newId();
+        tree.continuations.push({ mid, n, segment: own, isActive: false });
+        waiting.push({ segment: own, messages });
+      }
+    }
+  }
+  if (placed < continuations.length) {
+    throw new AppError("unprocessable", "It continues versions of messages that it doesn't have");
+  }
+  return tree;
 }
 
 function wholeMessage({ variants, active_variant, ...message }: ArrivingMessage, now: string): Message {

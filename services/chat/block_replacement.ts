@@ -13,8 +13,14 @@ export const SMALLEST_GAP = 1e-6;
  * Plans the blocks for `messages`; those that stay keep their order.
  *
  * @param texts The JSON text of each message.
+ * @param branches Messages that have to be the last of their blocks.
  */
-export function planReplacement(stored: OpenBlock[], messages: Message[], texts: string[]): Slot[] {
+export function planReplacement(
+  stored: OpenBlock[],
+  messages: Message[],
+  texts: string[],
+  branches: ReadonlySet<string>,
+): Slot[] {
   const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
   const slots: Slot[] = [];
   let from = 0;
@@ -23,21 +29,24 @@ export function planReplacement(stored: OpenBlock[], messages: Message[], texts:
     if (from === end) return;
     const before = slots.at(-1);
     // A page that saves the whole conversation at each turn would otherwise leave a block a turn.
-    if (before !== undefined && "stays" in before) {
+    const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
+      !branches.has(before.stays.messages.at(-1)!.id);
+    if (isOpen) {
       const size = texts.slice(from, end).reduce((sum, text) => sum + text.length, 0);
       if (before.stays.text.length + size <= BLOCK_BYTES) {
         slots.pop();
         from -= before.stays.messages.length;
       }
     }
-    slots.push(...pack(messages.slice(from, end), texts.slice(from, end)).map((piece) => ({ piece })));
+    slots.push(...pack(messages.slice(from, end), texts.slice(from, end), branches).map((piece) => ({ piece })));
   };
   let lastStaying = -1;
   let at = 0;
   while (at < messages.length) {
     const index = starts.get(messages[at]!.id) ?? -1;
     const block = index > lastStaying ? stored[index] : undefined;
-    if (block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",")) {
+    const isSame = block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",");
+    if (block !== undefined && isSame && !block.messages.slice(0, -1).some(({ id }) => branches.has(id))) {
       flush(at);
       slots.push({ stays: block });
       lastStaying = index;

@@ -5,6 +5,7 @@ import type { Message } from "./message.ts";
 /** Where a new block is begun. BENCH: 45 MB open in 56–94 ms at this size, and one edit stays cheap. */
 export const BLOCK_BYTES = 16 * 1024;
 const TEXTS_AT_ONCE = 500;
+const NONE: ReadonlySet<string> = new Set();
 
 /** Part of a conversation's text in memory: messages as JSON texts joined by commas. */
 export interface Piece {
@@ -37,8 +38,13 @@ export function textsOf(messages: Message[]): string[] {
  * Puts messages into pieces of at most a block's size; a larger message has a piece of its own.
  *
  * @param allTexts What `textsOf` gives, where the caller has it.
+ * @param branches Messages behind which a new piece starts.
  */
-export function pack(messages: Message[], allTexts = textsOf(messages)): Piece[] {
+export function pack(
+  messages: Message[],
+  allTexts = textsOf(messages),
+  branches: ReadonlySet<string> = NONE,
+): Piece[] {
   const pieces: Piece[] = [];
   let texts: string[] = [];
   let mids: string[] = [];
@@ -54,6 +60,7 @@ export function pack(messages: Message[], allTexts = textsOf(messages)): Piece[]
     texts.push(text);
     mids.push(message.id);
     size += text.length + 1;
+    if (branches.has(message.id)) flush();
   });
   flush();
   return pieces;

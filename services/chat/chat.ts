@@ -200,7 +200,8 @@ export class ChatService {
   /** The last message is the one that is kept; pictures of others are the client's copies of what is stored already. */
   async #withStoredPictures(request: StatefulChatRequest): Promise<StatefulChatRequest> {
     const last = request.messages.at(-1);
-    if (request.action !== "send" || last?.role !== "user") return request;
+    const isStored = request.action === "send" || request.action === "edit";
+    if (!isStored || last?.role !== "user") return request;
     const content = await moveOut(this.#parts.pictures, last.content);
     return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
@@ -227,7 +228,8 @@ export class ChatService {
     const { assistantMessageId: mid, conversationId, userMessageId } = request;
     if (mid === undefined) return undefined;
     const live = this.#parts.live.ofMessage(conversationId, mid);
-    const reply = live ?? (request.action === "send" ? this.#stored(conversationId, mid, true) : undefined);
+    const isSent = request.action === "send" || request.action === "edit";
+    const reply = live ?? (isSent ? this.#stored(conversationId, mid, true) : undefined);
     if (reply === undefined) return undefined;
     if (live === undefined && isEmptyFailure(this.#parts.conversations.reader.message(conversationId, mid))) {
       return undefined;
@@ -291,10 +293,12 @@ export class ChatService {
     request: StatefulChatRequest,
     conversation: ConversationState | undefined,
   ): Promise<string | undefined> {
-    if (conversation === undefined || request.action !== "send") return undefined;
+    const isNew = request.action === "send" || request.action === "edit";
+    if (conversation === undefined || !isNew) return undefined;
     const last = request.messages.at(-1);
     const turn = last?.role === "user" ? last : undefined;
-    return await speakerOf(this.#parts, conversation, turn, request.characterId);
+    const before = request.action === "edit" ? request.userMessageId : undefined;
+    return await speakerOf(this.#parts, conversation, turn, request.characterId, before);
   }
 
   /** Runs a reply to its end and settles it. Gives a promise for its begin. */

@@ -42,8 +42,11 @@ export interface StatefulChatRequest extends ChatRequest {
   conversationId: string;
   userMessageId?: string;
   assistantMessageId?: string;
-  /** `impersonate` writes in the owner's name; nothing of that is stored. */
-  action: "send" | "regenerate" | "continue" | "impersonate";
+  /**
+   * `edit` adds a version to an earlier user message and answers it; `impersonate` writes in the owner's name, and nothing
+   * of that is stored.
+   */
+  action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
   /** Who assembles what is sent; the client, unless it says otherwise. */
   context?: "client" | "server";
   /** Who is to speak, where several characters take part. */

@@ -52,6 +52,7 @@ const NOT_IN_HEAD = [
   "draft",
   "draft_version",
   "messages",
+  "continuations",
   "character_id",
   "message_count",
   "damaged",

@@ -27,6 +27,8 @@ const COMMA = encoder.encode(",");
 export interface ReadOptions {
   /** All texts of messages that have several, as `variants` of the message. */
   hasVariants?: boolean;
+  /** What follows versions that aren't active, as `continuations` of the conversation. */
+  hasContinuations?: boolean;
 }
 
 /** One page of messages, oldest first. */
@@ -82,6 +84,36 @@ export class ConversationReader {
     return { json: join(read.parts), damaged: read.damaged };
   }
 
+  /**
+   * Returns what follows versions that aren't active as JSON Lines of `{message_id, n, messages}`, along the active versions
+   * below. Blocks are opened and joined and never parsed.
+   *
+   * @param onUnreadable Called for each of them of which a block can't be opened.
+   */
+  continuations(id: string, onUnreadable: (one: { mid: string; n: number }) => void): Promise<Uint8Array[]> {
+    const lines = this.#continuationRows(id).map(async ({ mid, n, rows }) => {
+      const opened = await Promise.all(rows.map((row) => this.#blocks.open(id, row).catch(() => undefined)));
+      if (opened.includes(undefined)) onUnreadable({ mid, n });
+      return [
+        encoder.encode(`${continuationOpening(mid, n)}[`),
+        ...commaSeparated(opened.filter((text) => text !== undefined)),
+        encoder.encode("]}\n"),
+      ];
+    });
+    return Promise.all(lines).then((all) => all.flat());
+  }
+
+  /** Reads the rows at once, so that they are of one state. */
+  #continuationRows(id: string): { mid: string; n: number; rows: BlockRow[] }[] {
+    const tree = this.#blocks.tree(id);
+    return tree.points().flatMap((point) =>
+      [...point.segments.keys()].filter((n) => n !== point.active).flatMap((n) => {
+        const rows = this.#blocks.rowsIn(id, tree.stretchesFrom(tree.startOf(point, n)!));
+        return [{ mid: point.mid, n, rows }];
+      })
+    );
+  }
+
   /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
     const { revision, text, damaged } = this.#headText(id);
@@ -116,7 +148,7 @@ export class ConversationReader {
     let found: Message[] = [];
     let hasMore = false;
     const unreadable: { row: BlockRow; before: string | undefined }[] = [];
-    for (; row !== undefined && !hasMore; row = this.#blocks.previous(id, row.position)) {
+    for (; row !== undefined && !hasMore; row = this.#blocks.previous(id, row)) {
       const messages = this.#blocks.readableMessagesOf(id, row);
       if (messages === undefined) {
         unreadable.push({ row, before: found[0]?.id });
@@ -138,10 +170,10 @@ export class ConversationReader {
     };
   }
 
-  /** Gives one message as it stands, with what a running reply has written so far. */
+  /** Returns one message, also one that follows a version which isn't active, with what a running reply has written so far. */
   message(id: string, mid: string): Message {
     this.#store.get(id);
-    const row = this.#blocks.rowOf(id, mid);
+    const row = this.#blocks.rowAnywhere(id, mid);
     const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
     if (message === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
     return this.#live.ofMessage(id, mid)?.overlay(message) ?? message;
@@ -223,10 +255,10 @@ export class ConversationReader {
 
   #damagedMessages(id: string, row: BlockRow): Damage {
     const ids = this.#blocks.midsOf(id, row);
-    for (let before = this.#blocks.previous(id, row.position); before !== undefined;) {
+    for (let before = this.#blocks.previous(id, row); before !== undefined;) {
       const last = this.#blocks.readableMessagesOf(id, before)?.at(-1);
       if (last !== undefined) return { part: "messages", message_ids: ids, after: last.id };
-      before = this.#blocks.previous(id, before.position);
+      before = this.#blocks.previous(id, before);
     }
     return { part: "messages", message_ids: ids, after: null };
   }
@@ -234,10 +266,11 @@ export class ConversationReader {
   /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */
   #begin(
     id: string,
-    { hasVariants = false }: ReadOptions,
+    { hasVariants = false, hasContinuations = false }: ReadOptions,
   ): { revision: number; bytes: number; parts: Promise<{ parts: Uint8Array[]; damaged: Damage[] }> } {
     const { state, opening, damaged } = this.#opening(id);
     const rows = this.#blocks.rows(id);
+    const continuations = hasContinuations ? this.#continuationRows(id) : [];
     const live = this.#live.ofConversation(id);
     const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
     // Only these are parsed and written out again.
@@ -256,13 +289,21 @@ export class ConversationReader {
       return encoder.encode(whole.map((message) => JSON.stringify(message)).join(","));
     };
     const assemble = async () => {
-      const opened = await Promise.all(
-        rows.map((row) => open(row).catch(() => void damaged.push(this.#damagedMessages(id, row)))),
-      );
+      const openAll = async (rows: BlockRow[]) => {
+        const opened = await Promise.all(
+          rows.map((row) => open(row).catch(() => void damaged.push(this.#damagedMessages(id, row)))),
+        );
+        return commaSeparated(opened.filter((text) => text !== undefined));
+      };
+      const messages = await openAll(rows);
+      const following: Uint8Array[] = [];
+      for (const [index, { mid, n, rows }] of continuations.entries()) {
+        const start = `${index === 0 ? `,"continuations":[` : ","}${continuationOpening(mid, n)}[`;
+        following.push(encoder.encode(start), ...await openAll(rows), encoder.encode("]}"));
+      }
       const parts: Uint8Array[] = [encoder.encode(`${opening}${damagedText(damaged)},"messages":[`)];
-      const texts = opened.filter((text) => text !== undefined);
-      texts.forEach((text, index) => index === 0 ? parts.push(text) : parts.push(COMMA, text));
-      parts.push(encoder.encode("]}"));
+      parts.push(...messages, encoder.encode("]"), ...following);
+      parts.push(encoder.encode(continuations.length === 0 ? "}" : "]}"));
       return { parts, damaged };
     };
     return {
@@ -301,6 +342,14 @@ export class ConversationReader {
 /** The `damaged` field of a JSON object that has other fields before it; nothing where there is no damage. */
 function damagedText(damaged: Damage[]): string {
   return damaged.length === 0 ? "" : `,"damaged":${JSON.stringify(damaged)}`;
+}
+
+function continuationOpening(mid: string, n: number): string {
+  return `{"message_id":${JSON.stringify(mid)},"n":${n},"messages":`;
+}
+
+function commaSeparated(texts: Uint8Array[]): Uint8Array[] {
+  return texts.flatMap((text, index) => index === 0 ? [text] : [COMMA, text]);
 }
 
 function join(parts: Uint8Array[]): Uint8Array {

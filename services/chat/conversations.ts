@@ -7,8 +7,8 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import { type BlockRow, isLost, type OpenBlock } from "./block_rows.ts";
-import type { BlockChange, BlockStore } from "./blocks.ts";
+import { isLost, type OpenBlock } from "./block_rows.ts";
+import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks.ts";
 import type { ChangeLog } from "./change_log.ts";
 import {
   type ConversationInput,
@@ -25,7 +25,8 @@ import { isoTime, type Message, type MessageInput } from "./message.ts";
 import { completeMessages, takeMessages } from "./given_messages.ts";
 import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import { greetingQuestion, type GreetingSource, openingFrom } from "./openings.ts";
-import { replaceMessages } from "./replacement.ts";
+import { branchIds, type MessageTree, pathOf, withPath } from "./message_tree.ts";
+import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./replacement.ts";
 import type { RevisionStore } from "./revision_store.ts";
 import { headWithTrueSummary, withTrueSummary } from "./summary_standing.ts";
 import type { Turns } from "../turns.ts";
@@ -123,17 +124,19 @@ export class Conversations {
     };
     return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
       const now = this.#parts.now();
-      const { readable: standing, unreadable } = before === undefined
-        ? { readable: [], unreadable: [] }
-        : await this.#parts.blocks.openReadable(id);
-      const healed = this.#replaceUnreadable(id, unreadable, mids);
+      const standing = before === undefined ? NOTHING_STORED : await this.#parts.blocks.openReadableTree(id);
+      this.#refuseLosingUnreadable(id, standing, mids);
       const pace = new Pace();
       await pace.rest();
-      const stored = new Map(standing.flatMap((block) => block.messages.map((message) => [message.id, message])));
+      const [treeBefore, branches] = [treeOf(standing), branchIds(standing)];
+      const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
+      if (branches.size > 0) refuseOffPath(this.#parts.blocks, id, mids, path);
+      const unreadable = new Set(unreadableIn(standing).flatMap(({ messages }) => messages.map((one) => one.id)));
+      const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
       this.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
       const runningId = live.ofConversation(id)?.messageId;
-      const { messages, withTexts } = await completeMessages(given, { stored, runningId, now: isoNow });
+      const { messages, withTexts } = await completeMessages(given, { stored, branches, runningId, now: isoNow });
       const state: ConversationState = {
         id,
         revision: (before?.revision ?? 0) + 1,
@@ -144,9 +147,11 @@ export class Conversations {
       };
       const draft = this.#draftOf(id, input, before === undefined);
       const texts = await changeTexts(this.#parts.variants, id, withTexts);
-      const { statements, text } = await this.replacing(before, state, { messages, standing, texts });
+      const tree = withPath(treeBefore, messages);
+      refuseMovingUnreadable(id, standing, tree);
+      const { statements, text } = await this.replacing(before, state, { tree, standing, texts });
       await pace.rest();
-      await this.#parts.db.write([...healed, ...statements, ...draft]);
+      await this.#parts.db.write([...statements, ...draft]);
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
       // What was just written need not be read again, but for the text that a running reply has by now.
@@ -158,26 +163,19 @@ export class Conversations {
   }
 
   /**
-   * Gives the statements that make room for a save over blocks that can't be read. Such a save has to bring all their
-   * messages: one that was built from what could be read would drop the others.
+   * Refuses a save over blocks of the active path that can't be read, unless it has all their messages: one that was built
+   * from what could be read would drop the others.
    *
-   * @throws {AppError} `conflict` when it lacks some.
+   * @throws {AppError} `conflict`
    */
-  #replaceUnreadable(id: string, unreadable: BlockRow[], mids: string[]): Statement[] {
-    const { blocks } = this.#parts;
-    const given = new Set(mids);
-    return unreadable.flatMap((row) => {
-      const lost = blocks.midsOf(id, row);
-      if (lost.length === 0) return isLost(row) ? [] : blocks.discard(id, row, lost);
-      if (isLost(row) || lost.some((mid) => !given.has(mid))) {
-        throw new AppError(
-          "conflict",
-          `Conversation "${id}" has ${lost.length} messages that can't be read, and saving it whole would drop them. ` +
-            `Delete them first, or save under another id: ${lost.slice(0, 20).join(", ")}`,
-        );
-      }
-      return blocks.discard(id, row, lost);
-    });
+  #refuseLosingUnreadable(id: string, standing: OpenTree, mids: string[]): void {
+    const path = this.#parts.blocks.tree(id);
+    const saved = new Set(mids);
+    for (const { row, messages } of unreadableIn(standing)) {
+      if (path.stretchOf(row) === undefined || messages.length === 0) continue;
+      // Of a block on a damaged page of the file there is no row to replace.
+      if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw unreadableConflict(id, messages);
+    }
   }
 
   /**
@@ -189,9 +187,9 @@ export class Conversations {
   async replacing(
     past: ConversationState | undefined,
     state: ConversationState,
-    { messages, standing, texts = NO_TEXT_CHANGE, snippetOwner = messages.at(-1) }: {
-      messages: Message[];
-      standing: OpenBlock[];
+    { tree, standing, texts = NO_TEXT_CHANGE, snippetOwner = pathOf(tree).at(-1) }: {
+      tree: MessageTree;
+      standing: OpenTree;
       texts?: TextChange;
       snippetOwner?: Message;
     },
@@ -200,10 +198,10 @@ export class Conversations {
     const snippet = snippetOf(snippetOwner);
     const referred = refer("conversation", state.id, JSON.stringify(state.head));
     if (past === undefined) {
-      const { statements, text } = await blocks.replaceAll(state.id, messages);
+      const { statements, text } = await replaceTree(blocks, state.id, tree);
       return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
     }
-    const replacement = { standing, head: state.head, messages, texts, cause: "put" as const };
+    const replacement = { standing, head: state.head, tree, texts, cause: "put" as const };
     const { statements, text, touched } = await replaceMessages(this.#parts, past, replacement);
     return {
       statements: [
@@ -322,6 +320,8 @@ export class Conversations {
     options: {
       expected?: ExpectedVersion;
       beside?: (before: ConversationState) => Statement[];
+      /** Gives the change of the active path that goes with the change of the message, if one does. */
+      switching?: (before: Message, after: Message) => VersionChange | undefined;
       byReply?: boolean;
       written?: (after: ConversationState) => void;
     } = {},
@@ -334,10 +334,16 @@ export class Conversations {
       if (!options.byReply && this.#parts.live.ofMessage(id, mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
-      const edit = this.#parts.blocks.edit(id, mid, change);
+      let edit: BlockEdit = this.#parts.blocks.edit(id, mid, change);
+      let added = edit.after === undefined ? -1 : 0;
+      const switched = edit.after && options.switching?.(edit.before, edit.after);
+      if (switched !== undefined) {
+        edit = switched;
+        added = switched.messageCount - state.messageCount;
+      }
       const after = await this.write(
         withTrueSummary(this.#parts.blocks, state, mid),
-        edit.after === undefined ? -1 : 0,
+        added,
         edit,
         options.beside?.(state) ?? [],
       );
@@ -441,6 +447,41 @@ export class Conversations {
   publish(state: ConversationState): void {
     this.#parts.events.publish({ kind: "conversation", id: state.id, revision: state.revision });
   }
+}
+
+/** Refuses ids that messages have which follow another version. @throws {AppError} `conflict` */
+function refuseOffPath(blocks: BlockStore, id: string, mids: string[], path: ReadonlyMap<string, Message>): void {
+  for (const mid of blocks.taken(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
+}
+
+/** Returns the blocks that can't be read. */
+function unreadableIn({ segments }: OpenTree): OpenBlock[] {
+  return [...segments.values()].flat().filter((block) => block.isUnreadable);
+}
+
+/**
+ * Refuses a save that would rewrite or drop blocks off the path that can't be read.
+ *
+ * @throws {AppError} `conflict`
+ */
+function refuseMovingUnreadable(id: string, standing: OpenTree, tree: MessageTree): void {
+  const unreadable = unreadableIn(standing);
+  if (unreadable.length === 0) return;
+  const replaced = new Set(pathOf(tree).map((message) => message.id));
+  for (const { row, messages } of unreadable) {
+    if (messages.every((message) => replaced.has(message.id))) continue;
+    const segment = tree.segments.get(row.segment) ?? [];
+    // The same objects in the same segment: their block stays as it is.
+    if (messages.some((message) => !segment.includes(message))) throw unreadableConflict(id, messages);
+  }
+}
+
+function unreadableConflict(id: string, messages: Message[]): AppError {
+  return new AppError(
+    "conflict",
+    `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it whole would drop them. ` +
+      `Delete them first, or save under another id: ${messages.slice(0, 20).map((message) => message.id).join(", ")}`,
+  );
 }
 
 /** Throws when a caller asked for another revision than the one that stands. @throws {AppError} `revision_mismatch` */

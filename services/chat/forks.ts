@@ -4,6 +4,8 @@ import { AppError } from "../errors.ts";
 import { type ConversationHead, type ConversationState, snippetOf } from "./conversation.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import type { Message } from "./message.ts";
+import { lineOf } from "./message_tree.ts";
+import { replaceTree } from "./replacement.ts";
 
 /** Where a conversation was copied from. */
 export interface ForkedFrom {
@@ -53,13 +55,22 @@ export class Forks {
     const { store, blocks, variants, live, turns, db, now } = this.#parts;
     return turns.take(id, async () => {
       const origin = store.get(id);
-      const stored = (await blocks.openAll(id)).flatMap((block) => block.messages);
+      const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
+      blocks.requireOnPath(id, mid);
       const end = stored.findIndex((message) => message.id === mid);
       if (end < 0) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
       const copied = stored.slice(0, end + 1);
       const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
-      const messages = copied.map((message) => ({ ...standing(id, message, live), id: newIds.get(message.id)! }));
-      const texts = variants.textsOf(id, copied.map((message) => message.id)).map((text) => ({
+      const tree = blocks.tree(id);
+      // What follows the other versions of a user message stays with the origin, and so do they.
+      const isBranch = (mid: string) => tree.find(mid) !== undefined;
+      const messages = copied.map((message) => ({
+        ...standing(id, message, live),
+        ...(isBranch(message.id) && { variant_count: 1, active_variant: 0 }),
+        id: newIds.get(message.id)!,
+      }));
+      const mids = copied.map((message) => message.id).filter((mid) => !isBranch(mid));
+      const texts = variants.textsOf(id, mids).map((text) => ({
         ...text,
         mid: newIds.get(text.mid)!,
       }));
@@ -71,7 +82,7 @@ export class Forks {
         messageCount: messages.length,
         head: copiedHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
       };
-      const { statements } = await blocks.replaceAll(state.id, messages);
+      const { statements } = await replaceTree(blocks, state.id, lineOf(messages));
       await db.write([
         store.insert(state, snippetOf(messages.at(-1))),
         ...statements,

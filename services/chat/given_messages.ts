@@ -44,7 +44,13 @@ export async function takeMessages(pictures: PictureParts, given: MessageInput[]
  */
 export async function completeMessages(
   { mids, inputs }: GivenMessages,
-  { stored, runningId, now }: { stored: Map<string, Message>; runningId?: string; now: string },
+  { stored, branches, runningId, now }: {
+    stored: Map<string, Message>;
+    /** Messages whose versions have continuations of their own. */
+    branches: ReadonlySet<string>;
+    runningId?: string;
+    now: string;
+  },
 ): Promise<{ messages: Message[]; withTexts: GivenTexts[] }> {
   const messages: Message[] = [];
   const withTexts: GivenTexts[] = [];
@@ -60,12 +66,21 @@ export async function completeMessages(
     const texts = variantsIn(input);
     if (texts === undefined) messages.push(message);
     else {
+      if (branches.has(mid)) refuseOtherVersions(stored.get(mid)!, input, texts.length, index);
       const whole = withGivenTexts(message, input, texts, now);
       withTexts.push(whole);
       messages.push(whole.message);
     }
   }
   return { messages, withTexts };
+}
+
+/** A list of messages is one path: it can't say what would follow other versions. @throws {AppError} `invalid_request` */
+function refuseOtherVersions(stored: Message, input: MessageInput, count: number, index: number): void {
+  if (count === stored.variant_count && (input.active_variant ?? 0) === stored.active_variant) return;
+  const message = `Message "${stored.id}" has ${stored.variant_count} versions with continuations of their own, and ` +
+    `number ${stored.active_variant} is active; use PATCH to switch and POST /api/chat to add one`;
+  throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.variants`, message }] });
 }
 
 /** Gives the id that a client gave a message; SPEC calls it `mid`. */

@@ -38,7 +38,7 @@ export function* turnsOf(
 ): Generator<PromptTurn> {
   if (turn !== undefined) yield { message: viewed(turn, view) };
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
-  for (; row !== undefined; row = blocks.previous(id, row.position)) {
+  for (; row !== undefined; row = blocks.previous(id, row)) {
     const messages = blocks.readableMessagesOf(id, row) ?? []; // a damaged block ends no conversation
     let at = messages.findIndex((message) => message.id === before);
     if (at < 0) at = messages.length - 1;

@@ -5,7 +5,7 @@ import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
-import type { BlockChange, BlockStore, Neighbours } from "./blocks.ts";
+import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks.ts";
 import type { Changes } from "./change_log.ts";
 import { snippetOf } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
@@ -34,7 +34,9 @@ export interface RemovedEntry {
 /** What a removal takes out of the blocks. */
 interface Taken {
   change: BlockChange;
-  messages: Message[];
+  subtree: Pick<RemovedMessages, "messages" | "segments" | "continuations">;
+  /** Messages that leave the active path. */
+  countOnPath: number;
   place: Neighbours;
 }
 
@@ -94,6 +96,7 @@ export class Messages {
       if (blocks.taken(id, [message.id]).size > 0) {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
       }
+      if (options.after !== undefined) blocks.requireOnPath(id, options.after);
       const change = options.after === undefined
         ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
         : blocks.insert(id, [message], "after", options.after);
@@ -128,17 +131,20 @@ export class Messages {
   }
 
   /**
-   * Edits one message in place, or switches to another of its texts by `active_variant`.
+   * Edits one message in place, or switches to another of its texts by `active_variant`. A user message takes what follows
+   * that version onto the path, and what followed the one before leaves it.
    *
-   * @throws {AppError} `not_found`, `conflict` while a reply writes this message, `revision_mismatch`
+   * @throws {AppError} `not_found`, `revision_mismatch`; `conflict` while a reply writes this message or what would leave
+   *   the path, and for a message that isn't on the path
    */
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
-    const { variants, revisions, pictures, now } = this.#parts;
+    const { blocks, variants, revisions, pictures, now } = this.#parts;
     const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
     const message = await this.#conversations.editMessage(id, mid, (before) => {
+      blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Places in the reply as it was streamed mean nothing in another text.
       beside.push(replyEdited(id, mid, randomToken(9)));
@@ -149,38 +155,48 @@ export class Messages {
         // Nothing is lost by that: the text before is the variant just kept.
         if (Object.keys(fields).length === 0) return base;
       }
-      edited = before;
+      // What followed the version before isn't part of this text's past.
+      edited = hasContinuations(blocks, id, before) ? base : before;
       const isoNow = new Date(now()).toISOString();
       const merged = withoutNulls({ ...base, ...fields, updated_at: isoNow }) as MessageInput;
       return { ...completeMessage(merged, mid, isoNow, base), active_variant: base.active_variant };
     }, {
       expected,
+      switching: (before, after) => this.#switch(id, before, after),
       beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
       written: (after) => revision = after.revision,
     });
     return { message: message!, revision };
   }
 
-  /** Removes one message, also one that can't be read. */
+  /** Gives the change of the path that goes with a change of a message, if one does. */
+  #switch(id: string, before: Message, after: Message): VersionChange | undefined {
+    const { blocks, live } = this.#parts;
+    if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
+    const running = live.ofConversation(id)?.messageId;
+    if (running !== undefined && blocks.countBefore(id, running) > blocks.countBefore(id, before.id)) {
+      throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+    }
+    return blocks.switchVersion(id, before.id, after.active_variant, () => after);
+  }
+
+  /** Removes one message; one whose versions have continuations goes with all of these. Also one that can't be read. */
   async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
-    return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, expected, (blocks) => {
+    return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
+      if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
       const place = blocks.neighboursOf(id, mid);
       const edit = blocks.edit(id, mid, () => undefined);
-      return { change: edit, messages: [edit.before], place };
+      return { change: edit, subtree: { messages: [edit.before] }, countOnPath: 1, place };
     });
   }
 
   /**
-   * Removes a message and all behind it.
+   * Removes a message and all behind it, also what follows versions that aren't active.
    *
    * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
    */
   removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
-    return this.#remove(id, expected, async (blocks) => {
-      const { after } = blocks.neighboursOf(id, mid);
-      const change = await blocks.removeFrom(id, mid);
-      return { change, messages: change.removed, place: { after } };
-    });
+    return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, mid));
   }
 
   /** Forgets a message that can't be read; its block goes with the last one in it. */
@@ -191,6 +207,13 @@ export class Messages {
       const damaged = blocks.unreadableRowOf(id, mid);
       if (damaged === undefined) return undefined;
       checkRevision(id, state.revision, expected);
+      if (blocks.tree(id).find(mid) !== undefined) {
+        throw new AppError(
+          "conflict",
+          `Message "${mid}" can't be read, and its versions have messages of their own. Save the conversation whole, ` +
+            "with a new text for this message, before you delete it",
+        );
+      }
       const change: BlockChange = {
         statements: blocks.forgetUnreadable(id, damaged, mid),
         last: "unchanged",
@@ -203,6 +226,7 @@ export class Messages {
 
   #remove(
     id: string,
+    mid: string,
     expected: ExpectedVersion | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
   ): Promise<RemovedEntry> {
@@ -210,15 +234,17 @@ export class Messages {
     return turns.take(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
-      const { change, messages, place } = await take(blocks);
-      const mids = messages.map((message) => message.id);
+      blocks.requireOnPath(id, mid);
+      const { change, subtree, countOnPath, place } = await take(blocks);
+      const { messages, segments = [] } = subtree;
+      const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map((message) => message.id);
       const running = mids.find((removed) => live.ofMessage(id, removed) !== undefined);
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
-      const removed: RemovedMessages = { messages, variants: variants.textsOf(id, mids), place };
+      const removed: RemovedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
       const title = snippetOf(messages[0]);
       const trashId = uuidV7();
-      const next = mids[0] === undefined ? state : withTrueSummary(blocks, state, mids[0]);
-      const { revision } = await this.#conversations.write(next, -mids.length, change, [
+      const next = withTrueSummary(blocks, state, mid);
+      const { revision } = await this.#conversations.write(next, -countOnPath, change, [
         ...forget(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, trashId),
@@ -229,8 +255,35 @@ export class Messages {
     });
   }
 
-  /** Gives all texts of one message. */
+  /** Returns all texts of one message; of a user message with versions also how much follows each. */
   variantsOf(id: string, mid: string): Variant[] {
-    return this.#parts.variants.list(id, this.get(id, mid));
+    const { blocks, store, variants } = this.#parts;
+    const message = this.get(id, mid);
+    const list = variants.list(id, message);
+    if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
+    const tree = blocks.tree(id);
+    const point = tree.find(mid);
+    return list.map((variant) => {
+      const start = point && tree.startOf(point, variant.n);
+      if (start !== undefined) {
+        return { ...variant, message_count: blocks.countIn(id, tree.stretchesFrom(start)) };
+      }
+      // Until the first switch all that follows follows the active version.
+      const isFollowed = point === undefined && variant.n === message.active_variant;
+      const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
+      return { ...variant, message_count: count };
+    });
   }
+}
+
+/** True for messages whose versions are each followed by messages of their own. */
+function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
+  return role === "user" || blocks.tree(id).find(mid) !== undefined;
+}
+
+async function subtreeOf(blocks: BlockStore, id: string, mid: string): Promise<Taken> {
+  const { after, segment } = blocks.neighboursOf(id, mid);
+  const { removed, countOnPath, ...change } = await blocks.removeFrom(id, mid);
+  const subtree = removed.continuations.length === 0 ? { messages: removed.messages } : removed;
+  return { change, subtree, countOnPath, place: { after, segment } };
 }

@@ -2,46 +2,108 @@
 import { isDeepStrictEqual } from "node:util";
 import { Pace } from "../pace.ts";
 import type { Statement } from "../storage/database.ts";
-import type { OpenBlock } from "./block_rows.ts";
-import type { BlockStore } from "./blocks.ts";
-import type { Touched } from "./change_log.ts";
+import type { BlockStore, OpenTree } from "./blocks.ts";
+import { isReordered, type Touched } from "./change_log.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { NO_TEXT_CHANGE, type TextChange } from "./given_variants.ts";
 import type { Message } from "./message.ts";
+import { branchIds, type MessageTree, pathOf } from "./message_tree.ts";
+import { insertContinuations, removeContinuations } from "./paths.ts";
 import { forget } from "./removed_messages.ts";
 import type { RevisionCause, RevisionStore } from "./revision_store.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** A change of all messages. */
 export interface Replacement {
-  /** The blocks as they stand. */
-  standing: OpenBlock[];
+  /** Everything as it is stored. */
+  standing: OpenTree;
   head: ConversationHead;
-  messages: Message[];
+  /** Everything as it will be. */
+  tree: MessageTree;
   /** What becomes of their other texts; by default nothing. */
   texts?: TextChange;
   cause: RevisionCause;
 }
 
-/** Statements that put other messages into a conversation and keep those they replace, and the text of the new ones. */
+/** Nothing is stored yet. */
+export const NOTHING_STORED: OpenTree = { segments: new Map(), continuations: [] };
+
+/** Returns what is stored as messages. */
+export function treeOf({ segments, continuations }: OpenTree): MessageTree {
+  const lists = [...segments].map(([segment, blocks]) =>
+    [segment, blocks.flatMap(({ messages }) => messages)] as const
+  );
+  return { segments: new Map(lists), continuations };
+}
+
+/** Statements that put a tree in the place of another, and the text of the messages on its active path. */
+export async function replaceTree(
+  blocks: BlockStore,
+  id: string,
+  tree: MessageTree,
+  standing: OpenTree = NOTHING_STORED,
+): Promise<{ statements: Statement[]; text: string; touched: Touched; isUnchanged: boolean }> {
+  const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), standing.segments);
+  const path = pathOf(tree);
+  const text = path.map((message) => replaced.texts.get(message)).join(",");
+  const [before, after] = [standing, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
+  const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
+  const rows = isSame ? [] : [
+    ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(standing)])]),
+    ...insertContinuations(id, tree.continuations),
+  ];
+  await new Pace().rest();
+  const touched = touchedBy(pathOf(treeOf(standing)), path, replaced);
+  const statements = [...replaced.statements, ...rows];
+  return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
+}
+
+/** Returns what the replacement of the active path touches; only messages that are written again are compared. */
+function touchedBy(
+  before: Message[],
+  after: Message[],
+  { texts, written }: { texts: Map<Message, string>; written: Set<string> },
+): Touched {
+  const stored = new Map(before.map((message) => [message.id, message]));
+  const staying = new Set(after.map(({ id }) => id));
+  const touched = { added: [] as string[], changed: [] as string[] };
+  for (const message of after) {
+    const old = stored.get(message.id);
+    if (old === undefined) touched.added.push(message.id);
+    else if (written.has(message.id) && JSON.stringify(old) !== texts.get(message)) touched.changed.push(message.id);
+  }
+  return {
+    ...touched,
+    removed: [...stored.keys()].filter((mid) => !staying.has(mid)),
+    isReordered: isReordered([...stored.keys()], [...staying]),
+  };
+}
+
+/** Statements that put other messages into a conversation and keep those they replace, and the text of the active path. */
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
-  { standing, head, messages, texts = NO_TEXT_CHANGE, cause }: Replacement,
+  { standing, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
 ): Promise<{ statements: Statement[]; text: string; touched: Touched }> {
-  const { statements, text, touched: moved, isUnchanged } = await blocks.replaceAll(before.id, messages, standing);
+  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, standing);
   const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
-  const retold = texts.mids.filter((mid) => !isTouched.has(mid));
+  const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
+  const retold = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
   const touched = { ...moved, changed: [...moved.changed ?? [], ...retold] };
   if (isUnchanged && texts.statements.length === 0) {
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
     return { statements: [...kept, ...statements], text, touched };
   }
   await new Pace().rest();
-  const staying = new Set(messages.map(({ id }) => id));
-  const leaving = standing.flatMap((block) => block.messages).map(({ id }) => id).filter((id) => !staying.has(id));
+  const staying = new Set(messagesIn(tree).map(({ id }) => id));
+  const leaving = messagesIn(treeOf(standing)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
-  const kept = revisions.keepBlocks(before, cause, standing.map(({ row }) => row), [...left, ...texts.replaced]);
+  const kept = revisions.keepTree(before, cause, standing, [...left, ...texts.replaced]);
   const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
   return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
+}
+
+/** Returns the messages of all segments. */
+export function messagesIn({ segments }: MessageTree): Message[] {
+  return [...segments.values()].flat();
 }

@@ -3,7 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { ConversationParts } from "./conversations.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { type Message, textOfContent } from "./message.ts";
-import type { RevisionRecord } from "./revision_store.ts";
+import { pathOf } from "./message_tree.ts";
+import { ROOT_SEGMENT } from "./paths.ts";
+import { openRevision, type RevisionRecord } from "./revision_store.ts";
 
 /** One message that differs. `before` is its text in the earlier version, `after` its text now. */
 export interface MessageDifference {
@@ -42,16 +44,25 @@ export async function compareRevision(
 ): Promise<RevisionDifference> {
   const { id } = state;
   if (record.removed !== undefined) {
-    const taken = blocks.taken(id, record.removed.messages.map((message) => message.id));
-    return listed(record.removed.messages.filter((message) => !taken.has(message.id)).map(removedOne));
+    const { messages, segments = [], continuations = [], place } = record.removed;
+    const home = place.segment ?? ROOT_SEGMENT;
+    const lists = new Map([...segments.map((one) => [one.segment, one.messages] as const), [home, messages] as const]);
+    const removed = pathOf({ segments: lists, continuations }, home);
+    const taken = blocks.taken(id, removed.map((message) => message.id));
+    return listed(removed.filter((message) => !taken.has(message.id)).map(removedOne));
   }
   if (record.edited !== undefined) {
-    const row = blocks.rowOf(id, record.edited.id);
+    const row = blocks.rowAnywhere(id, record.edited.id);
     const now = row && blocks.messagesOf(id, row).find((message) => message.id === record.edited!.id);
     return listed(now === undefined ? [removedOne(record.edited)] : changedOnes([record.edited], [now]));
   }
   const fields = record.head === undefined ? [] : differingFields(record.head, state.head);
   if (record.blocks === undefined) return { ...listed([]), fields };
+  if (record.continuations !== undefined || !blocks.tree(id).isLine) {
+    const then = pathOf(await openRevision(blocks, id, record));
+    const now = (await blocks.openPath(id)).flatMap(({ messages }) => messages);
+    return { ...listed(changedOnes(then, now)), fields };
+  }
   const rows = record.blocks.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
   const present = blocks.rows(id);
   // A block that is still in use holds the same messages as before.

@@ -2,9 +2,12 @@
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import type { BlockName, BlockRow } from "./block_rows.ts";
+import type { BlockName } from "./block_rows.ts";
+import type { BlockStore, OpenTree } from "./blocks.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";
+import type { MessageTree } from "./message_tree.ts";
+import { type Continuation, ROOT_SEGMENT } from "./paths.ts";
 import type { RemovedMessages } from "./removed_messages.ts";
 import { oldestKeptMs, overdueRevisions } from "./revision_age.ts";
 import { revisionPlace } from "./sealed_places.ts";
@@ -26,8 +29,11 @@ export interface Revision {
 /** What is kept of a revision: the whole conversation, its fields alone, or what one change did to messages. */
 export interface RevisionRecord {
   head?: ConversationHead;
-  /** All blocks in order. */
+  /** All blocks in order, segment by segment. */
   blocks?: BlockName[];
+  /** The segment of each block, where some messages had continuations of their own; else there was one. */
+  segments?: number[];
+  continuations?: Continuation[];
   /** Other texts of messages that the change left out, or gave other texts. */
   variants?: VariantText[];
   /** A message before it was edited. */
@@ -105,19 +111,23 @@ export class RevisionStore {
   }
 
   /** Statements that keep a state as a whole, and go before those that change its blocks. */
-  keepBlocks(
+  keepTree(
     state: ConversationState,
     cause: RevisionCause,
-    rows: BlockRow[],
+    { segments, continuations }: OpenTree,
     variants: VariantText[],
   ): Statement[] {
+    // All that are live, on the path or not: `prune` relies on it.
+    const all = [...segments.values()].flat();
+    const rows = all.filter((block) => !block.isUnreadable).map(({ row }) => row);
     const blocks = rows.map(({ id, version }) => [id, version] as const);
+    const tree = continuations.length === 0 ? {} : { segments: rows.map(({ segment }) => segment), continuations };
     return [
       {
         sql: "UPDATE block SET kept = 1 WHERE conversation_id = ? AND live = 1 AND kept = 0",
         params: [state.id],
       },
-      ...this.keep(state, cause, { head: state.head, blocks, variants }),
+      ...this.keep(state, cause, { head: state.head, blocks, ...tree, variants }),
     ];
   }
 
@@ -183,4 +193,34 @@ export class RevisionStore {
   #rows(conversationId: string): Row[] {
     return this.#db.all<Row>(`SELECT ${COLUMNS} FROM revision WHERE conversation_id = ? ORDER BY n`, conversationId);
   }
+}
+
+/**
+ * Opens the messages that a revision had.
+ *
+ * @throws {AppError} `internal` when one of its blocks is missing or can't be opened.
+ */
+export async function openRevision(
+  blocks: BlockStore,
+  id: string,
+  { blocks: names = [], segments, continuations = [] }: RevisionRecord,
+): Promise<MessageTree> {
+  const rows = names.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
+  if (rows.length < names.length) {
+    throw new AppError("internal", `Cannot restore conversation "${id}": a block of that revision is missing`);
+  }
+  const tree: MessageTree = { segments: new Map([[ROOT_SEGMENT, []]]), continuations };
+  for (const [index, { messages }] of (await blocks.openMany(id, rows)).entries()) {
+    const segment = segments?.[index] ?? ROOT_SEGMENT;
+    tree.segments.set(segment, [...tree.segments.get(segment) ?? [], ...messages]);
+  }
+  const mids = new Set([...tree.segments.values()].flat().map((message) => message.id));
+  const missing = continuations.find(({ mid }) => !mids.has(mid));
+  if (missing !== undefined) {
+    throw new AppError(
+      "internal",
+      `Cannot restore conversation "${id}": message "${missing.mid}", which has versions, couldn't be read at that revision`,
+    );
+  }
+  return tree;
 }

@@ -1,16 +1,17 @@
 /** Past states of a conversation: which there are, and how one comes back. */
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database.ts";
-import type { BlockChange } from "./blocks.ts";
+import type { BlockChange, BlockStore } from "./blocks.ts";
+import { messagesIn, replaceMessages, treeOf } from "./replacement.ts";
 import type { ConversationState } from "./conversation.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
 import { type TextChange } from "./given_variants.ts";
 import { type Message, withoutNulls } from "./message.ts";
+import { pathOf } from "./message_tree.ts";
 import { putBack } from "./removed_messages.ts";
-import { replaceMessages } from "./replacement.ts";
 import { replyForgotten } from "./reply_rows.ts";
 import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
-import type { Revision, RevisionRecord } from "./revision_store.ts";
+import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
 import { withTrueSummary, withTrueSummaryBeside } from "./summary_standing.ts";
 import { type ExpectedVersion } from "../preconditions.ts";
 
@@ -58,8 +59,11 @@ export class Revisions {
         throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
       }
       if (record.removed !== undefined) {
-        const next = withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
-        await this.#conversations.write(next, record.removed.messages.length, putBack(this.#parts, id, record.removed));
+        const change = putBack(this.#parts, id, record.removed);
+        const next = change.countOnPath === 0
+          ? state
+          : withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
+        await this.#conversations.write(next, change.countOnPath, change);
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
       else await this.#restoreWhole(state, n, record);
     });
@@ -78,20 +82,28 @@ export class Revisions {
 
   async #restoreMessage(state: ConversationState, edited: Message): Promise<void> {
     const { blocks, revisions, variants, now } = this.#parts;
+    blocks.requireOnPath(state.id, edited.id);
     if (blocks.rowOf(state.id, edited.id) === undefined) {
       throw new AppError("conflict", `Message "${edited.id}" has been removed since`);
     }
     const beside: Statement[] = [];
-    const edit = blocks.edit(state.id, edited.id, (present) => {
+    const restored = (present: Message) => {
+      if (edited.active_variant >= present.variant_count) {
+        throw new AppError(
+          "conflict",
+          `Version ${edited.active_variant} of message "${edited.id}" has been removed since`,
+        );
+      }
       if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
       // Texts that came since stay beside it.
       return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
-    });
+    };
+    const edit = editOrSwitch(blocks, state, edited, restored);
     beside.push(
       replyForgotten(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
-    await this.#conversations.write(withTrueSummary(blocks, state, edited.id), 0, edit, beside);
+    await this.#conversations.write(withTrueSummary(blocks, state, edited.id), edit.added, edit, beside);
   }
 
   async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
@@ -106,14 +118,16 @@ export class Revisions {
       await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
-    const standing = await blocks.openAll(state.id);
-    const present = new Set(standing.flatMap((block) => block.messages.map((message) => message.id)));
-    const rows = record.blocks.map((name) => blocks.version(state.id, name));
-    if (rows.some((row) => row === undefined)) {
-      throw new AppError("internal", `Cannot restore conversation "${state.id}": a block of that revision is missing`);
+    const standing = await blocks.openTree(state.id);
+    const present = new Set(messagesIn(treeOf(standing)).map(({ id }) => id));
+    const tree = await openRevision(blocks, state.id, record);
+    for (const [segment, messages] of tree.segments) {
+      tree.segments.set(
+        segment,
+        messages.map((message) => settled(message)),
+      );
     }
-    const past = await blocks.openMany(state.id, rows.filter((row) => row !== undefined));
-    const messages = past.flatMap((block) => block.messages).map(settled);
+    const messages = messagesIn(tree);
     const since = await revisions.textsSince(state.id, n);
     const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
     const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
@@ -122,11 +136,25 @@ export class Revisions {
       mids: [...new Set(back.map(({ mid }) => mid))],
       replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
     };
-    const replacement = { standing, head, messages, texts, cause: "restore" as const };
+    const replacement = { standing, head, tree, texts, cause: "restore" as const };
     const { statements, touched } = await replaceMessages(this.#parts, state, replacement);
-    const change: BlockChange = { statements, last: messages.at(-1), touched };
-    await this.#conversations.write({ ...state, head }, messages.length - state.messageCount, change);
+    const path = pathOf(tree);
+    const change: BlockChange = { statements, last: path.at(-1), touched };
+    await this.#conversations.write({ ...state, head }, path.length - state.messageCount, change);
   }
+}
+
+/** Changes a message in place, or makes the version active that it is to have. */
+function editOrSwitch(
+  blocks: BlockStore,
+  { id, messageCount }: ConversationState,
+  { id: mid, active_variant: n }: Message,
+  change: (present: Message) => Message,
+): BlockChange & { before: Message; added: number } {
+  const point = blocks.tree(id).find(mid);
+  if (point === undefined || point.active === n) return { ...blocks.edit(id, mid, change), added: 0 };
+  const switched = blocks.switchVersion(id, mid, n, change);
+  return { ...switched, added: switched.messageCount - messageCount };
 }
 
 /** A reply that was being written when the state was kept is not being written any more. */

@@ -173,18 +173,19 @@ function post(worker: Worker, order: SearchOrder, moved: Transferable[] = []): v
   worker.postMessage(order, moved);
 }
 
-function cursorText({ updatedAtMs, position, index, conversationId }: ScanPlace): string {
-  return `${updatedAtMs}.${index}.${String(position).replace(".", "p")}.${conversationId}`;
+function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanPlace): string {
+  return `${updatedAtMs}.${index}.${segment}.${String(position).replace(".", "p")}.${conversationId}`;
 }
 
 /** @throws {AppError} `invalid_request` */
 function parseCursor(text: string): ScanPlace {
-  const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
+  const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16})\.(-?\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
   if (match === null) throw new AppError("invalid_request", "This cursor did not come from a search");
   return {
     updatedAtMs: Number(match[1]),
     index: Number(match[2]),
-    position: Number(match[3]!.replace("p", ".")),
-    conversationId: match[4]!,
+    segment: Number(match[3]),
+    position: Number(match[4]!.replace("p", ".")),
+    conversationId: match[5]!,
   };
 }

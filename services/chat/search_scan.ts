@@ -1,8 +1,10 @@
 /** Goes through sealed conversations, newest first, until a page of hits is full. What a hit is, search_text.ts says. */
 import type { Opener } from "../crypto/sealer.ts";
 import type { Reader } from "../storage/reader.ts";
+import { SMALLEST_GAP } from "./block_replacement.ts";
 import type { ConversationSummary } from "./conversation.ts";
 import { type Message, textOfContent } from "./message.ts";
+import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "./paths.ts";
 import { blockPlace, summaryPlace } from "./sealed_places.ts";
 import { createQuickTest, fold, holdsAll, snippetAround } from "./search_text.ts";
 
@@ -23,6 +25,8 @@ export interface SearchHit {
 export interface ScanPlace {
   updatedAtMs: number;
   conversationId: string;
+  /** Segment of the block; the root where a title was searched last. */
+  segment: number;
   position: number;
   index: number;
 }
@@ -97,6 +101,7 @@ interface BlockRow {
   conversation_id: string;
   id: number;
   version: number;
+  segment: number;
   position: number;
   sealed: Uint8Array;
 }
@@ -105,6 +110,8 @@ interface BlockRow {
 interface Visit {
   row: ConversationRow;
   title: string;
+  /** The stretches of its active path: what follows other versions isn't shown, so it isn't found either. */
+  path: readonly Stretch[];
   from?: ScanPlace;
 }
 
@@ -164,11 +171,11 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
         // As many bytes as UTF-16 units is ASCII alone.
         if (mayHold(json, json.length === opened.length)) {
           const stop = matchBlock(items, visit, block, json, terms);
-          if (stop !== undefined) return page(placeOf(visit, block.position, stop));
+          if (stop !== undefined) return page(placeOf(visit, block, stop));
         }
       } else unreadable.add(visit.row.id);
       const isEnough = items.length >= PAGE_HITS || (items.length > 0 && openedBytes >= PAGE_BYTES);
-      if (isEnough) return page(placeOf(visit, block?.position ?? END, 0));
+      if (isEnough) return page(placeOf(visit, block, 0));
     }
   }
 }
@@ -183,7 +190,8 @@ function matchBlock(
 ): number | undefined {
   const messages = parsed(json);
   const { from } = visit;
-  let index = from?.position === block.position ? Math.min(from.index, messages.length) : messages.length;
+  const isHere = from?.segment === block.segment && from.position === block.position;
+  let index = isHere ? Math.min(from.index, messages.length) : messages.length;
   while (--index >= 0) {
     const message = messages[index]!;
     const text = textOfContent(message.content);
@@ -212,8 +220,10 @@ function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
   };
 }
 
-function placeOf({ row }: Visit, position: number, index: number): ScanPlace {
-  return { updatedAtMs: row.updated_at, conversationId: row.id, position, index };
+/** @param block The last one searched; without it the title was. */
+function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanPlace {
+  const { segment, position } = block ?? { segment: path.at(-1)!.segment, position: END };
+  return { updatedAtMs: row.updated_at, conversationId: row.id, segment, position, index };
 }
 
 function parsed(json: string): Message[] {
@@ -268,7 +278,7 @@ function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<S
 function shortOnes(visits: Visit[], at: number): Visit[] {
   let messages = 0;
   let end = at;
-  while (end < visits.length && visits[end]!.from === undefined) {
+  while (end < visits.length && visits[end]!.from === undefined && visits[end]!.path.length === 1) {
     messages += visits[end]!.row.message_count;
     if (messages > GROUP_MESSAGES) break;
     end++;
@@ -281,9 +291,10 @@ function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string,
   let rows: BlockRow[];
   try {
     rows = reader.all<BlockRow>(
-      `SELECT conversation_id, id, version, position, sealed FROM block
-       WHERE conversation_id IN (SELECT value FROM json_each(?)) AND live = 1 LIMIT ?`,
+      `SELECT conversation_id, id, version, segment, position, sealed FROM block
+       WHERE conversation_id IN (SELECT value FROM json_each(?)) AND segment = ? AND live = 1 LIMIT ?`,
       JSON.stringify(visits.map(({ row }) => row.id)),
+      ROOT_SEGMENT,
       GROUP_BLOCKS,
     );
   } catch {
@@ -297,33 +308,41 @@ function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string,
 function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set<string>): Generator<Step> {
   const { row, from } = visit;
   if (from === undefined) yield { visit };
-  // The block where an earlier page stopped is read again: its older messages are not searched yet.
-  let before = from === undefined ? END : from.index > 0 ? nextUp(from.position) : from.position;
-  for (;;) {
-    const places = blocksBefore(reader, row.id, before);
-    for (const { block } of places) {
-      if (block === undefined) unreadable.add(row.id);
-      else yield { visit, block };
+  const { path } = visit;
+  const last = from === undefined ? path.length - 1 : path.findIndex(({ segment }) => segment === from.segment);
+  for (let at = last; at >= 0; at--) {
+    // The block where an earlier page stopped is read again: its older messages are not searched yet.
+    const end = from === undefined || at < last ? undefined : from.index > 0 ? nextUp(from.position) : from.position;
+    let before = end ?? END;
+    for (;;) {
+      const places = blocksBefore(reader, row.id, path[at]!, before);
+      for (const { block } of places) {
+        if (block === undefined) unreadable.add(row.id);
+        else yield { visit, block };
+      }
+      if (places.length < QUERY_BLOCKS) break;
+      before = places.at(-1)!.position;
     }
-    if (places.length < QUERY_BLOCKS) break;
-    before = places.at(-1)!.position;
   }
 }
 
-/** Gives the next older blocks of a conversation; one on a damaged page of the file has its place alone. */
+/** Gives the next older blocks of a stretch; one on a damaged page of the file has its place alone. */
 function blocksBefore(
   reader: ScanSource["reader"],
   id: string,
+  { segment, after, upTo }: Stretch,
   before: number,
 ): { position: number; block?: BlockRow }[] {
-  const columns = "conversation_id, id, version, position, sealed";
-  const rest = "FROM block WHERE conversation_id = ? AND live = 1 AND position < ? ORDER BY position DESC LIMIT ?";
+  const columns = "conversation_id, id, version, segment, position, sealed";
+  const rest = `FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
+    AND position > ? AND position <= ? AND position < ? ORDER BY position DESC LIMIT ?`;
+  const params = [id, segment, after, upTo, before, QUERY_BLOCKS] as const;
   try {
-    return reader.all<BlockRow>(`SELECT ${columns} ${rest}`, id, before, QUERY_BLOCKS)
+    return reader.all<BlockRow>(`SELECT ${columns} ${rest}`, ...params)
       .map((block) => ({ position: block.position, block }));
   } catch {
     // The index alone says where blocks are, so each can be tried by itself.
-    return reader.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, id, before, QUERY_BLOCKS)
+    return reader.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
       .map(({ rowid, position }) => {
         try {
           return { position, block: reader.all<BlockRow>(`SELECT ${columns} FROM block WHERE rowid = ?`, rowid)[0] };
@@ -394,18 +413,31 @@ function rowsAfter(source: Scanned, updatedAtMs: number, id: string): Conversati
 }
 
 async function visitsFrom(source: Scanned, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
+  const paths = pathsOf(source.reader, rows);
   const visits = await Promise.all(rows.map(async (row): Promise<Visit | undefined> => {
     try {
       const { title, characterIds } = await about(source, row);
       const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
-      return isWanted ? { row, title } : undefined;
+      return isWanted ? { row, title, path: paths.get(row.id)! } : undefined;
     } catch {
       // Whose conversation it is cannot be told; its blocks may still be whole.
       source.unreadable.add(row.id);
-      return request.characterId === undefined ? { row, title: "" } : undefined;
+      return request.characterId === undefined ? { row, title: "", path: paths.get(row.id)! } : undefined;
     }
   }));
   return visits.filter((visit) => visit !== undefined);
+}
+
+/** Reads the active path of each conversation; one query finds the few that have versions. */
+function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<string, readonly Stretch[]> {
+  const branched = new Set(
+    reader.all<{ id: string }>(
+      `SELECT DISTINCT conversation_id AS id FROM continuation
+       WHERE conversation_id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(rows.map(({ id }) => id)),
+    ).map(({ id }) => id),
+  );
+  return new Map(rows.map(({ id }) => [id, branched.has(id) ? readTree(reader, id).path : LINE.path]));
 }
 
 async function about({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationAbout> {
@@ -421,7 +453,7 @@ async function about({ opener, heads }: ScanSource, row: ConversationRow): Promi
   return found;
 }
 
-/** Gives the least number above a position, so that "below it" takes the position in. */
+/** Gives a number above a position and below the next block's, so that "below it" takes the position in. */
 function nextUp(position: number): number {
-  return position * (1 + Number.EPSILON);
+  return position + Math.max(SMALLEST_GAP / 10, Math.abs(position) * Number.EPSILON);
 }

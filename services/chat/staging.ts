@@ -19,7 +19,7 @@ export interface StagingParts {
 /** Which reply is asked for. */
 export interface StagedReply {
   end: HistoryEnd;
-  action: "send" | "regenerate" | "continue" | "impersonate";
+  action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
   /** Who speaks. */
   characterId?: string;
   model: string;
@@ -50,7 +50,7 @@ export async function setStage(
     messageCount: countUpTo(blocks, conversation, end),
     greetingIndex: () => greetingOf(blocks, conversationId),
     action: action === "continue" || action === "impersonate" ? action : "reply",
-    generation: action === "send" ? "normal" : action,
+    generation: action === "send" || action === "edit" ? "normal" : action,
     // A character that has left speaks no more; what it said stays under its name.
     characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
   });
@@ -78,7 +78,7 @@ function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, 
 
 /** Gives which greeting stands first. */
 function greetingOf(blocks: BlockStore, id: string): number | undefined {
-  const row = blocks.next(id, -Number.MAX_VALUE);
+  const row = blocks.next(id);
   const first = row && blocks.messagesOf(id, row)[0];
   return first?.role === "assistant" ? first.active_variant : undefined;
 }
@@ -88,15 +88,17 @@ export async function speakersOf(
   parts: StagingParts,
   conversation: ConversationState,
   turn: ChatMessage | undefined,
+  before?: string,
 ): Promise<string[]> {
   const cast = await parts.scenes.cast(conversation.head);
-  return nextSpeakers(questionOf(parts, conversation, cast, turn));
+  return nextSpeakers(questionOf(parts, conversation, cast, turn, before));
 }
 
 /**
  * Gives who speaks in a new reply.
  *
  * @param wanted Named by hand.
+ * @param before The message in whose place the turn stands, where it is no new one.
  * @throws {AppError} `invalid_request` when nobody can
  */
 export async function speakerOf(
@@ -104,6 +106,7 @@ export async function speakerOf(
   conversation: ConversationState,
   turn: ChatMessage | undefined,
   wanted: string | undefined,
+  before?: string,
 ): Promise<string | undefined> {
   const { participants } = conversation.head;
   // One character needs no choice, and its card not be read for it.
@@ -112,7 +115,7 @@ export async function speakerOf(
     return participants[0]!.character_id;
   }
   const cast = await parts.scenes.cast(conversation.head);
-  return chooseSpeaker(questionOf(parts, conversation, cast, turn), wanted) ?? participants[0]?.character_id;
+  return chooseSpeaker(questionOf(parts, conversation, cast, turn, before), wanted) ?? participants[0]?.character_id;
 }
 
 function questionOf(
@@ -120,14 +123,16 @@ function questionOf(
   { id, head, messageCount }: ConversationState,
   cast: readonly CastMember[],
   turn: ChatMessage | undefined,
+  before?: string,
 ): SpeakerQuestion {
   const order = (["list", "manual"] as ReplyOrder[]).find((known) => known === head.reply_order) ?? "natural";
   const said = turn === undefined ? newest(blocks, id) : [];
   const since = said.slice(0, Math.max(0, said.findIndex(({ role }) => role === "user")));
   const last = turn === undefined ? said[0] : undefined;
-  const earlier = turn === undefined ? said : newest(blocks, id);
+  const earlier = turn === undefined ? said : newest(blocks, id, before);
+  const count = before === undefined ? messageCount : blocks.countBefore(id, before);
   return {
-    ...{ cast, order, seed: `${id}\n${messageCount + (turn === undefined ? 0 : 1)}` },
+    ...{ cast, order, seed: `${id}\n${count + (turn === undefined ? 0 : 1)}` },
     lastText: textOfContent((turn ?? last)?.content),
     lastSpeaker: earlier.map(speakerIn).find((speaker) => speaker !== undefined),
     isLastMessageTheirs: last !== undefined && speakerIn(last) !== undefined,
@@ -135,10 +140,13 @@ function questionOf(
   };
 }
 
-function newest(blocks: BlockStore, id: string): Message[] {
+function newest(blocks: BlockStore, id: string, before?: string): Message[] {
   const found: Message[] = [];
-  for (let row = blocks.previous(id); row !== undefined; row = blocks.previous(id, row.position)) {
-    found.push(...blocks.messagesOf(id, row).toReversed());
+  let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
+  for (; row !== undefined; row = blocks.previous(id, row)) {
+    const messages = blocks.messagesOf(id, row);
+    const end = messages.findIndex((message) => message.id === before);
+    found.push(...(end < 0 ? messages : messages.slice(0, end)).toReversed());
     if (found.length > LOOKED_THROUGH) break;
   }
   return found.filter(({ hidden, status }) => hidden !== true && status !== "failed");

@@ -119,8 +119,8 @@ export class Summaries {
     const { blocks } = this.#parts;
     const messages: Message[] = [];
     let tokens = 0;
-    let row = after === undefined ? blocks.next(id, -Number.MAX_VALUE) : blocks.rowOf(id, after);
-    for (; row !== undefined; row = blocks.next(id, row.position)) {
+    let row = after === undefined ? blocks.next(id) : blocks.rowOf(id, after);
+    for (; row !== undefined; row = blocks.next(id, row)) {
       const all = blocks.messagesOf(id, row);
       for (const message of all.slice(all.findIndex((one) => one.id === after) + 1)) {
         if (message.id === before) return { messages, isCut: false };

@@ -18,6 +18,8 @@ export function withTrueSummary(
   isBehind = false,
 ): ConversationState {
   const upTo = summaryOf(state.head.summary)?.upTo;
+  // It says nothing about what follows other versions.
+  if (upTo !== undefined && blocks.isOffPath(state.id, mid)) return state;
   if (upTo === undefined || (isBehind && mid === upTo) || isAfter(blocks, state.id, mid, upTo)) return state;
   return { ...state, head: withoutSummary(state.head) };
 }
@@ -63,7 +65,11 @@ function withoutSummary(head: ConversationHead): ConversationHead {
 function isAfter(blocks: BlockStore, id: string, mid: string, other: string): boolean {
   const [row, otherRow] = [blocks.rowOf(id, mid), blocks.rowOf(id, other)];
   if (row === undefined || otherRow === undefined) return false;
-  if (row.id !== otherRow.id) return row.position > otherRow.position;
+  if (row.id !== otherRow.id) {
+    const tree = blocks.tree(id);
+    const [stretch, otherStretch] = [tree.stretchOf(row)!, tree.stretchOf(otherRow)!];
+    return stretch === otherStretch ? row.position > otherRow.position : stretch > otherStretch;
+  }
   const ids = blocks.messagesOf(id, row).map((message) => message.id);
   return ids.indexOf(mid) > ids.indexOf(other);
 }

@@ -96,7 +96,7 @@ export class Titles {
     const { store, blocks } = this.#parts;
     const title = store.find(conversationId)?.head.title;
     if (title === undefined) return undefined;
-    const begin = blocks.next(conversationId, -Number.MAX_VALUE);
+    const begin = blocks.next(conversationId);
     const said = [
       ...(begin === undefined ? [] : blocks.messagesOf(conversationId, begin)).filter(({ role }) => role === "user"),
       ...call.messages.filter(({ role }) => role === "user").slice(-1),

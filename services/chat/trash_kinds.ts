@@ -41,8 +41,9 @@ export function removedMessages(parts: ConversationParts, conversations: Convers
       await parts.turns.take(id, async () => {
         const state = parts.store.find(id);
         if (state === undefined) throw new AppError("conflict", `Its conversation "${id}" is gone`);
-        const next = withTrueSummaryBeside(parts.blocks, state, removed.place);
-        await conversations.write(next, removed.messages.length, putBack(parts, id, removed), [takeOut]);
+        const change = putBack(parts, id, removed);
+        const next = change.countOnPath === 0 ? state : withTrueSummaryBeside(parts.blocks, state, removed.place);
+        await conversations.write(next, change.countOnPath, change, [takeOut]);
       });
     },
   };

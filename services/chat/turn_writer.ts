@@ -8,8 +8,11 @@ import { type ConversationState, titleFrom } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { completeMessage, isEmptyAttempt, isEmptyFailure, type Message, textOfContent } from "./message.ts";
+import { lineOf } from "./message_tree.ts";
+import { NOTHING_STORED } from "./replacement.ts";
 import { replyBegun } from "./reply_rows.ts";
-import type { VariantStore } from "./variants.ts";
+import { withTrueSummary } from "./summary_standing.ts";
+import { userTextOf, type VariantStore, withoutText } from "./variants.ts";
 
 /** What writing a turn needs. */
 export interface TurnParts {
@@ -56,7 +59,8 @@ export async function writeTurn(
 ): Promise<WrittenTurn> {
   const { blocks, conversations } = parts;
   const id = request.conversationId;
-  const turn = request.action === "send" ? userTurnOf(request, run.now, existing) : undefined;
+  const isEdit = request.action === "edit";
+  const turn = request.action === "send" || isEdit ? userTurnOf(request, run.now, existing) : undefined;
   if (turn?.id === run.messageId) {
     throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
   }
@@ -64,13 +68,17 @@ export async function writeTurn(
   if (existing === undefined) conversations.refuseCaseClash(id);
   const mids = [run.messageId, ...(turn === undefined ? [] : [turn.id])];
   const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
-  if (request.action !== "send" || taken.has(run.messageId)) {
+  const isNew = request.action === "send" || isEdit;
+  if (!isNew || taken.has(run.messageId)) {
     return { turn, ...await rewrite(parts, request, run, existing) };
   }
+  if (isEdit) {
+    if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+    return { turn: await writeVersion(parts, request, run, existing), base: { text: "", reasoning: "" } };
+  }
+  if (turn !== undefined && taken.has(turn.id)) blocks.requireOnPath(id, turn.id);
   const isTurnThere = turn !== undefined && existing !== undefined && taken.has(turn.id);
-  // Both are named for good: who speaks later changes nothing of what was said.
-  const input = { role: "assistant", model: run.model, character_id: run.characterId };
-  const place: Message = { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
+  const place = placeOf(run);
   const added = turn === undefined || isTurnThere ? [place] : [turn, place];
   if (existing === undefined) await create(parts, request, run, added, turn);
   else {
@@ -95,6 +103,40 @@ function userTurnOf(
   return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
+/** Makes the message that will hold the answer. */
+function placeOf(run: Run): Message {
+  // Both are named for good: who speaks later changes nothing of what was said.
+  const input = { role: "assistant", model: run.model, character_id: run.characterId };
+  return { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
+}
+
+/** Adds a version to a user message and makes it the active one, followed by the place of the answer alone. */
+async function writeVersion(
+  { blocks, conversations, variants }: TurnParts,
+  request: StatefulChatRequest,
+  run: Run,
+  existing: ConversationState,
+): Promise<Message> {
+  const { conversationId: id, userMessageId: mid } = request;
+  blocks.requireOnPath(id, mid!);
+  const said = userTextOf(request.messages.at(-1)!, mid!, isoTimeOf(run));
+  const kept: Statement[] = [];
+  const n = blocks.messageOf(id, mid!).variant_count;
+  const edit = blocks.switchVersion(id, mid!, n, (before) => {
+    if (before.role !== "user") throw new AppError("invalid_request", `Message "${mid}" isn't a user message`);
+    kept.push(...variants.keep(id, before));
+    return {
+      ...withoutText(before),
+      ...said,
+      ...{ status: "complete", updated_at: isoTimeOf(run), variant_count: n + 1, active_variant: n },
+    };
+  }, [placeOf(run)]);
+  const next = withTrueSummary(blocks, named(existing, request), mid!);
+  const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
+  await conversations.write(next, edit.messageCount - existing.messageCount, change, [...kept, rowOf(id, run)]);
+  return edit.after;
+}
+
 /** Makes an existing message the place of the answer: to continue it, or to write it anew. */
 async function rewrite(
   parts: TurnParts,
@@ -105,11 +147,13 @@ async function rewrite(
   const { blocks, conversations, variants } = parts;
   const [id, mid] = [request.conversationId, run.messageId];
   if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+  blocks.requireOnPath(id, mid);
   const base = { text: "", reasoning: "" };
   const kept: Statement[] = [];
   let previous: Message | undefined;
+  const isRetry = request.action === "send" || request.action === "edit";
   const edit = blocks.edit(id, mid, (before) => {
-    if (request.action === "send" && !isEmptyFailure(before)) {
+    if (isRetry && !isEmptyFailure(before)) {
       throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
     }
     if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" is no reply`);
@@ -148,8 +192,8 @@ async function create(
     head: { title: titleFor(request), participants: [] },
   };
   const { statements } = await conversations.replacing(undefined, state, {
-    messages: added,
-    standing: [],
+    tree: lineOf(added),
+    standing: NOTHING_STORED,
     snippetOwner: turn,
   });
   await db.write([...statements, rowOf(id, run)]);

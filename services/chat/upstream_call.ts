@@ -156,13 +156,13 @@ async function speakersFor(
   state: ConversationState,
   { before, turn }: HistoryEnd,
 ): Promise<{ characterId?: string; speakers: string[] }> {
-  if (before !== undefined) {
+  if (before !== undefined && turn === undefined) {
     const characterId = writerOf(parts, state.id, before);
     return { characterId, speakers: characterId === undefined ? [] : [characterId] };
   }
   if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
-  const characterId = await speakerOf(parts, state, turn, request.characterId);
-  const wanting = state.head.participants.length > 1 ? await speakersOf(parts, state, turn) : [];
+  const characterId = await speakerOf(parts, state, turn, request.characterId, before);
+  const wanting = state.head.participants.length > 1 ? await speakersOf(parts, state, turn, before) : [];
   const others = wanting.filter((id) => id !== characterId);
   return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
 }
@@ -183,6 +183,13 @@ function endFor({ blocks }: CallParts, request: StatefulChatRequest): HistoryEnd
     return { before: place, isIncluded: action === "continue" };
   }
   const last: ChatMessage | undefined = request.messages.at(-1);
+  if (action === "edit" && place === undefined) {
+    blocks.requireOnPath(id, userMessageId!);
+    if (blocks.rowOf(id, userMessageId!) === undefined) {
+      throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
+    }
+    return { before: userMessageId, turn: { ...last!, id: userMessageId } };
+  }
   const isStored = place !== undefined ||
     (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
   return { before: place, turn: last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined };

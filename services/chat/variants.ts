@@ -3,7 +3,7 @@ import { refer } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database.ts";
-import type { Message, MessageContent } from "./message.ts";
+import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import { oldVariantPlace, variantPlace } from "./sealed_places.ts";
 
 /** One text of a message, as `GET …/variants` shows it. */
@@ -13,6 +13,8 @@ export interface Variant {
   reasoning?: string;
   model?: string;
   created_at: string;
+  /** Of a user message: how many messages follow this version. */
+  message_count?: number;
 }
 
 /** Fields of a message that belong to the text and not to its place in the conversation. */
@@ -21,6 +23,11 @@ const TEXT_FIELDS = [
   ...["timings", "finish_reason", "tool_calls", "lorebook_state"] as const,
 ] as const;
 export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
+/** Fields that the versions of a user message share. All others are stored with the version that they were sent with. */
+const SHARED_FIELDS = new Set([
+  ...["id", "role", "created_at", "variant_count", "active_variant"],
+  ...["character_id", "persona_id", "hidden", "last_attempt"],
+]);
 
 /** A stored text that is not the active one, out of its row. */
 export interface VariantText {
@@ -61,7 +68,7 @@ export class VariantStore {
   /** Statements that keep the active text of a message as its variant row. */
   keep(conversationId: string, message: Message): Statement[] {
     const record = Object.fromEntries(
-      TEXT_FIELDS.filter((field) => field in message).map((field) => [field, message[field]]),
+      fieldsOf(message).filter((field) => field in message).map((field) => [field, message[field]]),
     );
     const text = { mid: message.id, n: message.active_variant, record };
     return this.#save(conversationId, text, this.#versions(conversationId, [text.mid]).get(keyOf(text)));
@@ -73,11 +80,10 @@ export class VariantStore {
    * @throws {AppError} `invalid_request` when there is no such text.
    */
   switched(conversationId: string, message: Message, n: number): Message {
-    const record = this.#record(conversationId, message.id, n);
+    // A row beyond the count is a leftover of a state that was replaced.
+    const record = n < message.variant_count ? this.#record(conversationId, message.id, n) : undefined;
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
-    const { reasoning: _, error: __, usage: ___, model: ____, ...rest } = message;
-    for (const field of ["timings", "finish_reason", "tool_calls"]) delete rest[field];
-    return { ...rest, ...record, active_variant: n } as Message;
+    return { ...withoutText(message), ...record, active_variant: n } as Message;
   }
 
   /** Finds a text of a message that is not the active one. */
@@ -227,14 +233,39 @@ export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promi
   }
 }
 
+/** Returns a message without what belongs to its text, but with its status, its time and the state of its lorebooks. */
+export function withoutText(message: Message): Message {
+  const rest = { ...message };
+  for (const field of fieldsOf(message)) {
+    if (!["status", "updated_at", "lorebook_state"].includes(field)) delete rest[field];
+  }
+  if (message.role === "user") delete rest.last_attempt;
+  return rest;
+}
+
+/** Returns the fields of a new version of a user message: all that was sent, but for those that its versions share. */
+export function userTextOf(sent: MessageInput, mid: string, now: string): VariantRecord {
+  const { id: _, role: __, created_at: ___, variant_count: ____, active_variant: _____, ...fields } = completeMessage(
+    { ...sent, variants: undefined, mid: undefined },
+    mid,
+    now,
+  );
+  return fields;
+}
+
+function fieldsOf(message: Message): readonly string[] {
+  return message.role === "user" ? Object.keys(message).filter((field) => !SHARED_FIELDS.has(field)) : TEXT_FIELDS;
+}
+
 function keyOf({ mid, n }: { mid: string; n: number }): string {
   return `${mid}/${n}`;
 }
 
 function variantsOf(message: Message, recordOf: (n: number) => VariantRecord | undefined): Variant[] {
   const variants: Variant[] = [];
-  for (let n = 0; n < message.variant_count; n++) {
-    const record: VariantRecord | undefined = n === message.active_variant ? message : recordOf(n);
+  const { variant_count: count = 1, active_variant: active = 0 } = message;
+  for (let n = 0; n < count; n++) {
+    const record: VariantRecord | undefined = n === active ? message : recordOf(n);
     if (record === undefined) continue;
     const { content = "", reasoning, model } = record;
     variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });

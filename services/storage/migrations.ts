@@ -242,4 +242,21 @@ export const MIGRATIONS: Migration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    version: 6,
+    // A user message may have versions, each followed by messages of its own: docs/decisions/0031-conversation-tree.md.
+    sql: `
+      ALTER TABLE block ADD COLUMN segment INTEGER NOT NULL DEFAULT 0;
+      DROP INDEX block_by_position;
+      CREATE INDEX block_by_position ON block(conversation_id, segment, position) WHERE live = 1;
+      CREATE TABLE continuation(
+        conversation_id TEXT NOT NULL,
+        mid TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        segment INTEGER NOT NULL,
+        is_active INTEGER NOT NULL,
+        PRIMARY KEY(conversation_id, mid, n)
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
 ];

@@ -63,7 +63,7 @@ function rows(): string[] {
     `INSERT INTO conversation VALUES('c1', 1, ${AT_MS}, ${AT_MS}, 2, ${chat("conversation", "c1", "head", 1, head)}, ${
       chat("conversation", "c1", "summary", 1, summary)
     }, NULL);`,
-    `INSERT INTO block VALUES(1, 1, 'c1', 1.0, 1, 0, 2, ${
+    `INSERT INTO block(id, version, conversation_id, position, live, kept, message_count, sealed) VALUES(1, 1, 'c1', 1.0, 1, 0, 2, ${
       chat("block", "1/c1", "messages", 1, MESSAGES.map((message) => JSON.stringify(message)).join(","))
     });`,
     ...MESSAGES.map(({ id }) => `INSERT INTO message(mid, conversation_id, block_id) VALUES('${id}', 'c1', 1);`),

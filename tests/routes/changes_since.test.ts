@@ -1,6 +1,6 @@
 /** What the server says has changed since a revision. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, beginReply, gather } from "../helpers/chat_client.ts";
+import { ask, beginReply, gather, useModel } from "../helpers/chat_client.ts";
 import { openFakeLlm } from "../helpers/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/test_app.ts";
@@ -160,3 +160,47 @@ test("a client that loads exactly what is listed has what the server has", async
     revision = await load();
   }
 }, 120_000);
+
+test("lists what an edit and a switch of versions bring onto the path and take off it", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await put([say("u1"), say("r1", "one", "assistant"), say("u2"), say("r2", "two", "assistant")]);
+  const edit = { action: "edit", messages: [{ role: "user", content: "other" }] };
+  const at = async () => (await read()).revision;
+  const before = await at();
+  await gather(await ask(app, 1, { ...edit, user_message_id: "u1", assistant_message_id: "b1" }));
+  const edited = await since(before);
+  expect([edited.changed.sort(), edited.removed.sort()]).toEqual([["b1", "u1"], ["r1", "r2", "u2"]]);
+  const onOther = await at();
+  await app.patch(`${C1}/messages/u1`, { active_variant: 0 });
+  const back = await since(onOther);
+  expect([back.changed.sort(), back.removed]).toEqual([["r1", "r2", "u1", "u2"], ["b1"]]);
+  expect(back.order_changed).toBe(false);
+  const onFirst = await at();
+  await app.post(`${C1}/revisions/${onFirst - 1}/restore`);
+  await app.patch(`${C1}/messages/u1`, { active_variant: 1 });
+  const path = idsOf((await read()).messages);
+  expect((await since(onFirst)).removed.filter((mid) => path.includes(mid))).toEqual([]);
+  const beforeSave = await at();
+  await put([...(await read()).messages, say("n1")]);
+  expect(await since(beforeSave)).toEqual({ ...NOTHING, revision: beforeSave + 1, changed: ["n1"] });
+  await app.delete(`${C1}/messages/u1`);
+  expect((await since(beforeSave + 1)).removed.sort(), "what isn't on the path isn't listed").toEqual([
+    "b1",
+    "n1",
+    "u1",
+  ]);
+  const [item] = await (await app.get("/api/trash")).json();
+  await app.post(`/api/trash/${item.id}/restore`);
+  expect((await since(beforeSave + 2)).changed.sort()).toEqual(["b1", "n1", "u1"]);
+});
+
+test("answers 410 to a switch that brings or takes more messages than an entry names", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  await put(range(500).map((i) => say(`m${i}`)));
+  const body = { action: "edit", messages: [{ role: "user", content: "other" }] };
+  const { revision } = await read();
+  await gather(await ask(app, 1, { ...body, user_message_id: "m1", assistant_message_id: "b1" }));
+  expect((await app.get(`${C1}/changes?since=${revision}`)).status).toBe(410);
+});

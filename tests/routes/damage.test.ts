@@ -194,6 +194,59 @@ test("reads a conversation with a damaged version of a message without its versi
   expect(new TextDecoder().decode(zip["variants/c1.jsonl"])).toContain("three");
 });
 
+/** A conversation whose second question has two versions; the first is followed by three more messages and isn't active. */
+async function withVersions(): Promise<void> {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  const asked = range(3).flatMap((n) => [say(`u${n}`, `question ${n}`), say(`a${n}`, "text", "assistant")]);
+  await put("c1", { title: "Chat", messages: asked });
+  const edit = { action: "edit", messages: [{ role: "user", content: "other" }], context: "server" };
+  await gather(await ask(app, 1, { ...edit, user_message_id: "u1", assistant_message_id: "b1" }));
+}
+
+const blockOf = (mid: string) => `(SELECT block_id FROM message WHERE mid = '${mid}')`;
+const switchTo = (n: number) => app.patch(`${C1}/messages/u1`, { active_variant: n });
+
+test("leaves a damaged block that follows another version alone, and names it where that version is active", async () => {
+  await withVersions();
+  await app.restart(() => Promise.resolve(tamper(`UPDATE block SET sealed = ${GARBAGE} WHERE id = ${blockOf("a2")}`)));
+  const found = await read();
+  expect(found).not.toHaveProperty("damaged");
+  expect(idsOf(found.messages)).toEqual(["u0", "a0", "u1", "b1"]);
+  expect((await put("c1", { ...found, messages: [...found.messages, say("n1")] })).status).toBe(200);
+  const saved = await read();
+  const lacking = await put("c1", { ...saved, messages: saved.messages.filter(({ id }) => id !== "u1") });
+  expect(lacking.status, "without the message whose other version it follows").toBe(409);
+  expect(json((await exported())["unreadable.json"])).toEqual(["continuations/c1/u1/0"]);
+  expect((await switchTo(0)).status).toBe(200);
+  const switched = await read();
+  expect(idsOf(switched.messages)).toEqual(["u0", "a0", "u1"]);
+  expect(switched.damaged).toEqual([{ part: "messages", message_ids: ["a1", "a2", "u2"], after: "u1" }]);
+  const whole = [...switched.messages, ...["a1", "u2", "a2"].map((mid) => say(mid, "from a copy"))];
+  expect((await put("c1", { ...switched, messages: switched.messages })).status).toBe(409);
+  expect((await put("c1", { ...switched, messages: whole })).status).toBe(200);
+  expect(await read()).not.toHaveProperty("damaged");
+  expect((await switchTo(1)).status).toBe(200);
+  expect(idsOf((await read()).messages)).toEqual(["u0", "a0", "u1", "b1", "n1"]);
+  expect((await switchTo(0)).status).toBe(200);
+  expect(idsOf((await read()).messages)).toEqual(["u0", "a0", "u1", "a1", "u2", "a2"]);
+});
+
+test("keeps the path through a message with versions that can't be read, until a save brings it again", async () => {
+  await withVersions();
+  await app.restart(() => Promise.resolve(tamper(`UPDATE block SET sealed = ${GARBAGE} WHERE id = ${blockOf("u1")}`)));
+  const found = await read();
+  expect(idsOf(found.messages)).toEqual(["b1"]);
+  expect(found.damaged).toEqual([{ part: "messages", message_ids: ["a0", "u0", "u1"], after: null }]);
+  expect((await app.delete(`${C1}/messages/u1`)).status).toBe(409);
+  expect((await put("c1", found)).status).toBe(409);
+  const copy = ["u0", "a0", "u1"].map((mid) => say(mid, "from a copy"));
+  expect((await put("c1", { ...found, messages: [...copy, ...found.messages] })).status).toBe(200);
+  const healed = await read();
+  expect(healed).not.toHaveProperty("damaged");
+  expect(idsOf(healed.messages)).toEqual(["u0", "a0", "u1", "b1"]);
+});
+
 /** Overwrites the page of the database file that holds the beginning of a value, as a failing disk would. */
 async function damagePageOf(table: string, column: string, where: string): Promise<void> {
   using file = new DatabaseSync(`${app.dataDir}/app.db`);
@@ -264,4 +317,22 @@ test("D05 a damaged page of the list of conversations hides none that isn't on i
   expect(hits.unreadable).toContain("c2");
   expect(hits.items.length).toBeGreaterThanOrEqual(6);
   expect(json((await exported())["unreadable.json"])).toContain("conversations/c2");
+});
+
+test("D05 a damaged page with a message that has versions hides neither the path nor what follows the other version", async () => {
+  await using llm = await openFakeLlm();
+  await useModel(app, llm);
+  const long = "x".repeat(3_000);
+  await put("c1", { messages: range(6).map((n) => say(`m${n}`, `${n} ${long}`)) });
+  const edit = { action: "edit", messages: [{ role: "user", content: `other ${long}` }], context: "server" };
+  await gather(await ask(app, 1, { ...edit, user_message_id: "m2", assistant_message_id: "b1" }));
+  await app.restart(() => damagePageOf("block", "sealed", `live = 1 AND id = ${blockOf("m2")}`));
+  const found = await read();
+  expect(idsOf(found.messages)).toEqual(["b1"]);
+  expect(found.damaged).toEqual([{ part: "messages", message_ids: ["m0", "m1", "m2"], after: null }]);
+  expect((await app.get("/api/search?q=Hello&conversation_id=c1")).status).toBe(200);
+  expect((await app.delete(`${C1}/messages/m2`)).status).toBe(409);
+  expect((await put("c1", found)).status).toBe(409);
+  const zip = await exported();
+  expect(new TextDecoder().decode(zip["continuations/c1.jsonl"])).toContain('"m5"');
 });

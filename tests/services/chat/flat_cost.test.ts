@@ -11,6 +11,7 @@ import { Messages } from "../../../services/chat/messages.ts";
 import { RevisionStore } from "../../../services/chat/revision_store.ts";
 import { Versions } from "../../../services/storage/versions.ts";
 import { Turns } from "../../../services/turns.ts";
+import { writeTurn } from "../../../services/chat/turn_writer.ts";
 import { VariantStore } from "../../../services/chat/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -35,6 +36,8 @@ let db: Database;
 let cost = none();
 let conversations: Conversations;
 let messages: Messages;
+/** Adds a version to a message, answered by the reply `mid`. */
+let addVersion: (id: string, mid: string, replyId: string) => Promise<unknown>;
 
 /** The real database, with everything that passes counted. */
 function counted(real: Database): Database {
@@ -96,6 +99,17 @@ beforeAll(async () => {
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);
+  addVersion = (id, mid, replyId) => {
+    const said = [{ role: "user", content: "another version" }];
+    const ids = { conversationId: id, userMessageId: mid, assistantMessageId: replyId };
+    const run = { messageId: replyId, generation: `${id}-${replyId}`, model: "m", now: now() };
+    return writeTurn(
+      { ...parts, conversations },
+      { ...ids, action: "edit", messages: said, params: {} },
+      run,
+      store.get(id),
+    );
+  };
   for (const [id, count] of Object.entries(LENGTHS)) {
     const all = Array.from({ length: count }, (_, i) => ({ id: `${id}${i}`, role: "user", content: "x".repeat(400) }));
     await conversations.put(id, { title: id, messages: all });
@@ -127,4 +141,25 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + 2);
   expect(large.bytesRead).toBeLessThanOrEqual(small.bytesRead + 2 * block);
   expect(large.bytesWritten).toBeLessThan(100 * 1024);
+});
+
+/** Messages of this test that one block holds. */
+const IN_BLOCK = 40;
+
+test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
+  ["a first version", (id, middle) => addVersion(id, `${id}${middle - 3}`, "r1")],
+  ["a further version", (id, middle) => addVersion(id, `${id}${middle - 3}`, "r2")],
+  ["a version of an earlier message", (id, middle) => addVersion(id, `${id}${middle / 2}`, "r3")],
+  ["a switch back", (id, middle) => messages.patch(id, `${id}${middle / 2}`, { active_variant: 0 })],
+  ["a switch to what all followed", (id, middle) => messages.patch(id, `${id}${middle - 3}`, { active_variant: 0 })],
+])("%s among 10,000 messages costs what one message costs", async (_, work) => {
+  const small = await costOf(() => work("small", LENGTHS.small / 2));
+  const large = await costOf(() => work("large", LENGTHS.large / 2));
+  expect(large.statements).toBeLessThanOrEqual(small.statements + 2);
+  // At most one block is split: the rows that say where its messages lie are written again.
+  expect(large.rowsChanged).toBeLessThanOrEqual(small.rowsChanged + IN_BLOCK);
+  expect(large.bytesWritten).toBeLessThan(60 * 1024);
+  expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + IN_BLOCK);
+  expect(large.bytesRead).toBeLessThan(250 * 1024);
+  expect(large.rowsChanged).toBeGreaterThan(0);
 });

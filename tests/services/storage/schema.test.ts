@@ -38,6 +38,7 @@ test("a new database has the tables of the design, WAL, and the newest schema, w
       "card_file",
       "card_tag",
       "change",
+      "continuation",
       "conversation",
       "document",
       "draft",

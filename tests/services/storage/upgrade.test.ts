@@ -2,7 +2,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { MIGRATIONS } from "../../../services/storage/migrations.ts";
-import { startChildServer } from "../../helpers/child_server.ts";
+import { until } from "../../helpers/chat_client.ts";
+import { type ChildServer, startChildServer } from "../../helpers/child_server.ts";
 import { FIXTURE_FOLDER, FIXTURE_KEY, schemaOf } from "../../helpers/schema_fixtures.ts";
 import { tempFolder } from "../../helpers/storage_folder.ts";
 
@@ -14,6 +15,13 @@ async function fixture(version: number): Promise<string> {
   return await Deno.readTextFile(new URL(`${version}.sql`, FIXTURE_FOLDER)).catch(() => {
     throw new Error(`There is no fixture of schema ${version}; once it is settled, deno task fixture writes it`);
   });
+}
+
+async function untilEnded(server: ChildServer): Promise<void> {
+  await until(
+    async () => (await server.json<unknown[]>("GET", "/api/chat/replies")).length === 0,
+    "the reply has ended",
+  );
 }
 
 describe.each(VERSIONS)("schema %i", (version) => {
@@ -43,6 +51,17 @@ describe.each(VERSIONS)("schema %i", (version) => {
         const connections = await server.json("GET", "/api/connections");
         expect(connections).toContainEqual(expect.objectContaining({ id: "kept", has_key: true }));
         await server.json("PATCH", "/api/conversations/c1/messages/m2", { content: "And still." });
+        // Nothing answers at that address; the version is stored all the same, and the old messages follow the other one.
+        const edit = { conversation_id: "c1", user_message_id: "m1", assistant_message_id: "b1", action: "edit" };
+        const body = { ...edit, messages: [{ role: "user", content: "Another question" }] };
+        await (await server.request("POST", "/api/chat", body)).body?.cancel();
+        const versions = await server.json("GET", "/api/conversations/c1/messages/m1/variants");
+        expect(versions).toMatchObject([{ content: "Is anybody there?", message_count: 1 }, { message_count: 1 }]);
+        await untilEnded(server);
+        await server.json("PATCH", "/api/conversations/c1/messages/m1", { active_variant: 0 });
+        expect(await server.json("GET", "/api/conversations/c1")).toMatchObject({
+          messages: [{ id: "m1", content: "Is anybody there?" }, { id: "m2", content: "And still." }],
+        });
         await server.kill("SIGTERM");
       }
       using upgraded = new DatabaseSync(path, { readOnly: true });
