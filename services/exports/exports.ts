@@ -195,21 +195,28 @@ export class Exports {
   async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
     const { reader, variants, conversationIds } = this.#parts;
     for (const id of conversationIds()) {
-      const read = await readable(`conversations/${id}`, () => reader.readWithDamage(id));
+      // Each reads its rows as it is called: called at once, all are of one state.
+      const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
+      const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
+        void unreadable.push(`${folder}/${id}/${mid}/${n}`);
+      const beside = [
+        ["variants", readable(`variants/${id}`, () => variants.lines(id, noteIn("variants")))],
+        ["continuations", readable(`continuations/${id}`, () => reader.continuations(id, noteIn("continuations")))],
+      ] as const;
+      const read = await reading;
+      const files = await Promise.all(beside.map(async ([folder, lines]) => [folder, await lines] as const));
       if (read === undefined) continue;
       // What can be read is exported; its own `damaged` says what is missing.
       if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
       yield { path: `conversations/${id}.json`, bytes: read.json };
-      const lines = await readable(
-        `variants/${id}`,
-        () => variants.lines(id, ({ mid, n }) => unreadable.push(`variants/${id}/${mid}/${n}`)),
-      );
-      if (lines !== undefined && lines.length > 0) yield { path: `variants/${id}.jsonl`, bytes: Buffer.concat(lines) };
+      for (const [folder, lines = []] of files) {
+        if (lines.length > 0) yield { path: `${folder}/${id}.jsonl`, bytes: Buffer.concat(lines) };
+      }
     }
   }
 
   async #whole(id: string): Promise<WholeConversation> {
-    const { json } = await this.#parts.reader.read(id, { hasVariants: true });
+    const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
     return JSON.parse(decoder.decode(json));
   }
 

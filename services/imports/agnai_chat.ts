@@ -5,10 +5,9 @@
  * @see Agnai, web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at 2421510 (2024-10-16)
  */
 import { asText, isJsonObject, type JsonObject } from "../plain_json.ts";
-import { besideNote } from "./chat_files.ts";
-import { contentHash, stableId } from "./import_source.ts";
+import { stableId } from "./import_source.ts";
 import type { ImportedMessage, ImportStep } from "./import_item.ts";
-import { chatOfTree, type TreeMessage, type TreeNode } from "./message_tree.ts";
+import { chatsOfTree, hashOf, type TreeChat, type TreeMessage, type TreeNode } from "./message_tree.ts";
 import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
@@ -41,12 +40,14 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator
     ...{ id: `${id}-${index}`, role: roleOf(message), content: asText(message.msg) },
     ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
   }));
-  yield* conversation(id, chat, place, messages);
+  yield* conversation({ id, messages }, chat, place);
 }
 
 /** Reads a chat out of the folder of an own server. */
 export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiPlace): Generator<ImportStep> {
-  const id = stableId("agnai", "chat", asText(chat._id));
+  const key = asText(chat._id);
+  const idOf = (node?: string) =>
+    node === undefined ? stableId("agnai", "chat", key) : stableId("agnai", "chat", key, node);
   const said = messagesIn(messages);
   const nodes = new Map<string, TreeNode>();
   for (const [index, message] of said.entries()) {
@@ -60,21 +61,19 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
     nodes.set(node.id, node);
   }
   for (const { id, parent } of nodes.values()) nodes.get(parent ?? "")?.children.push(id);
-  const tree = chatOfTree(nodes, asText(chat.treeLeafId), (index) => `${id}-${index}`);
-  if (tree.beside > 0) yield besideNote(place.source, tree.beside);
-  yield* conversation(id, chat, place, tree.messages);
+  for (const one of chatsOfTree(nodes, asText(chat.treeLeafId), idOf)) yield* conversation(one, chat, place);
 }
 
 function* conversation(
-  id: string,
+  { forkedFrom, ...own }: TreeChat,
   chat: JsonObject,
   { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiPlace,
-  messages: ImportedMessage[],
 ): Generator<ImportStep> {
+  const { messages } = own;
   if (messages.length === 0) return yield refused(source, "it has no messages");
-  const own = OVERRIDES.filter((field) => asText(chat[field]) !== "");
-  if (own.length > 0) {
-    const reason = `what it says in place of its character is left out: ${own.join(", ")}`;
+  const overrides = OVERRIDES.filter((field) => asText(chat[field]) !== "");
+  if (overrides.length > 0 && forkedFrom === undefined) {
+    const reason = `what it says in place of its character is left out: ${overrides.join(", ")}`;
     yield { what: "note", level: "changed", source, reason };
   }
   const system_prompt = asText(chat.systemPrompt);
@@ -83,9 +82,10 @@ function* conversation(
     ...(system_prompt !== "" && { system_prompt }),
     ...(personaId !== undefined && { persona_id: personaId }),
     ...(lorebookIds.length > 0 && { lorebook_ids: lorebookIds }),
+    ...(forkedFrom && { forked_from: forkedFrom }),
   };
   yield {
-    ...{ what: "conversation", id, source, name: title, hash: contentHash([head, messages]), head, messages },
+    ...{ what: "conversation", source, name: title, hash: hashOf(own, head), head, ...own },
     createdAt: isoOf(chat.createdAt) ?? messages[0]!.created_at,
     updatedAt: isoOf(chat.updatedAt) ?? messages.at(-1)!.created_at,
   };

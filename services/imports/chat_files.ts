@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import { isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import type { ImportSource } from "./import_source.ts";
-import type { ImportNote, ImportStep } from "./import_item.ts";
+import type { ImportStep } from "./import_item.ts";
 import { elementsOf } from "./json_elements.ts";
 import { refused } from "./refused.ts";
 
@@ -58,12 +58,6 @@ function* readOne(
   }
   if (!isJsonObject(chat)) return yield refused(place, "it is no object of JSON");
   yield* read(chat, place);
-}
-
-/** A note on branches that a list of messages cannot hold. */
-export function besideNote(source: string, count: number): ImportNote {
-  const reason = `${count} messages lie on other branches, below texts that are not the shown ones, and do not come in`;
-  return { what: "note", level: "changed", source, reason };
 }
 
 function isArray(bytes: Uint8Array): boolean {

@@ -1,9 +1,9 @@
 /** Reads the export of ChatGPT: `conversations.json`, of every conversation a tree of messages. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
-import { besideNote, readChatFiles } from "./chat_files.ts";
-import { contentHash, type ImportSource, stableId } from "./import_source.ts";
+import { readChatFiles } from "./chat_files.ts";
+import { type ImportSource, stableId } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
-import { chatOfTree, type TreeNode } from "./message_tree.ts";
+import { chatsOfTree, hashOf, type TreeNode } from "./message_tree.ts";
 import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
@@ -18,22 +18,25 @@ export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
 function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep> {
   const mapping = asObject(chat.mapping);
   const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
-  const id = stableId("chatgpt", key);
+  const idOf = (node?: string) => node === undefined ? stableId("chatgpt", key) : stableId("chatgpt", key, node);
   const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
-  const { messages, beside } = chatOfTree(nodes, asText(chat.current_node), (index) => `${id}-${index}`);
-  if (messages.length === 0) return yield refused(source, "it has no messages");
+  const chats = chatsOfTree(nodes, asText(chat.current_node), idOf);
+  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
+    return yield refused(source, "it has no messages");
+  }
   if (pictures(mapping) > 0) {
     const reason = "its pictures are not in the file of chats and do not come in";
     yield { what: "note", level: "changed", source, reason, count: pictures(mapping) };
   }
-  if (beside > 0) yield besideNote(source, beside);
   const title = asText(chat.title);
-  yield {
-    ...{ what: "conversation", id, source, name: title, hash: contentHash(messages), messages },
-    head: { title, participants: [] },
-    createdAt: isoOf(chat.create_time),
-    updatedAt: isoOf(chat.update_time),
-  };
+  for (const { forkedFrom, ...one } of chats) {
+    yield {
+      ...{ what: "conversation", source, name: title, hash: hashOf(one), ...one },
+      head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
+      createdAt: isoOf(chat.create_time),
+      updatedAt: isoOf(chat.update_time),
+    };
+  }
 }
 
 function nodeOf(id: string, value: unknown): TreeNode {

@@ -49,6 +49,15 @@ export interface ImportedMessage extends ImportedText {
   [field: string]: unknown;
 }
 
+/** What follows a version of a message that isn't the active one. */
+export interface ImportedContinuation {
+  message_id: string;
+  /** Number of the version, from 0. */
+  n: number;
+  /** Along the active versions. */
+  messages: ImportedMessage[];
+}
+
 /** A conversation. */
 export interface ImportedConversation extends Origin {
   what: "conversation";
@@ -60,7 +69,9 @@ export interface ImportedConversation extends Origin {
   createdAt?: string;
   /** ISO 8601, UTC. */
   updatedAt?: string;
+  /** The active path. */
   messages: ImportedMessage[];
+  continuations?: ImportedContinuation[];
   /** What stood in the composer. */
   draft?: string;
 }

@@ -19,7 +19,6 @@ export const IMPORT_REASONS = {
   broken_line: "line {line} is no object of JSON and was passed over",
   broken_lines: "{count} lines are no objects of JSON",
   picture_missing: 'the picture "{picture}" is not there',
-  other_branches: "{count} messages lie on other branches, below texts that are not the shown ones, and do not come in",
   chatgpt_pictures: "its pictures are not in the file of chats and do not come in",
   changed_here: "it is here already and went on here, or was changed, since it came in: left as it is",
   picture_unreadable: "its picture cannot be read",

@@ -114,9 +114,9 @@ async function landConversation(
   item: ImportedConversation,
   isDryRun: boolean,
 ): Promise<Landed> {
-  const { id, head, hash, messages, createdAt, updatedAt, draft } = item;
+  const { id, head, hash, messages, continuations, createdAt, updatedAt, draft } = item;
   const arriving: ArrivingConversation = {
-    ...{ id, head, hash, messages, draft },
+    ...{ id, head, hash, messages, continuations, draft },
     createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
     updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
   };

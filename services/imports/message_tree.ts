@@ -1,12 +1,17 @@
-/** Conversations that are trees, as ChatGPT and Open WebUI keep them: one path is the chat, what lies beside it its other texts. */
-import type { ImportedMessage, ImportedText } from "./import_item.ts";
+/**
+ * Conversations that are trees, as ChatGPT and Open WebUI keep them. Where a user message has others beside it, these are its
+ * versions, each with what follows it. Replies side by side are texts of one message; where another of them was answered,
+ * that branch is a conversation of its own. Nothing is left out.
+ */
+import { contentHash } from "./import_source.ts";
+import type { ImportedContinuation, ImportedConversation, ImportedMessage, ImportedText } from "./import_item.ts";
 
 /** One message of a tree. */
 export interface TreeNode {
   id: string;
   parent?: string;
   children: string[];
-  /** Absent for a node that shows nothing: it stands for its children. */
+  /** Absent for a node that shows nothing: its children follow its parent's message. */
   message?: TreeMessage;
 }
 
@@ -19,63 +24,163 @@ export interface TreeMessage extends ImportedText {
   [field: string]: unknown;
 }
 
-/** What became of a tree. */
-export interface TreeChat {
-  messages: ImportedMessage[];
-  /** Messages that lie on other branches, below another text than the active one. */
-  beside: number;
+/** One conversation out of a tree. */
+export interface TreeChat extends Pick<ImportedConversation, "id" | "messages" | "continuations"> {
+  forkedFrom?: { conversation_id: string; message_id: string };
+}
+
+/** A node with a message. */
+interface Shown {
+  id: string;
+  message: TreeMessage;
+  parent?: Shown;
+  children: Shown[];
+}
+
+/** A conversation to be made: a copy of the way to a place in the tree, and what branches off there. */
+interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
+  parent?: Shown;
+  group: Shown[];
 }
 
 /**
- * Gives the path that ends at a node; alternatives of the same role become variants.
+ * Gives the conversations that a tree becomes: first the one that is shown, then those that branch off at replies.
  *
  * @param current The last message shown; the newest leaf where it is none of the nodes.
- * @param id Gives the id of the n-th message.
+ * @param idOf Gives the id of the conversation that starts with a node, or of the first one.
  */
-export function chatOfTree(
+export function* chatsOfTree(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
-  id: (index: number) => string,
-): TreeChat {
-  const path = pathTo(nodes, current);
+  idOf: (nodeId?: string) => string,
+): Generator<TreeChat> {
+  const { roots, path } = shownTree(nodes, current);
+  const branches: Branch[] = [{ id: idOf(), group: roots }];
+  for (let branch = branches.shift(); branch !== undefined; branch = branches.shift()) {
+    const { chat, further } = chatOf(branch, path);
+    yield chat;
+    branches.push(...further.map((one) => ({ ...one, id: idOf(one.group[0]!.id) })));
+  }
+}
+
+/** Gives what an import needs to know two readings of the same conversation. */
+export function hashOf({ messages, continuations }: TreeChat, more?: unknown): string {
+  const said = more === undefined ? messages : [more, messages];
+  return contentHash(continuations === undefined ? said : [said, continuations]);
+}
+
+function chatOf(
+  { id, forkedFrom, parent, group }: Branch,
+  path: ReadonlySet<Shown>,
+): { chat: TreeChat; further: Omit<Branch, "id">[] } {
+  let count = 0;
+  const newId = () => `${id}-${count++}`;
   const messages: ImportedMessage[] = [];
-  let shown = 0;
-  for (const node of path) {
-    if (node.message === undefined) continue;
-    const texts = siblingsOf(nodes, node).filter(({ message }) => message?.role === node.message!.role);
-    const { others = [], ...message } = node.message;
-    const variants = [...texts.map(({ message }) => textOf(message!)), ...others];
-    const active = texts.indexOf(node);
-    messages.push({
-      ...{ ...message, id: id(messages.length) },
-      ...(variants.length > 1 && { variants, active_variant: active }),
-    });
-    shown += Math.max(1, variants.length);
+  const continuations: ImportedContinuation[] = [];
+  const further: Omit<Branch, "id">[] = [];
+  for (const { message } of wayTo(parent)) messages.push(messageOf(message, newId(), [message], 0));
+  const waiting = [{ messages, parent, group, before: messages.at(-1)?.id }];
+  for (let list = waiting.shift(); list !== undefined; list = waiting.shift()) {
+    let { parent, group, before } = list;
+    while (group.length > 0) {
+      const shown = group.find((one) => path.has(one)) ?? group.at(-1)!;
+      const versions = group.filter(({ message }) => message.role === shown.message.role);
+      const mid = newId();
+      const said = versions.map(({ message }) => message);
+      list.messages.push(messageOf(shown.message, mid, said, versions.indexOf(shown)));
+      const origin = { conversation_id: id, message_id: before ?? mid };
+      for (const [n, version] of versions.entries()) {
+        if (version === shown || version.children.length === 0) continue;
+        if (shown.message.role === "user") {
+          const continuation = { message_id: mid, n, messages: [] };
+          continuations.push(continuation);
+          waiting.push({ messages: continuation.messages, parent: version, group: version.children, before: mid });
+        } else further.push({ parent, group: [version], forkedFrom: origin });
+      }
+      const others = group.filter((one) => !versions.includes(one));
+      for (const [, ofRole] of Map.groupBy(others, ({ message }) => message.role)) {
+        further.push({ parent, group: ofRole, forkedFrom: origin });
+      }
+      [parent, group, before] = [shown, shown.children, mid];
+    }
   }
-  const total = [...nodes.values()].reduce(
-    (sum, { message }) => message === undefined ? sum : sum + 1 + (message.others?.length ?? 0),
-    0,
-  );
-  return { messages, beside: Math.max(0, total - shown) };
+  const chat = { id, messages, ...(continuations.length > 0 && { continuations }), ...(forkedFrom && { forkedFrom }) };
+  return { chat, further };
 }
 
-function pathTo(nodes: ReadonlyMap<string, TreeNode>, current: string | undefined): TreeNode[] {
-  const path: TreeNode[] = [];
+/** Makes a message that has the texts of some of the same role. */
+function messageOf(
+  { others: _, ...message }: TreeMessage,
+  id: string,
+  said: TreeMessage[],
+  active: number,
+): ImportedMessage {
+  const variants = [...said.map(textOf), ...said.flatMap(({ others = [] }) => others)];
+  return { ...message, id, ...(variants.length > 1 && { variants, active_variant: active }) };
+}
+
+/** Gives the messages of a tree without the nodes that show nothing, and those on the way to the current one and on from it. */
+function shownTree(
+  nodes: ReadonlyMap<string, TreeNode>,
+  current: string | undefined,
+): { roots: Shown[]; path: ReadonlySet<Shown> } {
+  const children = childrenOf(nodes);
+  const last = nodes.get(current ?? "") ?? [...nodes.values()].findLast(({ id }) => !children.get(id)?.length);
+  const roots: Shown[] = [];
+  const shown = new Map<string, Shown>();
   const seen = new Set<string>();
-  let node = nodes.get(current ?? "") ?? [...nodes.values()].findLast(({ children }) => children.length === 0);
-  // A file may say that a message is its own ancestor.
-  while (node !== undefined && !seen.has(node.id)) {
-    seen.add(node.id);
-    path.unshift(node);
-    node = node.parent === undefined ? undefined : nodes.get(node.parent);
-  }
-  return path;
+  const walk = (root: TreeNode) => {
+    const waiting: { node: TreeNode; parent?: Shown }[] = [{ node: root }];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { node, parent } = next;
+      if (seen.has(node.id)) continue;
+      seen.add(node.id);
+      let own = parent;
+      if (node.message !== undefined) {
+        own = { id: node.id, message: node.message, parent, children: [] };
+        (parent?.children ?? roots).push(own);
+      }
+      if (own !== undefined) shown.set(node.id, own);
+      for (const child of (children.get(node.id) ?? []).toReversed()) waiting.push({ node: child, parent: own });
+    }
+  };
+  // A file may say that a message is its own ancestor: whatever no root leads to starts at its own oldest one.
+  for (const node of nodes.values()) if (nodes.get(node.parent ?? "") === undefined) walk(node);
+  for (const node of [...(last ? [last] : []), ...nodes.values()]) if (!seen.has(node.id)) walk(oldestOf(nodes, node));
+  const path = new Set<Shown>();
+  let end = last && shown.get(last.id);
+  while (end !== undefined && end.children.length > 0) end = end.children.at(-1);
+  for (const one of wayTo(end)) path.add(one);
+  return { roots, path };
 }
 
-function siblingsOf(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeNode[] {
-  const parent = node.parent === undefined ? undefined : nodes.get(node.parent);
-  const siblings = (parent?.children ?? []).map((id) => nodes.get(id)).filter((one) => one !== undefined);
-  return siblings.includes(node) ? [...new Set(siblings)] : [node];
+/** Gives the children of each node, in the order that it lists them in. */
+function childrenOf(nodes: ReadonlyMap<string, TreeNode>): Map<string, TreeNode[]> {
+  const children = new Map<string, TreeNode[]>();
+  const byParent = Map.groupBy(nodes.values(), ({ parent }) => parent ?? "");
+  for (const node of nodes.values()) {
+    const listed = node.children.map((id) => nodes.get(id)).filter((child) => child?.parent === node.id);
+    const own = new Set(listed.filter((child) => child !== undefined));
+    for (const child of byParent.get(node.id) ?? []) own.add(child);
+    children.set(node.id, [...own]);
+  }
+  return children;
+}
+
+function oldestOf(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeNode {
+  const seen = new Set<TreeNode>();
+  let oldest = node;
+  for (let at: TreeNode | undefined = node; at !== undefined && !seen.has(at); at = nodes.get(at.parent ?? "")) {
+    seen.add(at);
+    oldest = at;
+  }
+  return oldest;
+}
+
+function wayTo(end: Shown | undefined): Shown[] {
+  const way: Shown[] = [];
+  for (let at = end; at !== undefined; at = at.parent) way.push(at);
+  return way.reverse();
 }
 
 function textOf({ content, reasoning, model, created_at }: TreeMessage): ImportedText {

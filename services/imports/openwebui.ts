@@ -1,9 +1,9 @@
 /** Reads Open WebUI's export of chats: a list, of every chat a tree of messages. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../plain_json.ts";
-import { besideNote, readChatFiles } from "./chat_files.ts";
-import { contentHash, type ImportSource, stableId } from "./import_source.ts";
+import { readChatFiles } from "./chat_files.ts";
+import { type ImportSource, stableId } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
-import { chatOfTree, type TreeNode } from "./message_tree.ts";
+import { chatsOfTree, hashOf, type TreeNode } from "./message_tree.ts";
 import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
@@ -21,18 +21,24 @@ function* conversationOf(record: JsonObject, source: string): Generator<ImportSt
   const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
   const title = asText(record.title) || asText(chat.title);
   const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
-  const id = stableId("openwebui", key);
+  const idOf = (node?: string) => node === undefined ? stableId("openwebui", key) : stableId("openwebui", key, node);
   const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, nodeOf(node, value)]));
-  const { messages, beside } = chatOfTree(nodes, asText(history.currentId), (index) => `${id}-${index}`);
-  if (messages.length === 0) return yield refused(source, "it has no messages");
-  if (beside > 0) yield besideNote(source, beside);
+  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
+    return yield refused(source, "it has no messages");
+  }
   const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
-  yield {
-    ...{ what: "conversation", id, source, name: title, hash: contentHash([system, messages]), messages },
-    head: { title, participants: [], ...(system !== "" && { system_prompt: system }) },
-    createdAt: isoOf(record.created_at ?? chat.timestamp),
-    updatedAt: isoOf(record.updated_at ?? chat.timestamp),
-  };
+  for (const { forkedFrom, ...one } of chatsOfTree(nodes, asText(history.currentId), idOf)) {
+    yield {
+      ...{ what: "conversation", source, name: title, hash: hashOf(one, system), ...one },
+      head: {
+        ...{ title, participants: [] },
+        ...(system !== "" && { system_prompt: system }),
+        ...(forkedFrom && { forked_from: forkedFrom }),
+      },
+      createdAt: isoOf(record.created_at ?? chat.timestamp),
+      updatedAt: isoOf(record.updated_at ?? chat.timestamp),
+    };
+  }
 }
 
 /** Old chats have no tree: each message follows the one before. */

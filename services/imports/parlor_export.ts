@@ -21,7 +21,16 @@ const FOLDERS = [
 ];
 const SETTINGS = "settings.json";
 /** Fields that only the server sets. */
-const OWN_FIELDS = ["id", "revision", "messages", "draft", "draft_version", "imported", "character_id"];
+const OWN_FIELDS = [
+  "id",
+  "revision",
+  "messages",
+  "continuations",
+  "draft",
+  "draft_version",
+  "imported",
+  "character_id",
+];
 
 /** Gives everything in it. @throws {AppError} `unprocessable` when it is none */
 export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
@@ -98,21 +107,35 @@ async function* stepsOf(
     const createdAtMs = asNumber(json.createdAtMs);
     yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
   } else {
-    const texts = byPath.get(`variants/${id}.jsonl`);
-    const lines = texts && await source.read(texts, MAX_BYTES);
-    yield conversationOf(lines === undefined ? json : withTexts(json, lines), origin);
+    const linesOf = async (folder: string) => {
+      const file = byPath.get(`${folder}/${id}.jsonl`);
+      return file === undefined ? [] : linesIn(await source.read(file, MAX_BYTES));
+    };
+    const texts = textsIn(await linesOf("variants"));
+    const continuations = (await linesOf("continuations")).map((line) => withTexts(line, texts));
+    yield conversationOf({ ...withTexts(json, texts), continuations }, origin);
   }
 }
 
-/** Puts the other texts of messages, which lie in a file of their own, beside the active one. */
-function withTexts(json: JsonObject, lines: Uint8Array): JsonObject {
+function linesIn(bytes: Uint8Array): JsonObject[] {
+  const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
+  return lines.map((line) => objectIn(new TextEncoder().encode(line)));
+}
+
+/** Texts of messages by message and number. */
+type Texts = ReadonlyMap<string, ReadonlyMap<number, JsonObject>>;
+
+function textsIn(lines: JsonObject[]): Texts {
   const texts = new Map<string, Map<number, JsonObject>>();
-  for (const line of new TextDecoder().decode(lines).split("\n")) {
-    if (line === "") continue;
-    const { message_id, n, text } = objectIn(new TextEncoder().encode(line));
+  for (const { message_id, n, text } of lines) {
     const ofMessage = texts.get(asText(message_id)) ?? new Map<number, JsonObject>();
     texts.set(asText(message_id), ofMessage.set(asNumber(n) ?? -1, asObject(text)));
   }
+  return texts;
+}
+
+/** Puts the other texts of messages, which are in a file of their own, next to the active one. */
+function withTexts(json: JsonObject, texts: Texts): JsonObject {
   const messages = (Array.isArray(json.messages) ? json.messages : []).map((message) => {
     const own = asObject(message);
     const others = texts.get(asText(own.id));
@@ -130,18 +153,33 @@ function conversationOf(
   json: JsonObject,
   origin: { id: string; source: string; name: string },
 ): ImportedConversation {
-  const messages = Array.isArray(json.messages) ? json.messages.filter(isJsonObject) : [];
-  if (messages.some(({ id }) => typeof id !== "string" || !isId(id))) {
-    throw new AppError("unprocessable", "a message of it has no id");
-  }
+  const messages = messagesIn(json);
+  const lists = Array.isArray(json.continuations) ? json.continuations.filter(isJsonObject) : [];
+  const continuations = lists.map((list) => ({
+    message_id: asText(list.message_id),
+    n: asNumber(list.n) ?? -1,
+    messages: messagesIn(list).map(messageOf),
+  }));
+  const ids = [messages, ...continuations.map((list) => list.messages)].flat().map(({ id }) => id);
+  if (new Set(ids).size < ids.length) throw new AppError("unprocessable", "two of its messages have the same id");
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
+  const hash = contentHash(lists.length === 0 ? [head, messages] : [head, messages, lists]);
   return {
-    ...{ what: "conversation", ...origin, name: asText(json.title), hash: contentHash([head, messages]), head },
+    ...{ what: "conversation", ...origin, name: asText(json.title), hash, head },
     draft: asText(json.draft),
     createdAt: asText(json.created_at) || undefined,
     updatedAt: asText(json.updated_at) || undefined,
     messages: messages.map(messageOf),
+    ...(continuations.length > 0 && { continuations }),
   };
+}
+
+function messagesIn({ messages }: JsonObject): JsonObject[] {
+  const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
+  if (list.some(({ id }) => typeof id !== "string" || !isId(id))) {
+    throw new AppError("unprocessable", "a message of it has no id");
+  }
+  return list;
 }
 
 /** The time of a variant is called differently where variants are listed. */

@@ -20,9 +20,8 @@ const named = (items: any[], name: string) => items.find((item) => item.name ===
 test("the folder of an own server comes in whole: a chat's tree, its texts, its guests, and what links them", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=agnai", zipped(agnaiFolder()));
-  expect(added(report)).toEqual({ ...NOTHING, conversation: 1, character: 2, persona: 1, lorebook: 1, preset: 1 });
+  expect(added(report)).toEqual({ ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1 });
   expect(report.lines.map(({ level, source, reason }) => `${level} ${source}: ${reason}`).toSorted()).toEqual([
-    "changed db/messages-k1.json: 1 messages lie on other branches, below texts that are not the shown ones, and do not come in",
     "left_out db/presets.json: prompts of presets are left out: they are in Agnai's own language",
     "left_out db/scenario.json: scenarios that change with a chat have no place here",
     "left_out db/user.json: keys of services and settings are not taken over; enter connections under Connections",
@@ -40,7 +39,13 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
     max_tokens: 300,
   });
 
-  const [chat] = await got(app, "/api/conversations");
+  const chats = await got(app, "/api/conversations");
+  const chat = chats.find((one: Record<string, unknown>) => one.forked_from === undefined);
+  const branch = chats.find((one: Record<string, unknown>) => one.forked_from !== undefined);
+  expect(branch.forked_from).toEqual({ conversation_id: chat.id, message_id: chat.messages[1].id });
+  expect(branch.messages.slice(0, 3).map(({ content }: { content: string }) => content)).toEqual([
+    ...["Hi.", "Grüße.", "First."],
+  ]);
   expect(chat).toMatchObject({
     ...{ title: "Evening", persona_id: persona.id, lorebook_ids: [book.id], system_prompt: "Rain falls." },
     ...{ participants: [{ character_id: fox.id }, { character_id: owl.id }], created_at: "2024-01-02T03:04:00.000Z" },
@@ -65,7 +70,7 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
 
   const again = await importReport(app, "kind=agnai", zipped(agnaiFolder()));
   expect(added(again)).toEqual(NOTHING);
-  expect(again.counts.conversation).toMatchObject({ present: 1, updated: 0 });
+  expect(again.counts.conversation).toMatchObject({ present: 2, updated: 0 });
 });
 
 test("single files come in, a character in the fields that Agnai's own export gives it", async () => {

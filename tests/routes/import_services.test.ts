@@ -42,16 +42,17 @@ function chatGptExport() {
   return { title: "Signs", conversation_id: "k1", current_node: "a2", mapping, ...times };
 }
 
-test("ChatGPT's tree comes in as the shown path, the other answer as a variant, the rest named", async () => {
+const allChats = async (app: TestApp) => await (await app.get("/api/conversations")).json();
+const said = ({ messages }: { messages: { content: string }[] }) => messages.map(({ content }) => content);
+
+test("imports the shown path of a ChatGPT tree, other replies as variants, and a branch at a reply as a linked chat", async () => {
   await using app = await openTestApp();
   const bytes = json([chatGptExport(), { title: "Empty", mapping: {} }]);
   const report = await importReport(app, "kind=chatgpt&name=conversations.json", bytes);
-  expect(report.counts.conversation.added).toBe(1);
-  expect(report.lines.map(({ level, source }) => [level, source])).toEqual([
-    ["changed", "conversations.json#0"],
-    ["refused", "conversations.json#1"],
-  ]);
-  const chat = await onlyChat(app);
+  expect(report.counts.conversation.added).toBe(2);
+  expect(report.lines.map(({ level, source }) => [level, source])).toEqual([["refused", "conversations.json#1"]]);
+  const chats = await allChats(app);
+  const chat = chats.find((one: Record<string, unknown>) => one.forked_from === undefined);
   expect(chat).toMatchObject({ title: "Signs", created_at: "2023-11-14T22:13:20.500Z" });
   expect(chat.messages.map(({ role, content }: Record<string, string>) => [role, content])).toEqual([
     ["user", 'What is "[{,"?'],
@@ -59,8 +60,46 @@ test("ChatGPT's tree comes in as the shown path, the other answer as a variant, 
   ]);
   expect(chat.messages[1]).toMatchObject({ model: "gpt-x", variant_count: 2, active_variant: 1 });
   expect(await variantsOf(app, chat.id, chat.messages[1].id)).toEqual(["A bracket.", "Signs."]);
+  const branch = chats.find((one: Record<string, unknown>) => one.forked_from !== undefined);
+  expect(said(branch)).toEqual(['What is "[{,"?', "A bracket.", "And?"]);
+  expect(branch.forked_from).toEqual({ conversation_id: chat.id, message_id: chat.messages[0].id });
+  const { forks } = await (await app.get(`/api/conversations/${chat.id}/branches`)).json();
+  expect(forks).toMatchObject([{ conversation_id: branch.id, message_id: chat.messages[0].id }]);
   const again = await importReport(app, "kind=chatgpt&name=conversations.json", bytes);
-  expect(again.counts.conversation).toMatchObject({ added: 0, present: 1 });
+  expect(again.counts.conversation).toMatchObject({ added: 0, present: 2 });
+});
+
+test("imports edited messages of a ChatGPT tree as versions with what follows each, and drops nothing", async () => {
+  await using app = await openTestApp();
+  const node = (id: string, parent: string, role: string) => ({
+    ...{ id, parent, children: [] },
+    message: { author: { role }, content: { content_type: "text", parts: [id] } },
+  });
+  // Two first questions; the second one's reply was made twice, and the other one was talked on in two versions.
+  const mapping = Object.fromEntries([
+    { id: "root", message: null, parent: null, children: ["q1", "q2"] },
+    ...[node("q1", "root", "user"), node("a1", "q1", "assistant"), node("r1", "a1", "user")],
+    ...[node("q2", "root", "user"), node("a2", "q2", "assistant"), node("b2", "q2", "assistant")],
+    ...[
+      node("x1", "b2", "user"),
+      node("x2", "b2", "user"),
+      node("y1", "x1", "assistant"),
+      node("y2", "x2", "assistant"),
+    ],
+  ].map((one) => [one.id, one]));
+  await importReport(app, "kind=chatgpt&name=conversations.json", json([{ id: "k", current_node: "a2", mapping }]));
+  const chats = await allChats(app);
+  expect(chats).toHaveLength(2);
+  const chat = chats.find((one: Record<string, unknown>) => one.forked_from === undefined);
+  expect(said(chat)).toEqual(["q2", "a2"]);
+  const path = `/api/conversations/${chat.id}`;
+  expect(await variantsOf(app, chat.id, chat.messages[0].id)).toEqual(["q1", "q2"]);
+  expect((await app.patch(`${path}/messages/${chat.messages[0].id}`, { active_variant: 0 })).status).toBe(200);
+  expect(said(await (await app.get(path)).json())).toEqual(["q1", "a1", "r1"]);
+  const branch = chats.find((one: Record<string, unknown>) => one.forked_from !== undefined);
+  expect(said(branch)).toEqual(["q2", "b2", "x2", "y2"]);
+  await app.patch(`/api/conversations/${branch.id}/messages/${branch.messages[2].id}`, { active_variant: 0 });
+  expect(said(await (await app.get(`/api/conversations/${branch.id}`)).json())).toEqual(["q2", "b2", "x1", "y1"]);
 });
 
 test("a tree that bites its tail ends", async () => {
@@ -68,7 +107,7 @@ test("a tree that bites its tail ends", async () => {
   const chat = chatGptExport();
   Object.assign((chat.mapping as Record<string, object>).q!, { parent: "a2" });
   const report = await importReport(app, "kind=chatgpt&name=conversations.json", json([chat]));
-  expect(report.counts.conversation.added).toBe(1);
+  expect(report.counts.conversation.added).toBe(2);
 });
 
 test("Open WebUI's chats come in with thoughts, pictures and other answers", async () => {
@@ -105,6 +144,6 @@ test("a file that is cut off is named, with what stood before the cut brought in
   const whole = json([chatGptExport(), chatGptExport()]);
   const cut = whole.slice(0, whole.length - 30);
   const report = await importReport(app, "kind=chatgpt&name=conversations.json", cut);
-  expect(report.counts.conversation.added).toBe(1);
+  expect(report.counts.conversation.added).toBe(2);
   expect(report.lines).toContainEqual(expect.objectContaining({ level: "refused", source: "conversations.json" }));
 });

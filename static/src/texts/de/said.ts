@@ -17,8 +17,6 @@ export const said: Said = {
     broken_line: "Zeile {line} ist kein JSON-Objekt und wurde übergangen",
     broken_lines: "{count} Zeilen sind keine JSON-Objekte",
     picture_missing: "das Bild „{picture}“ ist nicht da",
-    other_branches:
-      "{count} Nachrichten liegen auf anderen Zweigen, unter Texten, die nicht die gezeigten sind, und kommen nicht herein",
     chatgpt_pictures: "seine Bilder sind nicht in der Datei der Chats und kommen nicht herein",
     changed_here: "es ist schon hier und ging hier weiter oder wurde geändert, seit es hereinkam: gelassen, wie es ist",
     picture_unreadable: "sein Bild kann nicht gelesen werden",

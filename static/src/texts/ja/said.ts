@@ -17,7 +17,6 @@ export const said: Said = {
     broken_line: "{line} 行目は JSON のオブジェクトではないため飛ばしました",
     broken_lines: "{count} 行が JSON のオブジェクトではありません",
     picture_missing: "画像「{picture}」がありません",
-    other_branches: "表示されていない文章の先にある別の枝のメッセージ {count} 件は取り込みません",
     chatgpt_pictures: "画像はチャットのファイルに含まれないため取り込みません",
     changed_here: "すでにここにあり、取り込んだ後に続きが書かれたか変更されたため、そのままにしました",
     picture_unreadable: "画像を読み込めません",
