@@ -40,15 +40,15 @@ interface Frame {
 }
 
 // `pause_turn` ends a turn of server-side tools, of which we offer none.
-const FINISH_REASONS: Record<string, string> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  pause_turn: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  tool_use: "tool_calls",
-  refusal: "content_filter",
-};
+const FINISH_REASONS = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+]);
 
 /** Makes the translator of one Anthropic answer. */
 export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
@@ -62,21 +62,22 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       const toolIndex = toolIndexes.size;
       toolIndexes.set(index, toolIndex);
       out.push(toolPiece(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
-    } else if (block.type === "text" && block.text) out.push({ type: "text", text: block.text });
-    else if (block.type === "thinking" && block.thinking) out.push({ type: "reasoning", text: block.thinking });
+    } else if (block.type === "text" && isText(block.text)) out.push({ type: "text", text: block.text });
+    else if (block.type === "thinking" && isText(block.thinking)) out.push({ type: "reasoning", text: block.thinking });
   }
 
   function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
-    if (delta.type === "text_delta" && delta.text) out.push({ type: "text", text: delta.text });
-    else if (delta.type === "thinking_delta" && delta.thinking) out.push({ type: "reasoning", text: delta.thinking });
-    else if (delta.type === "input_json_delta" && delta.partial_json) {
+    if (delta.type === "text_delta" && isText(delta.text)) out.push({ type: "text", text: delta.text });
+    else if (delta.type === "thinking_delta" && isText(delta.thinking)) {
+      out.push({ type: "reasoning", text: delta.thinking });
+    } else if (delta.type === "input_json_delta" && isText(delta.partial_json)) {
       const toolIndex = toolIndexes.get(index);
       if (toolIndex !== undefined) out.push(toolPiece(toolIndex, { arguments: delta.partial_json }));
     }
   }
 
-  function finish(reason: string | null | undefined, out: ChatEvent[]): void {
-    if (reason) out.push({ type: "finish", reason: FINISH_REASONS[reason] ?? reason });
+  function finish(reason: unknown, out: ChatEvent[]): void {
+    if (isText(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
     if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: usageOf(counts) });
   }
 
@@ -117,6 +118,7 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       if (answer?.type === "error" || answer?.error) throw call.reported(answer);
       if (!Array.isArray(answer?.content)) throw badAnswer(call, "gave JSON that is no chat answer");
       for (const [index, block] of answer.content.entries()) {
+        if (typeof block !== "object" || block === null) continue;
         startBlock(index, block, out);
         if (block.type === "tool_use") {
           addDelta(index, { type: "input_json_delta", partial_json: JSON.stringify(block.input ?? {}) }, out);
@@ -128,6 +130,10 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
   };
 }
 
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 function toolPiece(index: number, piece: { id?: string; type?: string; name?: string; arguments: string }): ChatEvent {
   const { name, arguments: fragment, ...rest } = piece;
   const named = name === undefined ? {} : { name };
@@ -135,9 +141,10 @@ function toolPiece(index: number, piece: { id?: string; type?: string; name?: st
 }
 
 function usageOf(counts: Counts): Usage {
-  const cached = counts.cache_read_input_tokens ?? 0;
-  const prompt = (counts.input_tokens ?? 0) + (counts.cache_creation_input_tokens ?? 0) + cached;
-  const completion = counts.output_tokens ?? 0;
+  const count = (name: keyof Counts) => typeof counts[name] === "number" ? counts[name] : 0;
+  const cached = count("cache_read_input_tokens");
+  const prompt = count("input_tokens") + count("cache_creation_input_tokens") + cached;
+  const completion = count("output_tokens");
   const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,

@@ -202,7 +202,8 @@ class ReplyReader {
   }
 
   #pushJson(bytes: Uint8Array): void {
-    this.#jsonDecoder ??= new TextDecoder();
+    // A byte order mark inside a text belongs to the text, also where a read begins with it.
+    this.#jsonDecoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
     const text = this.#jsonDecoder.decode(bytes, { stream: true });
     this.#json.push(text);
     if ((this.#chars += text.length) > MAX_ANSWER_CHARS) throw tooLong(this.#call);
@@ -210,7 +211,7 @@ class ReplyReader {
 
   #endJson(): void {
     this.#chars = 0;
-    this.#translator.whole(parseAnswer(this.#call, this.#json.join("")), this.#out);
+    this.#translator.whole(parseAnswer(this.#call, this.#json.join("").replace(/^\ufeff/, "")), this.#out);
     this.hasEnded = true;
   }
 
