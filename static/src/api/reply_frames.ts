@@ -52,25 +52,27 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
     const body = parseErrorBody(value) ?? { code: "internal", message: texts.errors.replyFailed };
     return { kind: "error", error: new ApiError(200, body) };
   }
+  if (typeof value !== "object" || value === null) return undefined;
   const chunk = value as {
     model?: string;
     usage?: Usage | null;
-    choices?: {
-      delta?: { content?: string | null; reasoning_content?: string | null };
-      finish_reason?: string | null;
-    }[];
+    choices?: ({ delta?: Record<string, unknown> | null; finish_reason?: string | null } | null)[] | null;
   };
   const choice = chunk.choices?.[0];
   return {
     kind: "delta",
     id: event.id,
     position: parseReplyPosition(event.id),
-    text: choice?.delta?.content ?? "",
-    reasoning: choice?.delta?.reasoning_content ?? "",
+    text: textIn(choice?.delta?.content),
+    reasoning: textIn(choice?.delta?.reasoning_content),
     finishReason: choice?.finish_reason ?? undefined,
     model: chunk.model,
     usage: chunk.usage ?? undefined,
   };
+}
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /**

@@ -12,7 +12,8 @@ export async function* readEvents(response: Response): AsyncGenerator<EventSourc
   if (!response.body) return;
   let batch: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => batch.push(event) });
-  const decoder = new TextDecoder();
+  // The parser removes the byte order mark at the start; one inside a text belongs to the text.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const reader = response.body.getReader();
   try {
     while (true) {

@@ -51,3 +51,12 @@ test("the end and a failure are frames of their own, and what is no JSON is pass
   expect(frame).toMatchObject({ kind: "error", error: { code: "upstream_error", message: "gone", requestId: "r1" } });
   expect(parseReplyFrame({ ...plain, data: "<html>" })).toBeUndefined();
 });
+
+test.each(["null", "5", '"text"', "true"])("an event that is no object says nothing: %s", (data) => {
+  expect(parseReplyFrame({ id: undefined, event: undefined, data })).toBeUndefined();
+});
+
+test.each([5, {}, ["a"], true])("text that is not a string counts as none: %j", (content) => {
+  const event = { id: undefined, event: undefined, data: chunk({ content, reasoning_content: content }) };
+  expect(parseReplyFrame(event)).toMatchObject({ kind: "delta", text: "", reasoning: "" });
+});
