@@ -295,6 +295,8 @@ function createPurifier() {
   own.addHook("beforeSanitizeElements", () => running?.check());
   own.addHook("afterSanitizeAttributes", (node) => {
     if (node.nodeName !== "A") return;
+    // DOMPurify lets empty attributes pass, and an empty address is that of our own page.
+    if (node.getAttribute("href") === "") node.removeAttribute("href");
     node.setAttribute("target", "_blank");
     node.setAttribute("rel", "noopener noreferrer nofollow");
   });

@@ -63,6 +63,7 @@ test("W02 only plain web and mail addresses are links, and they open without a w
     "[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](java\nscript:alert(1)) [d](&#106;avascript:alert(1))",
     "[e](data:text/html,<script>alert(1)</script>) [f](vbscript:x) [g](file:///etc/passwd) [h](/api/conversations)",
     '<a href="java&#9;script:alert(1)">i</a> <a href=" javascript:alert(1)">j</a> <a href="\u0001javascript:x">k</a>',
+    '<a href="">n</a> <a href>o</a> <a href=" ">p</a> [q](<>)',
     '<a href="https://fine.example" ping="https://far.example/ping" target="_top" rel="opener">l</a> [m](mailto:a@b.example)',
   ]);
   const links = await ui.page.locator(".prose a[href]").evaluateAll((all) =>
