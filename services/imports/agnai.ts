@@ -9,7 +9,7 @@ import { cardOfPng } from "../characters/png_card.ts";
 import { cardIn } from "../characters/card_file.ts";
 import { cardBytes } from "../characters/card_text.ts";
 import { AppError } from "../errors.ts";
-import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { asObject, asText, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import { bookOfAgnai, cardOfAgnai, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
 import { isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_chat.ts";
 import type { ImportStep } from "./import_item.ts";
@@ -237,11 +237,15 @@ class Folder {
     const file = this.#byPath.get(path);
     if (file === undefined) return undefined;
     const bytes = await this.source.read(file, MAX_JSON_BYTES);
+    let json: unknown;
     try {
-      return parseJsonBytes(bytes);
+      json = parseJsonBytes(bytes);
     } catch (cause) {
       throw new AppError("unprocessable", `Cannot import "${file.path}": it is no JSON in UTF-8`, { cause });
     }
+    const fault = jsonFault(json);
+    if (fault !== undefined) throw new AppError("unprocessable", `Cannot import "${file.path}": ${fault}`);
+    return json;
   }
 
   /** A picture stands in the character, or is a file that it names. */

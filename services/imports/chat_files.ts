@@ -1,6 +1,6 @@
 /** JSON files with many chats in them, as services export them: found, taken apart, and each chat read for itself. */
 import { AppError } from "../errors.ts";
-import { isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 import type { ImportSource } from "./import_source.ts";
 import type { ImportStep } from "./import_item.ts";
 import { elementsOf } from "./json_elements.ts";
@@ -57,6 +57,8 @@ function* readOne(
     return yield refused(place, "it is no JSON in UTF-8");
   }
   if (!isJsonObject(chat)) return yield refused(place, "it is no object of JSON");
+  const fault = jsonFault(chat);
+  if (fault !== undefined) return yield refused(place, fault);
   yield* read(chat, place);
 }
 

@@ -87,6 +87,9 @@ export const IMPORT_REASONS = {
 /** Code of a sentence. */
 export type ImportReasonCode = keyof typeof IMPORT_REASONS;
 
+/** Of what a sentence says of its file: the words are those of a stranger. */
+const MAX_PARAM_CHARS = 500;
+
 const PLACE = /\{(\w+)\}/g;
 const PATTERNS = Object.entries(IMPORT_REASONS).filter(([, text]) => text.includes("{")).map(([code, text]) => ({
   code,
@@ -104,7 +107,11 @@ export function codedReason(reason: string): { code?: string; params?: TextParam
   if (code !== undefined) return { code };
   for (const { code, names, pattern } of PATTERNS) {
     const match = pattern.exec(reason);
-    if (match) return { code, params: Object.fromEntries(names.map((name, n) => [name, match[n + 1]!])) };
+    if (match) return { code, params: Object.fromEntries(names.map((name, n) => [name, cut(match[n + 1]!)])) };
   }
   return {};
+}
+
+function cut(text: string): string {
+  return text.slice(0, MAX_PARAM_CHARS);
 }

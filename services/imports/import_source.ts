@@ -62,7 +62,7 @@ export function stableId(...parts: string[]): string {
 
 /** Gives what tells one content from another. */
 export function contentHash(content: unknown): string {
-  return createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22);
+  return createHash("sha256").update(JSON.stringify(content) ?? "").digest("base64url").slice(0, 22);
 }
 
 async function openFolder(root: string): Promise<ImportSource> {

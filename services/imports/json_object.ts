@@ -1,8 +1,8 @@
 /** The JSON object that a file of an import is. */
 import { AppError } from "../errors.ts";
-import { isJsonObject, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
 
-/** Gives the object that bytes are. @throws {AppError} `unprocessable` when they are no JSON, or no object */
+/** Gives the object that bytes are. @throws {AppError} `unprocessable` when they are no JSON, no object, or nested deeper than 100 levels */
 export function objectIn(bytes: Uint8Array): JsonObject {
   let json: unknown;
   try {
@@ -11,5 +11,7 @@ export function objectIn(bytes: Uint8Array): JsonObject {
     throw new AppError("unprocessable", "it is no JSON in UTF-8", { cause });
   }
   if (!isJsonObject(json)) throw new AppError("unprocessable", "it is no object of JSON");
+  const fault = jsonFault(json);
+  if (fault !== undefined) throw new AppError("unprocessable", fault);
   return json;
 }

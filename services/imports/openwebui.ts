@@ -7,8 +7,9 @@ import { chatsOfTree, hashOf, type TreeNode } from "./message_tree.ts";
 import { refused } from "./refused.ts";
 import { isoOf } from "./tavern_time.ts";
 
-/** Thoughts stand folded in the text itself. */
-const THOUGHTS = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?([\s\S]*?)<\/details>\s*/;
+/** The text itself holds the reasoning, folded. */
+const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
+const REASONING_END = "</details>";
 
 /** Gives the chats. @throws {AppError} `unprocessable` when there are none */
 export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -68,8 +69,7 @@ function messageOf(node: JsonObject): TreeNode["message"] {
   const role = asText(node.role);
   if (!["user", "assistant", "system"].includes(role)) return;
   const said = asText(node.content);
-  const thoughts = role === "assistant" ? THOUGHTS.exec(said) : null;
-  const text = thoughts === null ? said : said.slice(thoughts[0].length);
+  const { reasoning, text } = role === "assistant" ? splitReasoning(said) : { text: said };
   const files = Array.isArray(node.files) ? node.files.filter(isJsonObject) : [];
   const pictures = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
   const created_at = isoOf(node.timestamp);
@@ -80,13 +80,21 @@ function messageOf(node: JsonObject): TreeNode["message"] {
       ...(text === "" ? [] : [{ type: "text", text }]),
       ...pictures.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
     ],
-    ...(thoughts !== null && { reasoning: unquoted(thoughts[1]!) }),
+    ...(reasoning !== undefined && { reasoning: unquoted(reasoning) }),
     ...(created_at && { created_at }),
     ...(model !== "" && { model }),
   };
 }
 
-/** Thoughts are written there as a quotation. */
+/** Searches for the end as text: a pattern for all of it takes quadratic time for white space that no end follows. */
+function splitReasoning(said: string): { reasoning?: string; text: string } {
+  const start = REASONING_START.exec(said)?.[0].length;
+  const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
+  if (end < 0) return { text: said };
+  return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
+}
+
+/** The reasoning is written as a quotation. */
 function unquoted(text: string): string {
   return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
 }
