@@ -1,0 +1,37 @@
+/** Readers with one fault each, for the test of what watches them. */
+import { threadClock } from "./clock.ts";
+import type { FuzzTarget } from "./target.ts";
+
+const kept: number[][] = [];
+let runs = 0;
+
+const clock = threadClock();
+
+/** Takes CPU time of this thread. */
+function work(ms: number): void {
+  const end = clock() + ms;
+  while (clock() < end);
+}
+
+function broken(name: string, run: (n: number) => void, cases: FuzzTarget["cases"] = {}): FuzzTarget {
+  return { name, generate: () => runs++, run: (n) => run(n as number), cases };
+}
+
+export const TARGETS: readonly FuzzTarget[] = [
+  broken("works", () => {}),
+  broken("throws", (n) => {
+    if (n === 3) throw new TypeError("broken here");
+  }),
+  broken("stretches", () => work(250)),
+  broken("pollutes", () => {
+    Object.assign(Object.prototype, { polluted: 1 });
+  }),
+  broken("grows", () => {
+    kept.push(Array.from({ length: 100_000 }, () => Math.random()));
+    work(2);
+  }),
+  broken("hangs", (n) => {
+    while (n >= 2);
+  }),
+  broken("dies", () => {}, { exit: () => Deno.exit(7) }),
+];

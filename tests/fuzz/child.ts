@@ -1,0 +1,166 @@
+/**
+ * Runs one target in a process of its own: its cases, then random inputs until its time is up. Needs `gc` to be exposed.
+ * Before each input it writes down which one it is, so that whoever started it knows what it died of.
+ */
+import { Random } from "./random.ts";
+import { threadClock } from "./clock.ts";
+import { type FuzzTarget, SERVING_STRETCH_MS } from "./target.ts";
+
+/** What to run; the only argument, as JSON. */
+export interface FuzzOrder {
+  target: string;
+  seed: number;
+  /** CPU time for random inputs. */
+  cpuMs: number;
+  /** Where to begin. */
+  first?: number;
+  /** How many inputs at most. */
+  count?: number;
+  /** Module with the targets; those of the product unless set. */
+  targetsPath?: string;
+  /** Where to write which input runs. */
+  progressPath: string;
+}
+
+/** What went wrong with one input. */
+export interface Finding {
+  /** `case "…"` or `input 17`. */
+  input: string;
+  error: string;
+}
+
+/** What came of it; the last line of the output, as JSON. */
+export interface FuzzResult {
+  inputs: number;
+  findings: Finding[];
+  longestStretchMs: number;
+  /** Bytes retained after garbage collection at the end, beyond those after the first third. */
+  grownBytes: number;
+}
+
+/** Heap that may be retained: caches fill, and code is compiled. */
+const MAX_GROWN_BYTES = 32 * 1024 * 1024;
+/** A stretch over the limit counts when it is over it each time: a machine may be slow once. */
+const MEASUREMENTS = 4;
+const MAX_FINDINGS = 5;
+/** On a machine that is too busy to give the time, the run ends after this many times its time. */
+const MAX_WALL_FACTOR = 2;
+
+declare const gc: () => void;
+
+const clock = threadClock();
+
+async function main(order: FuzzOrder): Promise<FuzzResult> {
+  const { TARGETS }: { TARGETS: readonly FuzzTarget[] } = await import(order.targetsPath ?? "./targets.ts");
+  const target = TARGETS.find(({ name }) => name === order.target);
+  if (target === undefined) throw new Error(`There is no target "${order.target}"`);
+  using progress = Deno.openSync(order.progressPath, { write: true, create: true, truncate: true });
+  const begin = (input: string) => {
+    progress.truncateSync(0);
+    progress.seekSync(0, Deno.SeekMode.Start);
+    progress.writeSync(new TextEncoder().encode(input));
+  };
+  begin("start");
+  await target.open?.();
+  try {
+    return await runAll(target, order, begin);
+  } finally {
+    await target.close?.();
+  }
+}
+
+async function runAll(target: FuzzTarget, order: FuzzOrder, begin: (input: string) => void): Promise<FuzzResult> {
+  const result: FuzzResult = { inputs: 0, findings: [], longestStretchMs: 0, grownBytes: 0 };
+  const seen = new Set<string>();
+  const tryInput = async (name: string, make: () => unknown) => {
+    begin(name);
+    result.inputs++;
+    try {
+      const stretch = await stretchOf(target, make);
+      result.longestStretchMs = Math.max(result.longestStretchMs, stretch);
+      const limit = target.maxStretchMs ?? SERVING_STRETCH_MS;
+      if (stretch > limit) throw new Error(`A stretch of ${Math.round(stretch)} ms of CPU time, more than ${limit}`);
+      assertPlainPrototypes();
+    } catch (error) {
+      const text = error instanceof Error ? error.stack ?? error.message : String(error);
+      const kind = text.split("\n").slice(0, 2).join("\n").replace(/\d+/g, "0").slice(0, 300);
+      if (!seen.has(kind)) result.findings.push({ input: name, error: text.slice(0, 3_000) });
+      seen.add(kind);
+    }
+  };
+  const isReplay = order.first !== undefined;
+  if (!isReplay) { for (const [name, make] of Object.entries(target.cases)) await tryInput(`case "${name}"`, make); }
+  const cpuMs = () => clock() + (target.cpuElsewhereMs?.() ?? 0);
+  const [cpuBegin, wallBegin] = [cpuMs(), performance.now()];
+  const spent = () => Math.max(cpuMs() - cpuBegin, (performance.now() - wallBegin) / MAX_WALL_FACTOR);
+  const retained = target.retainedBytes ?? retainedBytes;
+  let warmBytes: number | undefined;
+  const end = order.count === undefined ? Infinity : (order.first ?? 0) + order.count;
+  for (let n = order.first ?? 0; n < end && spent() < order.cpuMs && result.findings.length < MAX_FINDINGS; n++) {
+    await tryInput(`input ${n}`, () => target.generate(new Random(`${order.seed} ${target.name} ${n}`)));
+    if (warmBytes === undefined && spent() > order.cpuMs / 3) warmBytes = await retained();
+  }
+  if (warmBytes !== undefined) {
+    result.grownBytes = await retained() - warmBytes;
+    if (result.grownBytes > MAX_GROWN_BYTES) {
+      const error = `Memory grew by ${
+        (result.grownBytes / 1024 / 1024).toFixed(1)
+      } MiB after the first third of the run`;
+      result.findings.push({ input: "all", error });
+    }
+  }
+  return result;
+}
+
+/** Runs an input and returns its longest stretch without a break, the shortest of some measurements where that is long. */
+async function stretchOf(target: FuzzTarget, make: () => unknown): Promise<number> {
+  const limit = target.maxStretchMs ?? SERVING_STRETCH_MS;
+  let shortest = Infinity;
+  for (let n = 0; n < MEASUREMENTS && shortest > limit; n++) {
+    const input = make(); // anew: a run may change its input
+    shortest = Math.min(shortest, await longestStretch(() => target.run(input)));
+  }
+  return shortest;
+}
+
+/** Returns the most CPU time of this thread that passes before other work gets its turn. */
+async function longestStretch(run: () => void | Promise<void>): Promise<number> {
+  let [last, longest] = [clock(), 0];
+  const look = () => {
+    const now = clock();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const running = run();
+  look();
+  if (running === undefined) return longest;
+  const timer = setInterval(look, 1);
+  try {
+    await running;
+  } finally {
+    clearInterval(timer);
+  }
+  look();
+  return longest;
+}
+
+async function retainedBytes(): Promise<number> {
+  gc();
+  await new Promise((resolve) => setTimeout(resolve)); // what is finalized is collected next
+  gc();
+  const { heapUsed, external } = Deno.memoryUsage();
+  return heapUsed + external;
+}
+
+/** Foreign names such as `__proto__` must never reach what all objects share. */
+function assertPlainPrototypes(): void {
+  for (const [name, prototype] of [["Object", Object.prototype], ["Array", Array.prototype]] as const) {
+    for (const key of Object.keys(prototype)) throw new Error(`${name}.prototype was given "${key}"`);
+  }
+}
+
+if (import.meta.main) {
+  const result = await main(JSON.parse(Deno.args[0]!));
+  await new Response(JSON.stringify(result)).body!.pipeTo(Deno.stdout.writable, { preventClose: true });
+  Deno.exit(0);
+}

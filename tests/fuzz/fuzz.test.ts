@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { fuzz, reportOf } from "./fuzz.ts";
+import { TARGETS } from "./targets.ts";
+
+/** The same inputs in each run: what a change breaks is found where it was made. `deno task fuzz` tries others. */
+const SEED = 19;
+const CPU_MS = 5_000;
+
+/** A machine under load gives a process a fraction of its time. */
+const TEST_TIMEOUT_MS = 300_000;
+
+test.each(TARGETS.map(({ name }) => name))(
+  "F09 random input crashes, blocks and grows nothing: %s",
+  async (target) => {
+    const request = { target, seed: SEED, cpuMs: CPU_MS };
+    const result = await fuzz(request);
+    const report = reportOf(request, result);
+    console.log(report);
+    expect(result.findings, report).toEqual([]);
+  },
+  TEST_TIMEOUT_MS,
+);
