@@ -41,6 +41,8 @@ export class FakeApi implements AsyncDisposable {
   readonly replies = new Map<string, FakeReply>();
   /** All texts of messages that have more than one, by message. */
   readonly variants = new Map<string, string[]>();
+  /** All versions of messages of the user that have more than one, with what followed each. */
+  readonly continuations = new Map<string, { content: Message["content"]; following: Message[] }[]>();
   readonly requests: SeenRequest[] = [];
   readonly house = new FakeHouse();
   readonly people = new FakeCharacters();
@@ -308,6 +310,7 @@ export class FakeApi implements AsyncDisposable {
       const persona_id = conversation.persona_id ?? undefined;
       conversation.messages.push(stored({ id: body.user_message_id, role: "user", content: turn.content, persona_id }));
     }
+    if (body.action === "edit") this.#addVersion(conversation, body.user_message_id!, turn!.content);
     const message = conversation.messages.find((each) => each.id === body.assistant_message_id);
     if (body.action === "regenerate" && message) {
       const texts = this.variants.get(message.id) ?? [];
@@ -321,6 +324,19 @@ export class FakeApi implements AsyncDisposable {
       reply.end("complete");
     }
     return reply.stream(reply.startId);
+  }
+
+  #addVersion(conversation: Conversation, mid: string, content: string): void {
+    const at = conversation.messages.findIndex(({ id }) => id === mid);
+    const message = conversation.messages[at]!;
+    const versions = this.continuations.get(mid) ?? [];
+    versions[message.active_variant ?? 0] = {
+      content: message.content,
+      following: conversation.messages.splice(at + 1),
+    };
+    this.continuations.set(mid, versions);
+    const count = message.variant_count ?? 1;
+    Object.assign(message, { content, variant_count: count + 1, active_variant: count });
   }
 
   /** A reply of no conversation: nobody but this answer ever hears of it. */

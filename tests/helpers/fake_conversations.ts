@@ -56,12 +56,24 @@ export function conversationRoutes(api: FakeApi): Route[] {
       const end = before === null ? messages.length : messages.findIndex(({ id }) => id === before);
       return end < 0 ? gone("message") : Response.json(pageOf(messages, end, query));
     }),
+    on("GET", "/messages/([^/]+)", ({ messages }, _, mid) => {
+      const message = messages.find(({ id }) => id === mid);
+      return message ? Response.json(message) : gone("message");
+    }),
+    // This double keeps no record of changes, as a server may not any more: the page then reads all it shows.
+    on("GET", "/changes", () => failure(410, "gone", "The changes since that revision are no longer known")),
     on("PATCH", "/messages/([^/]+)", (conversation, { body, headers }, mid) => {
       const message = conversation.messages.find(({ id }) => id === mid);
       if (!message) return gone("message");
       if (isStale(conversation, headers)) return failure(412, "revision_mismatch", "The conversation has changed");
       const { active_variant: wanted, ...fields } = body as Partial<Message>;
-      if (wanted !== undefined) {
+      const versions = api.continuations.get(message.id);
+      if (wanted !== undefined && versions) {
+        const following = conversation.messages.splice(conversation.messages.indexOf(message) + 1);
+        versions[message.active_variant ?? 0] = { content: message.content, following };
+        Object.assign(message, { content: versions[wanted]!.content, active_variant: wanted });
+        conversation.messages.push(...versions[wanted]!.following);
+      } else if (wanted !== undefined) {
         const texts = api.variants.get(message.id)!;
         texts[message.active_variant ?? 0] = String(message.content);
         Object.assign(message, { content: texts[wanted], active_variant: wanted });

@@ -1,10 +1,11 @@
 /** The calls about one conversation: its head, its messages in pages, and what can be done to them. */
-import type { ApiClient, RequestOptions } from "./client.ts";
+import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
   ChatPreview,
   Conversation,
   ConversationChanges,
+  ConversationDelta,
   ConversationHead,
   Message,
   Page,
@@ -29,6 +30,9 @@ export interface ConversationApi {
   changeConversation(id: string, changes: ConversationChanges): Promise<ConversationHead>;
   /** The last messages, or those before one; oldest first. `limit` is at most 500. */
   listMessages(id: string, limit: number, before?: string, signal?: AbortSignal): Promise<Page<Message>>;
+  getMessage(id: string, messageId: string): Promise<Message>;
+  /** What changed since a revision; undefined if the server no longer knows. */
+  getChanges(id: string, since: number): Promise<ConversationDelta | undefined>;
   changeMessage(
     id: string,
     messageId: string,
@@ -83,6 +87,15 @@ export function conversationApi(client: ApiClient): ConversationApi {
       const query = new URLSearchParams({ limit: String(limit) });
       if (before !== undefined) query.set("before", before);
       return json("GET", `${conversation(id)}/messages?${query}`, { signal });
+    },
+    getMessage: (id, messageId) => json("GET", message(id, messageId)),
+    async getChanges(id, since) {
+      try {
+        return await json("GET", `${conversation(id)}/changes?since=${since}`);
+      } catch (thrown) {
+        if (thrown instanceof ApiError && thrown.status === 410) return undefined;
+        throw thrown;
+      }
     },
     changeMessage(id, messageId, changes, { revision } = {}) {
       const headers = revision === undefined ? undefined : { "if-match": `"${revision}"` };

@@ -40,7 +40,9 @@ export interface Message {
   usage?: Usage;
   /** What the model server measured, such as llama.cpp's `predicted_per_second`. */
   timings?: Record<string, unknown>;
-  /** How many texts there are for this place, the one in `content` included. */
+  /** Why the last attempt to regenerate this reply failed; the reply itself is the one from before. */
+  last_attempt?: { status: MessageStatus; error?: ErrorBody; created_at: string };
+  /** How many texts there are for this place, the one in `content` included; each of a user's has its own continuation. */
   variant_count?: number;
   /** From 0. */
   active_variant?: number;
@@ -120,6 +122,17 @@ export interface RecentConversation extends ConversationHead {
   messages: Message[];
   /** `before` of the page with the messages before these; null at the begin of the conversation. */
   next_cursor: string | null;
+}
+
+/** What changed in a conversation since a revision. */
+export interface ConversationDelta {
+  /** The revision it leads up to. */
+  revision: number;
+  /** Ids of messages that changed or are new. */
+  changed: string[];
+  removed: string[];
+  /** Messages moved. */
+  order_changed: boolean;
 }
 
 /** A conversation with all its messages. */
@@ -392,7 +405,7 @@ export interface ChatRequest {
   conversation_id?: string;
   user_message_id?: string;
   assistant_message_id?: string;
-  action?: "send" | "regenerate" | "continue" | "impersonate";
+  action?: "send" | "edit" | "regenerate" | "continue" | "impersonate";
   /** Who is to speak, where several characters take part. */
   character_id?: string;
   model?: string;

@@ -14,6 +14,8 @@ export interface Editing {
   base: string;
   /** The text that another device gave it meanwhile; saving is refused until the reader has chosen. */
   theirs: string | undefined;
+  /** What the form starts with if not `base`: a text that couldn't be sent. */
+  text?: string;
 }
 
 /** Changes the messages of one chat. What fails is told by `chat.problem` and leaves the messages as they are. */
@@ -53,27 +55,54 @@ export class MessageActions {
   }
 
   /**
-   * Saves what was edited. A text that another device changed meanwhile is not overwritten: it is shown first, and only
-   * saving again takes its place.
-   *
-   * @param isSent Removes what followed, and asks for a new reply.
-   * @returns What brings the removed messages back, where some were.
+   * Saves what was edited, in place. A text that another device changed meanwhile is not overwritten: it is shown first,
+   * and only saving again takes its place.
    */
-  async saveEdit(text: string, isSent: boolean): Promise<(() => Promise<void>) | undefined> {
+  async saveEdit(text: string): Promise<void> {
     const editing = this.editing.peek();
     const message = editing && this.#chat.pages.find(editing.messageId);
-    if (!editing || !message) return undefined;
-    if (text !== editing.base && !await this.#saveText(editing, message, text)) return undefined;
-    this.editing.value = undefined;
-    return isSent ? await this.#resend(message.id) : undefined;
+    if (!editing || !message) return;
+    if (text === editing.base || await this.#saveText(editing, message, text)) this.editing.value = undefined;
   }
 
-  /** Shows another of a message's texts. */
+  /**
+   * Sends what was edited as a new version of the message and asks for its reply. The version before keeps its text and
+   * everything that followed it.
+   *
+   * @returns Switches back to the version before; undefined if there was nothing to send.
+   */
+  sendEdit(text: string): (() => Promise<void>) | undefined {
+    const editing = this.editing.peek();
+    const message = editing && this.#chat.pages.find(editing.messageId);
+    if (!message || this.#chat.isRunning.peek()) return undefined;
+    const { id, active_variant: before = 0 } = message;
+    const items = this.#chat.pages.items.peek();
+    this.editing.value = undefined;
+    this.#store.showNewVersion(id, withText(message.content, text));
+    void this.#chat.askForVersion(id).then((isAccepted) => {
+      if (isAccepted) return;
+      // The server has no such version: what was there is shown again, and the text isn't lost.
+      this.#chat.pages.items.value = items;
+      this.editing.value = { ...editing, text };
+    });
+    return async () => {
+      await this.#chat.stop();
+      await this.#chat.replyEnded();
+      await this.#switchTo(id, before);
+    };
+  }
+
+  /** Shows another of a message's versions; one of the user's messages comes with what followed it. */
   async switchVariant(messageId: string, step: 1 | -1): Promise<void> {
     const message = this.#chat.pages.find(messageId);
     const wanted = (message?.active_variant ?? 0) + step;
     if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.isRunning.peek()) return;
-    await this.#try(() => this.#store.change(messageId, { active_variant: wanted }));
+    await this.#switchTo(messageId, wanted);
+  }
+
+  async #switchTo(messageId: string, version: number): Promise<void> {
+    await this.#try(() => this.#store.switchVersion(messageId, version));
+    if (this.#chat.pages.find(messageId)?.role === "user") await this.#chat.reload();
   }
 
   /** Keeps a message from the model, or lets the model see it again. */
@@ -106,7 +135,7 @@ export class MessageActions {
     if (this.#clashes(editing, message)) return false;
     const changes = { content: withText(message.content, text) };
     try {
-      await this.#store.change(message.id, changes, this.#chat.head.peek()?.revision);
+      await this.#store.change(message.id, changes, this.#chat.pages.revision);
       return true;
     } catch (thrown) {
       const error = asApiError(thrown);
@@ -128,15 +157,6 @@ export class MessageActions {
     if (theirs === editing.base || theirs === editing.theirs) return false;
     this.editing.value = { ...editing, theirs };
     return true;
-  }
-
-  async #resend(messageId: string): Promise<(() => Promise<void>) | undefined> {
-    const { pages } = this.#chat;
-    const next = pages.items.peek()[(pages.places.peek().get(messageId) ?? Infinity) + 1];
-    const restore = next && await this.remove(next.id, true);
-    if (next && !restore) return undefined;
-    this.#chat.askAgain();
-    return restore;
   }
 
   async #try<T>(work: () => Promise<T>): Promise<T | undefined> {

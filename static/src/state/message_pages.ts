@@ -10,10 +10,15 @@ export const PAGE = 60;
 /** Messages of one request on the way to a message far back; the server gives no more. */
 const BIG_PAGE = 500;
 
+/** Changed messages that are read one by one; more than these are read again as pages. */
+const MOST_SINGLE = 20;
+
 /** What a reading found, to be shown by `show`. */
 export interface FoundMessages {
   items: Message[];
   hasOlder: boolean;
+  /** The revision that the messages are of. */
+  revision: number;
 }
 
 /** Reads messages page by page. */
@@ -23,6 +28,8 @@ export class MessagePages {
   /** True while there are messages before the first one here. */
   readonly hasOlder = signal(false);
   readonly isLoading = signal(false);
+  /** The revision that what is here was read at; undefined before the first reading. Later changes may be missing. */
+  revision: number | undefined;
   readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));
   #api: ConversationApi;
   #conversationId: string;
@@ -42,15 +49,37 @@ export class MessagePages {
    * Reads again what is here, without showing it yet.
    *
    * @param recent The end of the conversation as it was read just now.
-   * @param isTail Only the last messages can have changed.
+   * @throws {ApiError}
    */
-  async read(
-    recent: Pick<RecentConversation, "messages" | "next_cursor">,
-    options: { isTail?: boolean } = {},
-  ): Promise<FoundMessages> {
+  async read(recent: Pick<RecentConversation, "messages" | "next_cursor" | "revision">): Promise<FoundMessages> {
+    return await this.#readChanged(recent) ?? await this.#readAll(recent);
+  }
+
+  /** Reads only what the server says has changed; undefined if that doesn't tell where every message belongs. */
+  async #readChanged({ messages: tail, next_cursor, revision }: Parameters<MessagePages["read"]>[0]) {
     const known = this.items.peek();
-    const oldest = known[0]?.id;
-    const wanted = options.isTail ? PAGE : this.#wanted;
+    const joint = known.findIndex((message) => message.id === tail[0]?.id);
+    if (joint <= 0 || next_cursor === null || this.revision === undefined) return undefined;
+    const delta = await this.#api.getChanges(this.#conversationId, this.revision);
+    // Of another state than the tail: what it lists doesn't lead there.
+    if (delta === undefined || delta.order_changed || delta.revision !== revision) return undefined;
+    const removed = new Set(delta.removed);
+    const older = known.slice(0, joint).filter((message) => !removed.has(message.id));
+    const tailIds = new Set(tail.map(({ id }) => id));
+    const behind = delta.changed.filter((id) => !tailIds.has(id));
+    const olderIds = new Set(older.map(({ id }) => id));
+    // A message that isn't here may be new, and its place is unknown.
+    if (behind.length > MOST_SINGLE || behind.some((id) => !olderIds.has(id))) return undefined;
+    const read = await Promise.all(behind.map((id) => this.#api.getMessage(this.#conversationId, id)));
+    const fresh = new Map(read.map((message) => [message.id, message]));
+    const items = [...older.map((message) => fresh.get(message.id) ?? message), ...tail];
+    return { items, hasOlder: this.hasOlder.peek(), revision };
+  }
+
+  async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<FoundMessages> {
+    const oldest = this.items.peek()[0]?.id;
+    const wanted = this.#wanted;
+    const { revision } = recent;
     let items = recent.messages;
     let hasOlder = recent.next_cursor !== null;
     while (hasOlder && items.length < wanted) {
@@ -60,14 +89,12 @@ export class MessagePages {
       hasOlder = page.next_cursor !== null;
     }
     const at = items.findIndex((message) => message.id === oldest);
-    if (at > 0) return { items: items.slice(at), hasOlder: true };
-    const joint = options.isTail ? known.findIndex((message) => message.id === items[0]?.id) : -1;
-    if (joint > 0) return { items: [...known.slice(0, joint), ...items], hasOlder: this.hasOlder.peek() };
-    return { items, hasOlder };
+    return at > 0 ? { items: items.slice(at), hasOlder: true, revision } : { items, hasOlder, revision };
   }
 
   /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
-  show({ items, hasOlder }: FoundMessages): void {
+  show({ items, hasOlder, revision }: FoundMessages): void {
+    this.revision = revision;
     const known = new Map(this.items.peek().map((message) => [message.id, message]));
     this.items.value = items.map((message) => {
       const before = known.get(message.id);
@@ -129,8 +156,7 @@ export class MessagePages {
     } catch (thrown) {
       // The message we would read before is gone: everything is read again.
       if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
-      const { items, next_cursor } = await this.#api.listMessages(this.#conversationId, this.firstLimit);
-      this.show(await this.read({ messages: items, next_cursor }));
+      this.show(await this.#readAll(await this.#api.getRecent(this.#conversationId, this.firstLimit)));
     } finally {
       this.isLoading.value = false;
     }

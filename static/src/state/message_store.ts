@@ -9,6 +9,10 @@ export interface MessageStore {
   change(messageId: string, changes: Partial<Message>, revision?: number): Promise<void>;
   /** Removes a message, or it and all behind it. Gives what brings them back. */
   remove(messageId: string, isFollowing: boolean): Promise<() => Promise<void>>;
+  /** Switches to another version; one of the user's brings its own continuation. */
+  switchVersion(messageId: string, version: number): Promise<void>;
+  /** Shows a new version of the user's message, with nothing behind it; the version before keeps what followed. */
+  showNewVersion(messageId: string, content: Message["content"]): void;
 }
 
 /** Messages of a stored conversation; that they changed is told to every page by the events of the server. */
@@ -29,6 +33,14 @@ export class ServerMessages implements MessageStore {
     this.#pages.edit(messageId, { ...Object.fromEntries(cleared.map((field) => [field, undefined])), ...message });
   }
 
+  async switchVersion(messageId: string, version: number): Promise<void> {
+    await this.change(messageId, { active_variant: version });
+  }
+
+  showNewVersion(messageId: string, content: Message["content"]): void {
+    appendVersion(this.#pages, messageId, content);
+  }
+
   async remove(messageId: string, isFollowing: boolean): Promise<() => Promise<void>> {
     const trashId = await this.#api.deleteMessage(this.#conversationId, messageId, isFollowing);
     takeOut(this.#pages, messageId, isFollowing);
@@ -41,6 +53,8 @@ export class ServerMessages implements MessageStore {
 /** Messages of a chat that is stored nowhere. */
 export class LocalMessages implements MessageStore {
   #pages: MessagePages;
+  /** Versions of the user's messages with what followed each; the active one's are in the list itself. */
+  #versions = new Map<string, { content: Message["content"]; following: Message[] }[]>();
 
   constructor(pages: MessagePages) {
     this.#pages = pages;
@@ -49,6 +63,31 @@ export class LocalMessages implements MessageStore {
   change(messageId: string, changes: Partial<Message>): Promise<void> {
     this.#pages.edit(messageId, changes);
     return Promise.resolve();
+  }
+
+  switchVersion(messageId: string, version: number): Promise<void> {
+    const wanted = this.#versions.get(messageId)?.[version];
+    if (!wanted) return Promise.resolve();
+    this.#storeActive(messageId);
+    const { content, following } = wanted;
+    takeOut(this.#pages, messageId, true, 1);
+    this.#pages.edit(messageId, { content, active_variant: version });
+    this.#pages.append(...following);
+    return Promise.resolve();
+  }
+
+  showNewVersion(messageId: string, content: Message["content"]): void {
+    this.#storeActive(messageId);
+    appendVersion(this.#pages, messageId, content);
+    this.#storeActive(messageId);
+  }
+
+  #storeActive(messageId: string): void {
+    const message = this.#pages.find(messageId)!;
+    const versions = this.#versions.get(messageId) ?? [];
+    const following = this.#pages.items.peek().slice(this.#pages.places.peek().get(messageId)! + 1);
+    versions[message.active_variant ?? 0] = { content: message.content, following };
+    this.#versions.set(messageId, versions);
   }
 
   remove(messageId: string, isFollowing: boolean): Promise<() => Promise<void>> {
@@ -62,7 +101,14 @@ export class LocalMessages implements MessageStore {
   }
 }
 
-function takeOut(pages: MessagePages, messageId: string, isFollowing: boolean): void {
+/** @param skipped Messages that stay, from the named one on. */
+function takeOut(pages: MessagePages, messageId: string, isFollowing: boolean, skipped = 0): void {
   const at = pages.places.peek().get(messageId);
-  if (at !== undefined) pages.keep((_, index) => isFollowing ? index < at : index !== at);
+  if (at !== undefined) pages.keep((_, index) => isFollowing ? index < at + skipped : index !== at);
+}
+
+function appendVersion(pages: MessagePages, messageId: string, content: Message["content"]): void {
+  const count = pages.find(messageId)?.variant_count ?? 1;
+  takeOut(pages, messageId, true, 1);
+  pages.edit(messageId, { content, variant_count: count + 1, active_variant: count });
 }

@@ -52,9 +52,6 @@ interface Taken {
   pictures: Picture[];
 }
 
-/** A reply that was written here moves the revision this often: when it begins and when it is settled. */
-const REVISIONS_OF_A_REPLY = 2;
-
 /** Said of a chat that is not stored yet: no persona, not even the default one. */
 const NOBODY = "";
 
@@ -99,6 +96,7 @@ export class OpenChat {
   #isClosed = false;
   #isNew: boolean;
   #reloading: Promise<void> | undefined;
+  #following: Promise<void> | undefined;
 
   constructor(id: string, kind: ChatKind, around: ChatSurroundings) {
     this.id = id;
@@ -239,6 +237,20 @@ export class OpenChat {
     if (turn?.role === "user" && !this.run.value) void this.#ask(turn.id);
   }
 
+  /**
+   * Asks for the reply to a new version of a user's message, which is shown already.
+   *
+   * @returns Whether the server took it.
+   */
+  askForVersion(messageId: string): Promise<boolean> {
+    return this.#ask(messageId, undefined, undefined, this.isTemporary ? undefined : "edit");
+  }
+
+  /** Resolves when no reply is followed. */
+  async replyEnded(): Promise<void> {
+    await this.#following;
+  }
+
   /** Asks for one reply more without a turn of the owner's. @param characterId Who is to speak. */
   speakOn(characterId?: string): void {
     if (!this.run.value) void this.#ask(undefined, undefined, characterId);
@@ -267,6 +279,7 @@ export class OpenChat {
       reasoning: undefined,
       status: "streaming",
       error: undefined,
+      last_attempt: undefined,
       usage: undefined,
       timings: undefined,
     });
@@ -307,7 +320,12 @@ export class OpenChat {
     await this.reload();
   }
 
-  #ask(userMessageId: string | undefined, taken?: Taken, characterId?: string): Promise<void> {
+  #ask(
+    userMessageId: string | undefined,
+    taken?: Taken,
+    characterId?: string,
+    action?: Asked["action"],
+  ): Promise<boolean> {
     const messageId = newId();
     this.pages.append({
       id: messageId,
@@ -317,7 +335,7 @@ export class OpenChat {
       status: "streaming",
       created_at: new Date().toISOString(),
     });
-    const asked = { user_message_id: userMessageId, character_id: characterId };
+    const asked = { user_message_id: userMessageId, character_id: characterId, action };
     return this.#start(messageId, { text: "", reasoning: "" }, asked, taken);
   }
 
@@ -326,7 +344,7 @@ export class OpenChat {
     base: { text: string; reasoning: string },
     asked: Asked,
     taken?: Taken,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { api } = this.#around;
     this.problem.value = undefined;
     const run = new ReplyRun({
@@ -338,7 +356,9 @@ export class OpenChat {
       onAccepted: () => this.#onAccepted(),
       isLostWithConnection: this.isTemporary,
     });
-    await this.#follow(run, taken);
+    this.#following = this.#follow(run, taken);
+    await this.#following;
+    return run.isAccepted;
   }
 
   async #requestFor(messageId: string, asked: Asked): Promise<ChatRequest> {
@@ -356,7 +376,8 @@ export class OpenChat {
 
   /** The page names who speaks, so that the right name stands over the reply from its first word on. */
   async #withSpeaker(messageId: string, asked: Asked, turn: Message | undefined): Promise<Asked> {
-    if (asked.action !== undefined || asked.character_id !== undefined) return asked;
+    const isNewReply = asked.action === undefined || asked.action === "edit";
+    if (!isNewReply || asked.character_id !== undefined) return asked;
     const character_id = await (await this.wantGroup())?.speakerFor(messageId, turn);
     this.pages.edit(messageId, { character_id });
     return { ...asked, character_id };
@@ -386,7 +407,7 @@ export class OpenChat {
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
     if (this.isTemporary) return this.#endTemporary(run, outcome, taken);
-    await this.#reloadOnce({ isAfterReply: true, isRefused: !run.isAccepted });
+    await this.#reloadOnce({ isRefused: !run.isAccepted });
     if (!this.#isClosed) this.group.peek()?.goOn(this.pages.find(run.messageId));
     if (run.isAccepted) return;
     this.#onRefused(taken);
@@ -427,16 +448,15 @@ export class OpenChat {
 
   /** @param isRefused Look for the conversation even if it is thought new: the server may have stored it all the same. */
   async #reloadOnce(
-    options: { isAfterReply?: boolean; isRefused?: boolean; ahead?: Promise<RecentConversation> } = {},
+    options: { isRefused?: boolean; ahead?: Promise<RecentConversation> } = {},
   ): Promise<void> {
     if (this.#isNew && !options.isRefused) return;
     try {
-      const limit = options.isAfterReply ? PAGE : this.pages.firstLimit;
+      // Of a long chat the server says which older messages changed.
+      const limit = this.pages.revision === undefined ? this.pages.firstLimit : PAGE;
       const recent = await (options.ahead ?? this.#around.api.getRecent(this.id, limit));
       const { messages: _, next_cursor: __, ...head } = recent;
-      const before = this.head.peek()?.revision;
-      const isTail = options.isAfterReply && head.revision - REVISIONS_OF_A_REPLY === before;
-      const found = await this.pages.read(recent, { isTail });
+      const found = await this.pages.read(recent);
       if (this.#isClosed) return;
       if (options.isRefused) this.#onAccepted();
       this.#show(head, found);
@@ -472,6 +492,6 @@ export class OpenChat {
       reasoning: message.reasoning ?? "",
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
     });
-    void this.#follow(run);
+    this.#following = this.#follow(run);
   }
 }

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Message } from "../../../static/src/api/types.ts";
-import { eventually, openUiBench, PHONE, type UiBench, type UiOptions } from "../../helpers/ui_page.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench, type UiOptions } from "../../helpers/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -59,17 +59,78 @@ test("a message is edited in its place, and Escape leaves it as it was", async (
   expect(contents(ui)[1]).toBe("A *better* answer");
 });
 
-test("a turn that is edited and sent again takes what followed with it, which Undo brings back", async () => {
+test("a message that is edited and sent again gets a version, and the earlier one keeps what followed", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
   await ui.page.getByRole("button", { name: "Save and send again" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   expect(contents(ui)).toEqual(["Another question", "Hello"]);
-  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({ user_message_id: "c1-m0" });
+  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({ action: "edit", user_message_id: "c1-m0" });
+  await message(ui.page, 0).getByText("2/2").waitFor();
+  await message(ui.page, 0).getByRole("button", { name: "Previous version" }).click();
+  await ui.page.getByText("Second answer").waitFor();
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+  await message(ui.page, 0).getByRole("button", { name: "Next version" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(2);
+});
+
+test("Undo of a message sent again stops its reply and shows what was there", async () => {
+  await using ui = await openTalk({ prepare: (api) => api.script = undefined });
+  await choose(ui.page, 0, "Edit");
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   await ui.page.getByRole("button", { name: "Undo" }).click();
-  await ui.page.getByText("Second question").waitFor();
-  expect(contents(ui)).toEqual(["Another question", "First answer", "Second question", "Second answer", "Hello"]);
+  await ui.page.getByText("Second answer").waitFor();
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+});
+
+test("a version that the server refuses leaves the chat as it was and the text in the form", async () => {
+  await using ui = await openTalk();
+  ui.api.refuse("POST /api/chat", { status: 409, code: "conflict", message: "Another reply is running" });
+  await choose(ui.page, 0, "Edit");
+  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  await field.fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByText("Another reply is running").waitFor();
+  await ui.page.getByText("Second answer").waitFor();
+  expect(await field.inputValue()).toBe("Another question");
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+});
+
+test("versions of a temporary chat keep what followed each, too", async () => {
+  await using ui = await bench.open("/temporary");
+  await sendMessage(ui.page, "One");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  ui.api.script = ["Bye"];
+  await ui.page.locator(".turn").hover();
+  await ui.page.locator(".turn").getByRole("button", { name: "Edit" }).click();
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Two");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.locator(".reply", { hasText: "Bye" }).waitFor();
+  await ui.page.locator(".turn").getByRole("button", { name: "Previous version" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  await ui.page.locator(".turn", { hasText: "One" }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(2);
+});
+
+test("a failed attempt to regenerate is a note below the reply, with Retry", async () => {
+  await using ui = await openTalk({
+    prepare: (api) => {
+      api.conversations.get("c1")!.messages[3]!.last_attempt = {
+        status: "failed",
+        error: { code: "upstream_error", message: "The model is out of memory" },
+        created_at: new Date().toISOString(),
+      };
+    },
+  });
+  await message(ui.page, 3).getByText("Second answer").waitFor();
+  await message(ui.page, 3).getByText("Regenerating failed.").waitFor();
+  await message(ui.page, 3).getByText("The model is out of memory").waitFor();
+  await message(ui.page, 3).getByRole("button", { name: "Retry" }).click();
+  await message(ui.page, 3).getByText("Hello").waitFor();
 });
 
 test("an edit of a message that another device changed meanwhile is explained before it overwrites", async () => {

@@ -23,6 +23,8 @@ export const chat: typeof English = {
     thoughts: "Gedanken",
     stopped: "Angehalten",
     failed: "Die Antwort ist fehlgeschlagen",
+    attemptFailed: "Das Neuschreiben ist fehlgeschlagen. Das ist die Antwort von vorher.",
+    attemptInterrupted: "Das Neuschreiben wurde unterbrochen. Das ist die Antwort von vorher.",
     interrupted: "Die Antwort wurde abgebrochen, als der Server anhielt",
     empty: "Das Modell war ohne ein Wort fertig",
     unanswered: "Diese Nachricht hat noch keine Antwort.",
@@ -63,6 +65,7 @@ export const chat: typeof English = {
     editClash:
       "Diese Nachricht wurde inzwischen auf einem anderen Gerät geändert. Erneutes Speichern ersetzt jenen Text durch Ihren.",
     saveAndSend: "Speichern und neu senden",
+    versionSent: "Neue Version gesendet. Die frühere behält ihre Antworten.",
     fork: "Von hier abzweigen",
     forked: "Das ist eine Kopie bis zu dieser Nachricht; das Original bleibt, wie es war",
     branches: "Zweige",

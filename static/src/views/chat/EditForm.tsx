@@ -12,7 +12,7 @@ export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boole
   const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
   const editing = chat.actions.editing.value;
-  const [text, setText] = useState(editing?.base ?? "");
+  const [text, setText] = useState(editing?.text ?? editing?.base ?? "");
   const [isBusy, setBusy] = useState(false);
   useAutoHeight(area, text);
   useLayoutEffect(() => {
@@ -20,17 +20,20 @@ export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boole
     area.current?.setSelectionRange(text.length, text.length);
     area.current?.scrollIntoView({ block: "nearest" });
   }, []);
-  const save = async (isSent: boolean) => {
+  const save = async () => {
     if (text.trim() === "" || isBusy) return;
     setBusy(true);
-    const restore = await chat.actions.saveEdit(text, isSent);
+    await chat.actions.saveEdit(text);
     setBusy(false);
-    store.offerUndo({ done: texts.chat.removedFrom, undo: texts.undo }, restore);
+  };
+  const send = () => {
+    if (text.trim() === "" || isBusy) return;
+    store.offerUndo({ done: texts.chat.versionSent, undo: texts.undo }, chat.actions.sendEdit(text));
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape") chat.actions.cancelEdit();
-    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save(canResend);
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void (canResend ? send() : save());
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -60,12 +63,12 @@ export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boole
             kind="primary"
             isBusy={isBusy}
             isDisabled={chat.isRunning.value}
-            onClick={() => save(true)}
+            onClick={send}
           >
             {texts.chat.saveAndSend}
           </Button>
         )}
-        <Button kind={canResend ? "plain" : "primary"} isBusy={isBusy} onClick={() => save(false)}>
+        <Button kind={canResend ? "plain" : "primary"} isBusy={isBusy} onClick={save}>
           {texts.save}
         </Button>
         <Button kind="quiet" onClick={() => chat.actions.cancelEdit()}>{texts.cancel}</Button>

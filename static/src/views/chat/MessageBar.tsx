@@ -71,7 +71,7 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
           onClick={() => chat.regenerate(message.id)}
         />
       )}
-      {isReply && <Variants chat={chat} message={message} />}
+      <Variants chat={chat} message={message} />
       <Menu label={texts.chat.more} items={items} />
       <span class="message-facts">
         {[isReply ? message.model : undefined, moment(message.created_at, new Date())].filter(Boolean).join(" · ")}

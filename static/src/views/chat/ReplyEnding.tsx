@@ -15,6 +15,20 @@ export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message
   const more = isLast && hasText && (
     <Button icon="forward" onClick={() => chat.continueReply(message.id)}>{texts.chat.continueReply}</Button>
   );
+  const attempt = message.last_attempt;
+  if (status === "complete" && attempt) {
+    return (
+      <div class="ending danger">
+        <p>
+          <Icon name="warning" />
+          <strong>{attempt.status === "interrupted" ? texts.chat.attemptInterrupted : texts.chat.attemptFailed}</strong>
+        </p>
+        {attempt.error && <p>{attempt.error.message}</p>}
+        {attempt.error?.request_id && <ErrorDetails code={attempt.error.code} requestId={attempt.error.request_id} />}
+        {isLast && <div class="actions-row">{retry}</div>}
+      </div>
+    );
+  }
   if (status === "failed") {
     return (
       <div class="ending danger">

@@ -1,4 +1,4 @@
-/** The other texts of a reply. */
+/** The versions of a message: of a reply its texts, of a user's message also what followed each. */
 import { IconButton } from "../../components/Button.tsx";
 import type { Message } from "../../api/types.ts";
 import type { OpenChat } from "../../state/open_chat.ts";
