@@ -7,6 +7,7 @@ import type {
   ConversationChanges,
   ConversationDelta,
   ConversationHead,
+  Damage,
   Message,
   Page,
   RecentConversation,
@@ -29,7 +30,12 @@ export interface ConversationApi {
   createConversation(id: string, fields: ConversationChanges): Promise<void>;
   changeConversation(id: string, changes: ConversationChanges): Promise<ConversationHead>;
   /** The last messages, or those before one; oldest first. `limit` is at most 500. */
-  listMessages(id: string, limit: number, before?: string, signal?: AbortSignal): Promise<Page<Message>>;
+  listMessages(
+    id: string,
+    limit: number,
+    before?: string,
+    signal?: AbortSignal,
+  ): Promise<Page<Message> & { damaged?: Damage[] }>;
   getMessage(id: string, messageId: string): Promise<Message>;
   /** What changed since a revision; undefined if the server no longer knows. */
   getChanges(id: string, since: number): Promise<ConversationDelta | undefined>;

@@ -116,8 +116,15 @@ export interface ConversationHead extends ChatOptions {
   forked_from?: { conversation_id: string; message_id: string };
 }
 
+/** A part of a conversation that the server can't read any more. */
+export interface Damage {
+  part: "head" | "draft" | "messages" | "variants";
+  message_ids?: string[];
+}
+
 /** A conversation with the last of its messages, all of one state. */
 export interface RecentConversation extends ConversationHead {
+  damaged?: Damage[];
   /** Oldest first. */
   messages: Message[];
   /** `before` of the page with the messages before these; null at the begin of the conversation. */

@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../api/client.ts";
 import type { ConversationApi } from "../api/conversation_endpoints.ts";
-import type { Message, RecentConversation } from "../api/types.ts";
+import type { Damage, Message, RecentConversation } from "../api/types.ts";
 
 /** Messages that are read when a chat is opened, and with every step back. */
 export const PAGE = 60;
@@ -19,6 +19,7 @@ export interface FoundMessages {
   hasOlder: boolean;
   /** The revision that the messages are of. */
   revision: number;
+  damaged: readonly Damage[];
 }
 
 /** Reads messages page by page. */
@@ -28,6 +29,8 @@ export class MessagePages {
   /** True while there are messages before the first one here. */
   readonly hasOlder = signal(false);
   readonly isLoading = signal(false);
+  /** Parts that the server can't read, among what was asked for so far. */
+  readonly damaged = signal<readonly Damage[]>([]);
   /** The revision that what is here was read at; undefined before the first reading. Later changes may be missing. */
   revision: number | undefined;
   readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));
@@ -51,7 +54,9 @@ export class MessagePages {
    * @param recent The end of the conversation as it was read just now.
    * @throws {ApiError}
    */
-  async read(recent: Pick<RecentConversation, "messages" | "next_cursor" | "revision">): Promise<FoundMessages> {
+  async read(
+    recent: Pick<RecentConversation, "messages" | "next_cursor" | "revision" | "damaged">,
+  ): Promise<FoundMessages> {
     return await this.#readChanged(recent) ?? await this.#readAll(recent);
   }
 
@@ -73,28 +78,33 @@ export class MessagePages {
     const read = await Promise.all(behind.map((id) => this.#api.getMessage(this.#conversationId, id)));
     const fresh = new Map(read.map((message) => [message.id, message]));
     const items = [...older.map((message) => fresh.get(message.id) ?? message), ...tail];
-    return { items, hasOlder: this.hasOlder.peek(), revision };
+    return { items, hasOlder: this.hasOlder.peek(), revision, damaged: this.damaged.peek() };
   }
 
   async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<FoundMessages> {
     const oldest = this.items.peek()[0]?.id;
     const wanted = this.#wanted;
     const { revision } = recent;
+    const damaged = [...recent.damaged ?? []];
     let items = recent.messages;
     let hasOlder = recent.next_cursor !== null;
     while (hasOlder && items.length < wanted) {
       const limit = Math.min(BIG_PAGE, wanted - items.length);
       const page = await this.#api.listMessages(this.#conversationId, limit, items[0]?.id);
       items = [...page.items, ...items];
+      damaged.push(...page.damaged ?? []);
       hasOlder = page.next_cursor !== null;
     }
     const at = items.findIndex((message) => message.id === oldest);
-    return at > 0 ? { items: items.slice(at), hasOlder: true, revision } : { items, hasOlder, revision };
+    return at > 0
+      ? { items: items.slice(at), hasOlder: true, revision, damaged }
+      : { items, hasOlder, revision, damaged };
   }
 
   /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
-  show({ items, hasOlder, revision }: FoundMessages): void {
+  show({ items, hasOlder, revision, damaged }: FoundMessages): void {
     this.revision = revision;
+    if (damaged.length > 0 || this.damaged.peek().length > 0) this.damaged.value = damaged;
     const known = new Map(this.items.peek().map((message) => [message.id, message]));
     this.items.value = items.map((message) => {
       const before = known.get(message.id);
@@ -152,6 +162,7 @@ export class MessagePages {
       // What was read again meanwhile may begin elsewhere.
       if (this.items.peek()[0]?.id !== first) return;
       this.items.value = [...page.items, ...this.items.peek()];
+      if (page.damaged) this.damaged.value = [...page.damaged, ...this.damaged.peek()];
       this.hasOlder.value = page.next_cursor !== null;
     } catch (thrown) {
       // The message we would read before is gone: everything is read again.

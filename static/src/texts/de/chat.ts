@@ -97,6 +97,12 @@ export const chat: typeof English = {
     temporaryText: "Nichts davon wird gespeichert. Er endet, wenn Sie diese Seite verlassen.",
     temporaryNote: "Flüchtig: Nichts von diesem Chat wird gespeichert.",
     notKept: "Nicht gespeichert",
+    damage: {
+      title: "Ein Teil dieses Chats ist nicht lesbar",
+      text: (parts: string) => `${parts}. Alles andere funktioniert. Eine Sicherung kann das Fehlende noch enthalten.`,
+      messages: (n: number) => count(n, { one: "Nachricht", other: "Nachrichten" }),
+      parts: { head: "Chat-Optionen", draft: "Entwurf", variants: "Versionen von Nachrichten" },
+    },
     search: {
       label: "In diesem Chat suchen",
       placeholder: "In diesem Chat suchen",

@@ -95,6 +95,12 @@ export const chat = {
     temporaryText: "Nothing of it is stored. It ends when you leave this page.",
     temporaryNote: "Temporary: nothing of this chat is stored.",
     notKept: "Not stored",
+    damage: {
+      title: "Part of this chat can’t be read",
+      text: (parts: string) => `${parts}. Everything else works. A backup may still have what is missing.`,
+      messages: (n: number) => count(n, { one: "message", other: "messages" }),
+      parts: { head: "Chat options", draft: "Draft", variants: "Versions of messages" },
+    },
     search: {
       label: "Search in this chat",
       placeholder: "Search in this chat",

@@ -96,6 +96,12 @@ export const chat: typeof English = {
     temporaryText: "内容は保存されません。このページを離れると終わります。",
     temporaryNote: "一時チャット：内容は保存されません。",
     notKept: "保存なし",
+    damage: {
+      title: "このチャットの一部を読み込めません",
+      text: (parts: string) => `${parts}。その他は使用できます。バックアップに残っている可能性があります。`,
+      messages: (n: number) => `メッセージ${n}件`,
+      parts: { head: "チャットの設定", draft: "下書き", variants: "メッセージのバージョン" },
+    },
     search: {
       label: "このチャット内を検索",
       placeholder: "このチャット内を検索",

@@ -122,10 +122,27 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   }
   return (
     <>
+      <DamageNote chat={chat} />
       {chat.isEmpty.value ? <Welcome chat={chat} /> : <MessageList chat={chat} />}
       {store.speaking.now.value && <SpeechBar />}
       <Composer chat={chat} />
     </>
+  );
+}
+
+/** Names what the server can't read: without it the chat would look complete. */
+function DamageNote({ chat }: { chat: OpenChat }) {
+  const damaged = chat.pages.damaged.value;
+  if (damaged.length === 0) return null;
+  const t = texts.chat.damage;
+  const messages = damaged.reduce((sum, { message_ids = [] }) => sum + message_ids.length, 0);
+  const parts = [...new Set(damaged.map(({ part }) => part))].flatMap((part) =>
+    part === "messages" ? [t.messages(messages)] : [t.parts[part]]
+  );
+  return (
+    <div class="column damage-note">
+      <Notice tone="warning" title={t.title}>{t.text(parts.join(", "))}</Notice>
+    </div>
   );
 }
 
