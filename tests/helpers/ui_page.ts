@@ -69,11 +69,14 @@ export async function sendMessage(page: Page, text: string): Promise<void> {
 }
 
 /** Waits until what is read from the page or the server is as expected. */
-export async function eventually<T>(read: () => T | Promise<T>, isRight: (value: T) => boolean): Promise<T> {
+export async function eventually<T>(
+  read: () => T | Promise<T>,
+  isRight: (value: T) => boolean | Promise<boolean>,
+): Promise<T> {
   const until = Date.now() + PATIENCE_MS;
   while (true) {
     const value = await read();
-    if (isRight(value)) return value;
+    if (await isRight(value)) return value;
     if (Date.now() > until) throw new Error(`Waited in vain; last seen: ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
