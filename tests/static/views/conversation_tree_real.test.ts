@@ -5,10 +5,10 @@ import { openBrowser, openPage } from "../../helpers/browser.ts";
 import { builtUi } from "../../helpers/built_ui.ts";
 import { useModel } from "../../helpers/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fake_llm.ts";
-import { readConversation, type StoredConversation } from "../../helpers/stored_chat.ts";
+import { readConversation, say, type StoredConversation } from "../../helpers/stored_chat.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { TreeWalk, type WalkedServer } from "../../helpers/tree_walk.ts";
-import { eventually } from "../../helpers/ui_page.ts";
+import { eventually, PHONE } from "../../helpers/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -80,4 +80,44 @@ test("the page shows the active path of the tree while two clients change it at 
   await new TreeWalk(server, llm, "c1", 11).go(STEPS);
   await look();
   expect(looks).toBeGreaterThan(STEPS / LOOK_EVERY / 4);
+});
+
+test("editing and sending again keeps both versions with their replies, and Undo shows the earlier one exactly", async () => {
+  await using app = await openTestApp();
+  await using llm = await openFakeLlm({ pieces: ["A reply to the new version"] });
+  await useModel(app, llm);
+  await app.put("/api/setup/complete", {});
+  await app.patch("/api/settings", { auto_title: false });
+  await app.put("/api/conversations/c1", {
+    title: "Tea",
+    messages: [
+      say("u1", "Which tea for the morning?"),
+      say("a1", "Assam, strong and malty.", "assistant"),
+      say("u2", "And in the evening?"),
+      say("a2", "Rooibos.", "assistant"),
+    ],
+  });
+  const before = await readConversation(app);
+  const { page } = await openPage(browser, app.url, PHONE);
+  await page.goto(`${app.url}/c/c1`);
+  const first = page.locator('[data-message-id="u1"]');
+  const edit = async (text: string) => {
+    await first.getByRole("button", { name: "Show what can be done" }).click();
+    await page.getByRole("menuitem", { name: "Edit" }).click();
+    await page.getByRole("textbox", { name: "Text of the message" }).fill(text);
+    await page.getByRole("button", { name: "Save and send again" }).click();
+    await page.locator(".reply[data-status=complete]", { hasText: "A reply to the new version" }).waitFor();
+  };
+  await edit("Which tea for the afternoon?");
+  await first.getByText("2/2").waitFor();
+  const folder = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+  if (folder) await page.screenshot({ path: `${folder}/versions-phone.png` });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Rooibos.").waitFor();
+  const after = await readConversation(app);
+  const shown = ({ id, role, content }: StoredConversation["messages"][number]) => [id, role, content];
+  expect(after.messages.map(shown)).toEqual(before.messages.map(shown));
+  await first.getByRole("button", { name: "Next version" }).click();
+  await page.locator(".reply", { hasText: "A reply to the new version" }).waitFor();
+  expect(await page.locator(".message").count()).toBe(2);
 });
