@@ -1,39 +1,18 @@
 /**
- * Builds what runs: `deno run -A build.ts ui [--dev]` bundles static/src into static/dist, `deno run -A build.ts executable`
+ * Builds what runs: `deno run -A build.ts ui [--dev]` builds the page if its sources have changed, `deno run -A build.ts executable`
  * compiles the server with it into dist/parlor. Each mode is one entry of `MODES`, so that another product of the build is
  * another entry.
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { packageFolderOf, packageFoldersIn, readPackages } from "./build/inventory.ts";
 import { billOfMaterials, noticesText } from "./build/notices.ts";
-import { fillServiceWorker, manifestText } from "./build/shell.ts";
 import { ownTarget, type Target, targetsIn } from "./build/targets.ts";
+import { ensureUi } from "./build/ui_builds.ts";
+import { CURRENT_FILE } from "./routes/ui_folder.ts";
 
 /** One thing this file can build; `args` are the words after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;
-
-/** What one run of `buildUi` needs to know. */
-export interface UiBuildOptions {
-  /** Folder with static/src, ending with a slash. */
-  root: URL;
-  /** Folder that gets the files, ending with a slash; static/dist in `root` by default. */
-  dist?: URL;
-  /** Readable code with its source map inside instead of the smallest one. */
-  isDev: boolean;
-  /** Leaves out the compressed copies, which take most of the time; for tests. */
-  isPlain?: boolean;
-}
-
-/** One file of static/dist, as it is or compressed. */
-export interface BuiltFile {
-  /** Path inside static/dist. */
-  path: string;
-  sizeBytes: number;
-  /** Size after gzip, which is what a browser on plain HTTP loads. */
-  gzipBytes: number;
-}
 
 const ROOT = new URL("./", import.meta.url);
 
@@ -41,24 +20,19 @@ const ROOT = new URL("./", import.meta.url);
 const NOTICES_FILE = "licences.txt";
 const BILL_FILE = "parlor.cdx.json";
 
-/** Name of the service worker; its address has to stay the same, and to stand above all screens. */
-const WORKER_FILE = "service_worker.js";
-
-/** Files smaller than this gain nothing from compression worth a second file. */
-const MIN_COMPRESSED_BYTES = 1024;
-
 const MODES: Record<string, Mode> = {
   ui: async (args) => {
-    const files = await buildUi({ root: ROOT, isDev: args.includes("--dev") });
-    for (const file of files) console.log(`${file.path}  ${file.sizeBytes} bytes, ${file.gzipBytes} with gzip`);
+    const { path, files } = await ensureUi({ isDev: args.includes("--dev") });
+    if (files === undefined) console.log(`${path} is up to date`);
+    else for (const file of files) console.log(`${file.path}  ${file.sizeBytes} bytes, ${file.gzipBytes} with gzip`);
   },
   executable: async (args) => {
     const targets = targetsIn(args);
-    await buildUi({ root: ROOT, isDev: false });
+    const { path: uiFolder } = await ensureUi({ isDev: false });
     const named = targets.map((target) => ({ target, file: target.file }));
     const files: string[] = [];
     for (const { target, file } of named.length > 0 ? named : [{ target: undefined, file: "parlor" }]) {
-      const sizeBytes = await buildExecutable({ root: ROOT, path: new URL(`dist/${file}`, ROOT), target });
+      const sizeBytes = await buildExecutable({ root: ROOT, uiFolder, path: new URL(`dist/${file}`, ROOT), target });
       files.push(file);
       console.log(`dist/${file}  ${sizeBytes} bytes`);
     }
@@ -66,198 +40,12 @@ const MODES: Record<string, Mode> = {
   },
 };
 
-/**
- * Bundles static/src into static/dist, or another folder: script and style under names that carry their content's hash,
- * the page last.
- *
- * A server that serves the folder meanwhile never sees a page whose files are missing: new files come first, then the page
- * that names them, and only then the old ones go.
- *
- * @returns The files of the new build, without their compressed copies.
- * @throws {Error} when the bundler fails; its own words stand on stderr.
- */
-export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
-  const source = new URL("static/src/", options.root);
-  const dist = options.dist ?? new URL("static/dist/", options.root);
-  await Deno.mkdir(new URL("assets/", dist), { recursive: true });
-
-  // Developers also get the page that shows every component; see static/src/dev.
-  const entry = options.isDev ? "dev/main.tsx" : "main.tsx";
-  const scripts = await bundleScripts(new URL(entry, source), options);
-  const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
-  const laterStyle = new TextEncoder().encode(await joinStyles(new URL("styles/later.css", source)));
-  const icon = await Deno.readFile(new URL("icon.svg", source));
-
-  const built: BuiltFile[] = [];
-  const kept = new Set<string>();
-  const place = async (path: string, content: Uint8Array) => {
-    kept.add(path);
-    built.push(await writeWithCopies(dist, path, content, kept, options.isPlain ?? false));
-  };
-  for (const [name, content] of scripts.chunks) await place(`assets/${name}`, content);
-  const scriptPath = `assets/${hashedName("app", "js", scripts.entry)}`;
-  const stylePath = `assets/${hashedName("app", "css", style)}`;
-  const laterStylePath = `assets/${hashedName("later", "css", laterStyle)}`;
-  const iconPath = `assets/${hashedName("icon", "svg", icon)}`;
-  await place(scriptPath, scripts.entry);
-  await place(stylePath, style);
-  await place(laterStylePath, laterStyle);
-  await place(iconPath, icon);
-
-  const iconPaths = new Map<string, string>();
-  for await (const { name } of Deno.readDir(new URL("icons/", source))) {
-    const content = await Deno.readFile(new URL(`icons/${name}`, source));
-    const path = `assets/${hashedName(name.replace(/\.png$/, ""), "png", content)}`;
-    iconPaths.set(name, `/${path}`);
-    await place(path, content);
-  }
-
-  const preloads = [...staticImportsOf(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
-  const page = (await Deno.readTextFile(new URL("index.html", source)))
-    .replace("%script%", `/${scriptPath}`)
-    .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
-    .replace("%style%", `/${stylePath}`)
-    // Without its slash, since it is no part of the first load.
-    .replace("%later-style%", laterStylePath)
-    .replace("%icon%", `/${iconPath}`)
-    .replace("%touch-icon%", iconPaths.get("icon-apple-180.png")!);
-  await place("manifest.webmanifest", new TextEncoder().encode(manifestText((file) => iconPaths.get(file)!)));
-  await place("index.html", new TextEncoder().encode(page));
-  if (scripts.worker !== undefined) {
-    const files = built.map(({ path }) => path).filter((path) => path.startsWith("assets/"));
-    await place(WORKER_FILE, new TextEncoder().encode(fillServiceWorker(scripts.worker, files, page)));
-  } else await removeWithCopies(dist, WORKER_FILE);
-  await removeOthers(new URL("assets/", dist), kept);
-  return built;
-}
-
-/**
- * Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style.
- *
- * @param dist Folder of the build, ending with a slash.
- */
-export async function firstLoadOf(files: readonly BuiltFile[], dist: URL): Promise<BuiltFile[]> {
-  const page = await Deno.readTextFile(new URL("index.html", dist));
-  return files.filter(({ path }) => /\.(?:js|css)$/.test(path) && page.includes(`"/${path}"`));
-}
-
-/** Gives the names of the chunks that a script imports as it starts, and what those import; dynamic imports come later. */
-function staticImportsOf(script: Uint8Array, chunks: Map<string, Uint8Array>, found = new Set<string>()): Set<string> {
-  const text = new TextDecoder().decode(script);
-  // Written by the bundler: import{a as b}from"./chunk-X.js"; export*from"./chunk-X.js"; import"./chunk-X.js".
-  for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*"\.\/([\w.-]+\.js)"/g)) {
-    const chunk = chunks.get(name!);
-    if (chunk === undefined || found.has(name!)) continue;
-    found.add(name!);
-    staticImportsOf(chunk, chunks, found);
-  }
-  return found;
-}
-
-/** Runs `deno bundle` into a folder of its own and reads what it made; chunks keep the bundler's hashed names. */
-async function bundleScripts(
-  entry: URL,
-  options: UiBuildOptions,
-): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
-  const outDir = await Deno.makeTempDir({ prefix: "parlor-ui-" });
-  try {
-    const flags = options.isDev ? ["--sourcemap=inline"] : ["--minify"];
-    const command = new Deno.Command(Deno.execPath(), {
-      args: [
-        "bundle",
-        "--quiet",
-        "--platform",
-        "browser",
-        "--code-splitting",
-        ...flags,
-        "--outdir",
-        outDir,
-        entry.pathname,
-        // Developers get every build at once, with nothing kept in between.
-        ...(options.isDev ? [] : [new URL("service_worker.ts", entry).pathname]),
-      ],
-      cwd: options.root,
-      stdout: "null",
-      stderr: "inherit",
-    });
-    const { code } = await command.output();
-    if (code !== 0) throw new Error(`Cannot bundle "${entry.pathname}": deno bundle ended with code ${code}`);
-    const chunks = new Map<string, Uint8Array>();
-    let main: Uint8Array | undefined;
-    let worker: string | undefined;
-    for await (const file of Deno.readDir(outDir)) {
-      const content = await Deno.readFile(`${outDir}/${file.name}`);
-      if (file.name === "main.js") main = content;
-      else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
-      else chunks.set(file.name, content);
-    }
-    if (main === undefined) throw new Error(`Cannot bundle "${entry.pathname}": no main.js came out`);
-    return { entry: main, chunks, worker };
-  } finally {
-    await Deno.remove(outDir, { recursive: true });
-  }
-}
-
-/** Puts the files that a style sheet imports in its order into one, without comments and indentation. */
-async function joinStyles(main: URL): Promise<string> {
-  const list = await Deno.readTextFile(main);
-  const parts: string[] = [];
-  for (const [, path] of list.matchAll(/@import "([^"]+)";/g)) {
-    parts.push(await Deno.readTextFile(new URL(path!, main)));
-  }
-  return parts.join("\n").replace(/\/\*[\s\S]*?\*\//g, "").replace(/\n\s*/g, "\n").trim();
-}
-
-function hashedName(stem: string, extension: string, content: Uint8Array): string {
-  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 12).replace(/[-_]/g, "0");
-  return `${stem}-${hash}.${extension}`;
-}
-
-async function writeWithCopies(
-  dist: URL,
-  path: string,
-  content: Uint8Array,
-  kept: Set<string>,
-  isPlain: boolean,
-): Promise<BuiltFile> {
-  const write = async (name: string, bytes: Uint8Array) => {
-    const temporary = new URL(`${name}.tmp`, dist);
-    await Deno.writeFile(temporary, bytes);
-    await Deno.rename(temporary, new URL(name, dist));
-    kept.add(name);
-  };
-  const gzip = gzipSync(content, { level: 9 });
-  if (!isPlain && content.length >= MIN_COMPRESSED_BYTES) {
-    await write(`${path}.gz`, gzip);
-    const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 };
-    await write(`${path}.br`, brotliCompressSync(content, { params: quality }));
-  } else {
-    // Copies that an earlier build left would be served in its place.
-    await removeCopies(dist, path);
-  }
-  await write(path, content);
-  return { path, sizeBytes: content.length, gzipBytes: gzip.length };
-}
-
-async function removeCopies(dist: URL, path: string): Promise<void> {
-  for (const ending of ["gz", "br"]) await Deno.remove(new URL(`${path}.${ending}`, dist)).catch(() => {});
-}
-
-async function removeWithCopies(dist: URL, path: string): Promise<void> {
-  await removeCopies(dist, path);
-  await Deno.remove(new URL(path, dist)).catch(() => {});
-}
-
-async function removeOthers(assets: URL, kept: Set<string>): Promise<void> {
-  for await (const file of Deno.readDir(assets)) {
-    if (!kept.has(`assets/${file.name}`)) await Deno.remove(new URL(file.name, assets));
-  }
-}
-
 /** What one run of `buildExecutable` needs to know. */
 export interface ExecutableBuildOptions {
-  /** Folder with the source and static/dist, ending with a slash. */
+  /** Folder with the source, ending with a slash. */
   root: URL;
+  /** Path of the built page. */
+  uiFolder: string;
   /** Where the executable goes; notices and bill of materials go beside it. */
   path: URL;
   /** The machine it is for; this one by default. */
@@ -265,7 +53,7 @@ export interface ExecutableBuildOptions {
 }
 
 /**
- * Compiles the server with static/dist into one executable that needs nothing else on the machine.
+ * Compiles the server with the built page into one executable that needs nothing else on the machine.
  *
  * Compiled are bundles in a folder of their own: beside the source, all of node_modules would go in. They lie together in
  * app/, one folder deep as the file is that finds the page at "../static/dist/". `DENO_COMPILE_CLI` names another Deno to
@@ -274,12 +62,13 @@ export interface ExecutableBuildOptions {
  * @returns Its size in bytes.
  * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable would not hold.
  */
-async function buildExecutable({ root, path, target }: ExecutableBuildOptions): Promise<number> {
+async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuildOptions): Promise<number> {
   const { unstable, version } = await readDenoConfig(root);
   const stage = await Deno.makeTempDir({ prefix: "parlor-executable-" });
   try {
     await Deno.writeTextFile(`${stage}/deno.json`, JSON.stringify({ nodeModulesDir: "none", unstable }));
-    await copyFolder(fileURLToPath(new URL("static/dist", root)), `${stage}/static/dist`);
+    await copyFolder(uiFolder, `${stage}/static/dist/page`);
+    await Deno.writeTextFile(`${stage}/static/dist/${CURRENT_FILE}`, "page");
     const compiler = Deno.env.get("DENO_COMPILE_CLI") || Deno.execPath();
     const packages = await stageServer(root, stage);
     for (const found of await packagesOfUi(root)) packages.add(found);
@@ -363,7 +152,7 @@ async function writeChecksums(folder: URL, files: string[]): Promise<void> {
 /** Gives the permissions of the start task as flags: the executable, and whoever starts the server alike, has no others. */
 export async function startPermissions(root: URL = ROOT): Promise<string[]> {
   const { tasks } = await readDenoConfig(root);
-  const flags = / deno run ((?:--\S+ )+)main\.ts$/.exec(tasks.start)?.[1];
+  const flags = /^deno run ((?:--\S+ )+)build\/start\.ts$/.exec(tasks.start)?.[1];
   if (flags === undefined) throw new Error('Cannot read the permissions of the task "start" in deno.json');
   return flags.trim().split(" ");
 }

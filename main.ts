@@ -3,6 +3,7 @@ import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/listener.ts";
 import { openTailnetDoor } from "./routes/tailnet_door.ts";
+import { openUiFolder } from "./routes/ui_folder.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
@@ -58,8 +59,12 @@ const encoder = new TextEncoder();
 // A command that waited for a line on standard input would otherwise wait on.
 if (import.meta.main) Deno.exit(await run(Deno.args));
 
-/** Runs one command and gives its exit code. */
-async function run(args: string[]): Promise<number> {
+/**
+ * Runs one command and returns its exit code.
+ *
+ * @param beforeServing Called with a valid configuration before a server opens anything; a start from source builds the page.
+ */
+export async function run(args: string[], beforeServing = async () => {}): Promise<number> {
   try {
     const [command, ...rest] = args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
     const isHelp = rest.includes("--help") || rest.includes("-h");
@@ -83,6 +88,7 @@ async function run(args: string[]): Promise<number> {
     if (rest.includes("--print-config")) {
       return print((await import("./services/config_text.ts")).printedConfig(config));
     }
+    await beforeServing();
     await serve(config);
     return 0;
   } catch (error) {
@@ -172,7 +178,8 @@ async function serve(config: Config): Promise<void> {
     backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
   });
   try {
-    const app = createApp(services, { version: VERSION });
+    using ui = await openUiFolder();
+    const app = createApp(services, { version: VERSION, uiFolder: ui.path });
     const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
     services.begin((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));

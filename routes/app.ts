@@ -12,9 +12,6 @@ import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
 import type { Router } from "./router.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
 
-/** Where build.ts puts the page; inside the executable the same path leads to what it carries. */
-const UI_FOLDER = `${import.meta.dirname}/../static/dist`;
-
 /** What the page asks for as it opens. */
 const FIRST_PATHS = [
   ...["/api/auth/status", "/api/setup", "/api/settings", "/api/events", "/api/conversations", "/api/characters"],
@@ -193,8 +190,8 @@ function failing(error: unknown): Hono<Env> {
  * @param options.version Parlor's version, for the API document.
  * @param options.uiFolder Folder with the built page.
  */
-export function createApp(services: Services, options: { version: string; uiFolder?: string }): App {
-  const { version, uiFolder = UI_FOLDER } = options;
+export function createApp(services: Services, options: { version: string; uiFolder: string }): App {
+  const { version, uiFolder } = options;
   const { config, log } = services;
   const limits = bodyLimitsOf(config);
   // Whatever no part answers: the page, the probe of a container, and what is not there.

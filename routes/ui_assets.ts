@@ -1,4 +1,4 @@
-/** The page and its files, as build.ts left them in static/dist. Every address of the UI answers with the one page. */
+/** The page and its files from one build. Every address of the UI answers with the one page. */
 import { Hono } from "hono";
 import type { AppContext, Env } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
@@ -42,9 +42,9 @@ const FIXED_NAMES = ["service_worker.js", "manifest.webmanifest"];
 const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanifest)$/;
 
 /**
- * Serves the UI. Files are read for each request: the page's are few and a browser asks once, and a new build shows at once.
+ * Serves the UI. Files are read for each request: they're few, and a browser asks once.
  *
- * @param folder Path of static/dist. Missing files are 404; a missing page is `not_available` that says how to build it.
+ * @param folder Path of a build; see ui_folder.ts. Missing files are 404; a missing page is `not_available` that says how to build it.
  */
 export function uiAssetsRoutes(folder: string): Hono<Env> {
   const router = new Hono<Env>();
@@ -59,7 +59,12 @@ export function uiAssetsRoutes(folder: string): Hono<Env> {
   router.get("/*", async (c) => {
     if (!isPagePath(c.req.path)) return c.notFound();
     const page = await answerWithFile(c, `${folder}/index.html`, "no-cache");
-    if (!page) throw new AppError("not_available", `There is no page in "${folder}": build it with "deno task ui"`);
+    if (!page) {
+      throw new AppError(
+        "not_available",
+        `There is no page in "${folder}": build it with "deno task ui" and restart Parlor`,
+      );
+    }
     return page;
   });
   return router;

@@ -33,8 +33,6 @@ export interface SeenRequest {
 /** Answers one kind of call. */
 export type Handler = (request: SeenRequest, match: RegExpExecArray) => Response | Promise<Response>;
 
-const DIST = new URL("../../static/dist", import.meta.url).pathname;
-
 /** The double; its fields are what a test sets and reads. */
 export class FakeApi implements AsyncDisposable {
   readonly conversations = new Map<string, Conversation>();
@@ -70,7 +68,7 @@ export class FakeApi implements AsyncDisposable {
   readonly #routes: [method: string, pattern: RegExp, handler: Handler][];
 
   /** @param uiFolder Path of the built page that it serves. */
-  constructor(uiFolder = DIST) {
+  constructor(uiFolder: string) {
     this.#ui = uiAssetsRoutes(uiFolder);
     this.#routes = this.#makeRoutes();
     const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };

@@ -2,6 +2,7 @@
 import { type App, createApp } from "../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../routes/listener.ts";
 import { openTailnetDoor } from "../../routes/tailnet_door.ts";
+import { findUiFolder } from "../../routes/ui_folder.ts";
 import type { Config } from "../../services/config.ts";
 import { loadConfig } from "../../services/config.ts";
 import type { BackendLimits } from "../../services/images/backend.ts";
@@ -127,7 +128,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
   const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes } = options;
   const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits, tailnetTimes });
   try {
-    const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder });
+    const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder ?? await findUiFolder() });
     const listener = openListener({
       host: options.host ?? "127.0.0.1",
       port: 0,

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
+import { builtUi } from "../helpers/built_ui.ts";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
 import { startCli } from "../helpers/cli_child.ts";
 import { sniffImage } from "../../services/attachments/image_type.ts";
@@ -153,13 +154,14 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(page.headers.get("content-type")).toMatch(/^text\/html/);
     expect(page.headers.get("content-security-policy")).toMatch(/default-src 'none'.*script-src 'self'/);
     const html = await page.text();
-    expect(html).toBe(await Deno.readTextFile(`${ROOT}static/dist/index.html`));
+    const uiFolder = await builtUi();
+    expect(html).toBe(await Deno.readTextFile(`${uiFolder}/index.html`));
     const files = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     expect(files.length).toBeGreaterThanOrEqual(2);
     for (const path of files) {
       const answer = await server.request("GET", path);
       expect(answer.status, path).toBe(200);
-      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(await Deno.readFile(`${ROOT}static/dist${path}`));
+      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(await Deno.readFile(`${uiFolder}${path}`));
     }
   });
 

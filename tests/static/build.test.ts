@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi, type BuiltFile, firstLoadOf } from "../../build.ts";
+import { buildUi, type BuiltFile, firstLoadOf } from "../../build/ui.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Two bundles on a machine that is busy with other work. */
@@ -66,13 +66,4 @@ test("the page of components is part of a developer's build only", async () => {
   };
   expect(await has(developers, developersFiles)).toBe(true);
   expect(await has(released, files)).toBe(false);
-});
-
-test("a page built without compressed copies is not shadowed by those of the build before it", async () => {
-  const copies = ["index.html.br", "index.html.gz"];
-  for (const name of copies) await Deno.writeTextFile(new URL(name, developers), "an older page");
-  await buildUi({ root: ROOT, dist: developers, isDev: true, isPlain: true });
-  const names = await Array.fromAsync(Deno.readDir(developers), ({ name }) => name);
-  expect(names).toContain("index.html");
-  expect(names.filter((name) => copies.includes(name))).toEqual([]);
 });

@@ -1,7 +1,8 @@
 /** What a reader sees: how soon the page is there, how soon a long chat, and whether it stays smooth while a reply comes. */
 import type { Browser, Page } from "playwright-core";
-import { buildUi } from "../../../build.ts";
+import { buildUi, firstLoadOf } from "../../../build/ui.ts";
 import { openBrowser } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import {
   eachRound,
   type Figure,
@@ -51,9 +52,9 @@ export const pageRow: Row = {
   name: "page",
   about: "first load, first paint, opening 5,000 messages, frames and typing while a reply streams",
   async run(bench) {
-    const files = await buildUi({ root: ROOT, isDev: false });
-    const html = await Deno.readTextFile(new URL("static/dist/index.html", ROOT));
-    const loaded = files.filter(({ path }) => /\.(?:js|css)$/.test(path) && html.includes(`"/${path}"`));
+    await builtUi();
+    const folder = new URL(`file://${await freshFolder(bench)}/`);
+    const loaded = await firstLoadOf(await buildUi({ root: ROOT, dist: folder, isDev: false }), folder);
     const bytes = (ending: string) =>
       loaded.filter(({ path }) => path.endsWith(ending)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 

@@ -1,8 +1,8 @@
 /** What is hard on a screen, on the real server: names of 200 characters without a break, fingers, long pages, forced colours. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi } from "../../../build.ts";
 import { openBrowser, openPage } from "../../helpers/browser.ts";
+import { builtUi } from "../../helpers/built_ui.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { PHONE } from "../../helpers/ui_page.ts";
 
@@ -10,7 +10,7 @@ const LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk".repeat(4).
 
 let browser: Browser;
 beforeAll(async () => {
-  await buildUi({ root: new URL("../../../", import.meta.url), isDev: false, isPlain: true });
+  await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());

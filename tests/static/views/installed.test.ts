@@ -8,11 +8,10 @@ import { picture } from "../../helpers/pictures.ts";
 import { openTestApp } from "../../helpers/test_app.ts";
 import { eventually } from "../../helpers/ui_page.ts";
 
-const DIST = new URL("../../../static/dist/", import.meta.url);
-
 let browser: Browser;
+let builtFolder: string;
 beforeAll(async () => {
-  await builtUi();
+  builtFolder = await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());
@@ -58,7 +57,7 @@ test("kept are the files of the build and the page, whole, and nothing of the AP
   await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
   const { page, context, errors, foreign } = await openKept(app.url, "/c/c1");
   await page.getByRole("log").getByText("Hello").waitFor();
-  const built = (await Array.fromAsync(Deno.readDir(new URL("assets/", DIST)), ({ name }) => name))
+  const built = (await Array.fromAsync(Deno.readDir(`${builtFolder}/assets`), ({ name }) => name))
     .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
   expect(await keptPaths(page)).toEqual(["/", ...built].sort());
   // What the worker would only pass on does not go to it.
@@ -100,7 +99,7 @@ test("without the server what is open stays readable, other screens open, a mess
 
 test("a new build waits for the pages of the old one, then takes its place and leaves nothing of it", async () => {
   const uiFolder = await Deno.makeTempDir({ prefix: "parlor-ui-" });
-  const copied = await new Deno.Command("cp", { args: ["-r", `${DIST.pathname}.`, uiFolder] }).output();
+  const copied = await new Deno.Command("cp", { args: ["-r", `${builtFolder}/.`, uiFolder] }).output();
   expect(copied.success).toBe(true);
   await using app = await openTestApp({ uiFolder, config: { setupCompleted: true } });
   const { page, context } = await openKept(app.url, "/new");

@@ -16,8 +16,9 @@ const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 const IMPORT = "/settings/data/import";
 
 let browser: Browser;
+let uiFolder: string;
 beforeAll(async () => {
-  await builtUi();
+  uiFolder = await builtUi();
   browser = await openBrowser();
 });
 afterAll(() => browser.close());
@@ -228,7 +229,7 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
 });
 
 test("kinds come from the server; what it cannot do is said beside the file, which stays", async () => {
-  await using api = new FakeApi();
+  await using api = new FakeApi(uiFolder);
   const { page, errors, context } = await openPage(browser, api.origin);
   await page.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
   api.refuse("GET /api/import", { status: 500, code: "internal", message: "No kinds today" });
@@ -320,7 +321,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
 );
 
 test("a backup that cannot be made says why beside its button", async () => {
-  await using api = new FakeApi();
+  await using api = new FakeApi(uiFolder);
   api.house.backupDir = "/mnt/backups";
   const { page, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}/settings/data`);
@@ -352,7 +353,7 @@ const TRIAL = {
 };
 
 test("a file that is dropped is taken, a folder is not; what the server no longer has is sent again", async () => {
-  await using api = new FakeApi();
+  await using api = new FakeApi(uiFolder);
   const { page, errors, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}${IMPORT}`);
   const main = page.getByRole("main");
@@ -411,7 +412,7 @@ test("what does not come in is told with its reasons in the language of the page
 });
 
 test("where the device signs in with a token, what is saved is fetched with it", async () => {
-  await using api = new FakeApi();
+  await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
   await page.addInitScript(() => localStorage.setItem("parlor.token", "a-token"));
   await page.goto(`${api.origin}/settings/data`);
@@ -424,7 +425,7 @@ test("where the device signs in with a token, what is saved is fetched with it",
 });
 
 test("moving in and out is found among the settings and in the palette", async () => {
-  await using api = new FakeApi();
+  await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}/settings/general`);
   const search = page.getByRole("searchbox", { name: "Search the settings" });

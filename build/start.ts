@@ -1,0 +1,27 @@
+/** Parlor from source: the command line of main.ts, with the page built before a server starts if its sources have changed. */
+import { fileURLToPath } from "node:url";
+import { run } from "../main.ts";
+import { AppError } from "../services/errors.ts";
+import { findUi } from "./ui_builds.ts";
+
+/** First argument of the task "dev". */
+const DEV = "--dev";
+
+/** Builds in a process of its own: the server keeps its permissions and its memory. */
+async function preparePage(isDev: boolean): Promise<void> {
+  if (await findUi({ isDev }) !== undefined) return;
+  console.error("Building the page");
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "build.ts", "ui", ...isDev ? [DEV] : []],
+    cwd: fileURLToPath(new URL("../", import.meta.url)),
+    stdin: "null",
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn().status;
+  if (!success) throw new AppError("not_available", "Cannot build the page: see the output above");
+}
+
+if (import.meta.main) {
+  const isDev = Deno.args[0] === DEV;
+  Deno.exit(await run(isDev ? Deno.args.slice(1) : Deno.args, () => preparePage(isDev)));
+}

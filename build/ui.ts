@@ -1,0 +1,186 @@
+/** Bundles static/src into a folder: what `deno task ui` builds, and every start from source whose page is out of date. */
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { fillServiceWorker, manifestText } from "./shell.ts";
+
+/** What one run of `buildUi` needs to know. */
+export interface UiBuildOptions {
+  /** Folder with static/src, ending with a slash. */
+  root: URL;
+  /** Empty folder that gets the files, ending with a slash. */
+  dist: URL;
+  /** Readable code with its source map inside instead of the smallest one. */
+  isDev: boolean;
+  /** Leaves out the compressed copies, which take most of the time. */
+  isPlain?: boolean;
+}
+
+/** One file of a build. */
+export interface BuiltFile {
+  /** Path inside the folder of the build. */
+  path: string;
+  sizeBytes: number;
+  /** Size after gzip, which is what a browser on plain HTTP loads. */
+  gzipBytes: number;
+}
+
+/** Name of the service worker; its address has to stay the same, and to stand above all screens. */
+const WORKER_FILE = "service_worker.js";
+
+/** Files smaller than this gain nothing from compression worth a second file. */
+const MIN_COMPRESSED_BYTES = 1024;
+
+/**
+ * Bundles static/src into a folder. Scripts and styles get names that carry their content's hash.
+ *
+ * @returns The files of the build, without their compressed copies.
+ * @throws {Error} when the bundler fails; its output is on stderr.
+ */
+export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
+  const source = new URL("static/src/", options.root);
+  const { dist } = options;
+  await Deno.mkdir(new URL("assets/", dist), { recursive: true });
+
+  // Developers also get the page that shows every component; see static/src/dev.
+  const entry = options.isDev ? "dev/main.tsx" : "main.tsx";
+  const scripts = await bundleScripts(new URL(entry, source), options);
+  const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
+  const laterStyle = new TextEncoder().encode(await joinStyles(new URL("styles/later.css", source)));
+  const icon = await Deno.readFile(new URL("icon.svg", source));
+
+  const built: BuiltFile[] = [];
+  const place = async (path: string, content: Uint8Array) => {
+    built.push(await writeWithCopies(dist, path, content, options.isPlain ?? false));
+  };
+  for (const [name, content] of scripts.chunks) await place(`assets/${name}`, content);
+  const scriptPath = `assets/${hashedName("app", "js", scripts.entry)}`;
+  const stylePath = `assets/${hashedName("app", "css", style)}`;
+  const laterStylePath = `assets/${hashedName("later", "css", laterStyle)}`;
+  const iconPath = `assets/${hashedName("icon", "svg", icon)}`;
+  await place(scriptPath, scripts.entry);
+  await place(stylePath, style);
+  await place(laterStylePath, laterStyle);
+  await place(iconPath, icon);
+
+  const iconPaths = new Map<string, string>();
+  for await (const { name } of Deno.readDir(new URL("icons/", source))) {
+    const content = await Deno.readFile(new URL(`icons/${name}`, source));
+    const path = `assets/${hashedName(name.replace(/\.png$/, ""), "png", content)}`;
+    iconPaths.set(name, `/${path}`);
+    await place(path, content);
+  }
+
+  const preloads = [...staticImportsOf(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
+  const page = (await Deno.readTextFile(new URL("index.html", source)))
+    .replace("%script%", `/${scriptPath}`)
+    .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
+    .replace("%style%", `/${stylePath}`)
+    // Without its slash, since it is no part of the first load.
+    .replace("%later-style%", laterStylePath)
+    .replace("%icon%", `/${iconPath}`)
+    .replace("%touch-icon%", iconPaths.get("icon-apple-180.png")!);
+  await place("manifest.webmanifest", new TextEncoder().encode(manifestText((file) => iconPaths.get(file)!)));
+  await place("index.html", new TextEncoder().encode(page));
+  if (scripts.worker !== undefined) {
+    const files = built.map(({ path }) => path).filter((path) => path.startsWith("assets/"));
+    await place(WORKER_FILE, new TextEncoder().encode(fillServiceWorker(scripts.worker, files, page)));
+  }
+  return built;
+}
+
+/**
+ * Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style.
+ *
+ * @param dist Folder of the build, ending with a slash.
+ */
+export async function firstLoadOf(files: readonly BuiltFile[], dist: URL): Promise<BuiltFile[]> {
+  const page = await Deno.readTextFile(new URL("index.html", dist));
+  return files.filter(({ path }) => /\.(?:js|css)$/.test(path) && page.includes(`"/${path}"`));
+}
+
+/** Gives the names of the chunks that a script imports as it starts, and what those import; dynamic imports come later. */
+function staticImportsOf(script: Uint8Array, chunks: Map<string, Uint8Array>, found = new Set<string>()): Set<string> {
+  const text = new TextDecoder().decode(script);
+  // Written by the bundler: import{a as b}from"./chunk-X.js"; export*from"./chunk-X.js"; import"./chunk-X.js".
+  for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*"\.\/([\w.-]+\.js)"/g)) {
+    const chunk = chunks.get(name!);
+    if (chunk === undefined || found.has(name!)) continue;
+    found.add(name!);
+    staticImportsOf(chunk, chunks, found);
+  }
+  return found;
+}
+
+/**
+ * Runs `deno bundle` and reads its output; chunks keep the bundler's hashed names. The output goes below the folder of the
+ * build first, so that a build that is killed leaves nothing elsewhere.
+ */
+async function bundleScripts(
+  entry: URL,
+  options: UiBuildOptions,
+): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
+  const outDir = fileURLToPath(new URL("bundle/", options.dist));
+  try {
+    const flags = options.isDev ? ["--sourcemap=inline"] : ["--minify"];
+    const command = new Deno.Command(Deno.execPath(), {
+      args: [
+        "bundle",
+        "--quiet",
+        "--platform",
+        "browser",
+        "--code-splitting",
+        ...flags,
+        "--outdir",
+        outDir,
+        fileURLToPath(entry),
+        // Developers get every build at once, with nothing kept in between.
+        ...(options.isDev ? [] : [fileURLToPath(new URL("service_worker.ts", entry))]),
+      ],
+      cwd: options.root,
+      stdout: "null",
+      stderr: "inherit",
+    });
+    const { code } = await command.output();
+    if (code !== 0) throw new Error(`Cannot bundle "${fileURLToPath(entry)}": deno bundle ended with code ${code}`);
+    const chunks = new Map<string, Uint8Array>();
+    let main: Uint8Array | undefined;
+    let worker: string | undefined;
+    for await (const file of Deno.readDir(outDir)) {
+      const content = await Deno.readFile(`${outDir}/${file.name}`);
+      if (file.name === "main.js") main = content;
+      else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
+      else chunks.set(file.name, content);
+    }
+    if (main === undefined) throw new Error(`Cannot bundle "${fileURLToPath(entry)}": no main.js came out`);
+    return { entry: main, chunks, worker };
+  } finally {
+    await Deno.remove(outDir, { recursive: true }).catch(() => {});
+  }
+}
+
+/** Puts the files that a style sheet imports in its order into one, without comments and indentation. */
+async function joinStyles(main: URL): Promise<string> {
+  const list = await Deno.readTextFile(main);
+  const parts: string[] = [];
+  for (const [, path] of list.matchAll(/@import "([^"]+)";/g)) {
+    parts.push(await Deno.readTextFile(new URL(path!, main)));
+  }
+  return parts.join("\n").replace(/\/\*[\s\S]*?\*\//g, "").replace(/\n\s*/g, "\n").trim();
+}
+
+function hashedName(stem: string, extension: string, content: Uint8Array): string {
+  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 12).replace(/[-_]/g, "0");
+  return `${stem}-${hash}.${extension}`;
+}
+
+async function writeWithCopies(dist: URL, path: string, content: Uint8Array, isPlain: boolean): Promise<BuiltFile> {
+  await Deno.writeFile(new URL(path, dist), content);
+  const gzip = gzipSync(content, { level: 9 });
+  if (!isPlain && content.length >= MIN_COMPRESSED_BYTES) {
+    await Deno.writeFile(new URL(`${path}.gz`, dist), gzip);
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+    await Deno.writeFile(new URL(`${path}.br`, dist), brotliCompressSync(content, { params: quality }));
+  }
+  return { path, sizeBytes: content.length, gzipBytes: gzip.length };
+}

@@ -1,0 +1,166 @@
+/**
+ * Builds the page once per state of its sources. Every build is a folder of its own in static/dist, renamed into place when
+ * it's whole; routes/ui_folder.ts reads them. docs/decisions/0031 has the reasons.
+ */
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { CURRENT_FILE, IN_USE_FILE } from "../routes/ui_folder.ts";
+import type { BuiltFile } from "./ui.ts";
+
+const ROOT = new URL("../", import.meta.url);
+
+/** What goes into the page besides static/src: the bundling, its settings, and the versions of the packages. */
+const OTHER_SOURCES = ["build/ui.ts", "build/shell.ts", "deno.json", "deno.lock"];
+
+/** Held exclusively by the process that builds. */
+const BUILD_LOCK = "build.lock";
+
+/** Part of every build: the hash of its other files, which shows a build that was changed or cut off by a power failure. */
+const CONTENTS_FILE = "contents.sha256";
+
+/** Ending of a folder whose build isn't finished. */
+const UNFINISHED = ".tmp";
+
+/** Builds to keep, so that changing between branches, or `start` and `dev`, doesn't build every time. */
+const KEPT_BUILDS = 3;
+
+/** Which page, and where. */
+export interface UiOptions {
+  /** Readable code with its source map, and no compressed copies. */
+  isDev: boolean;
+  /** Folder with static/src and what else goes into the page, ending with a slash. */
+  root?: URL;
+  /** Folder of the builds, ending with a slash; static/dist in `root` by default. */
+  builds?: URL;
+}
+
+/** A page that matches its sources. */
+export interface EnsuredUi {
+  path: string;
+  /** The files, if this call built them. */
+  files?: BuiltFile[];
+}
+
+/** Returns the path of the current build if it matches the sources. Takes no lock and writes nothing. */
+export async function findUi(options: UiOptions): Promise<string | undefined> {
+  const { root, builds, isDev } = placesOf(options);
+  const [key, name] = await Promise.all([
+    hashSources(root, isDev),
+    Deno.readTextFile(new URL(CURRENT_FILE, builds)).catch(() => undefined),
+  ]);
+  return name?.startsWith(`${key}-`) && await isWhole(builds, name) ? pathOf(builds, name) : undefined;
+}
+
+/**
+ * Makes the build that matches the sources the current one, and builds it if it doesn't exist yet.
+ *
+ * Any number of processes may call this at a time: one builds, the others wait for it. Builds in use by a server stay;
+ * older ones go. A process that is killed leaves the current build as it was.
+ */
+export async function ensureUi(options: UiOptions): Promise<EnsuredUi> {
+  const current = await findUi(options);
+  if (current !== undefined) return { path: current };
+  const { builds } = placesOf(options);
+  await Deno.mkdir(builds, { recursive: true });
+  using lock = await Deno.open(new URL(BUILD_LOCK, builds), { create: true, write: true });
+  await lock.lock(true);
+  const { name, files } = await findOrBuild(options);
+  const temporary = new URL(`${CURRENT_FILE}${UNFINISHED}`, builds);
+  await Deno.writeTextFile(temporary, name);
+  await Deno.rename(temporary, new URL(CURRENT_FILE, builds));
+  await removeOld(builds, name);
+  return { path: pathOf(builds, name), files };
+}
+
+async function findOrBuild(options: UiOptions): Promise<{ name: string; files?: BuiltFile[] }> {
+  const { root, builds, isDev } = placesOf(options);
+  for (;;) {
+    const key = await hashSources(root, isDev);
+    for await (const { name } of Deno.readDir(builds)) {
+      if (name.startsWith(`${key}-`) && await isWhole(builds, name)) return { name };
+    }
+    // A fresh name each time: a server may still read a damaged build of the same sources.
+    const name = `${key}-${crypto.randomUUID().slice(0, 8)}`;
+    const folder = new URL(`${name}${UNFINISHED}/`, builds);
+    await Deno.mkdir(folder);
+    const { buildUi } = await import("./ui.ts");
+    const files = await buildUi({ root, dist: folder, isDev, isPlain: isDev });
+    // A source that was saved during the build may or may not be part of it.
+    if (key !== await hashSources(root, isDev)) continue;
+    await Deno.writeTextFile(new URL(IN_USE_FILE, folder), "");
+    await Deno.writeTextFile(new URL(CONTENTS_FILE, folder), await hashContents(folder));
+    await Deno.rename(folder, new URL(name, builds));
+    return { name, files };
+  }
+}
+
+/** Removes unfinished builds, and all but the newest that no server has open. What can't be removed now goes next time. */
+async function removeOld(builds: URL, current: string): Promise<void> {
+  const old: { name: string; builtAtMs: number }[] = [];
+  for await (const { name } of Deno.readDir(builds)) {
+    if (name === BUILD_LOCK || name === CURRENT_FILE || name === current) continue;
+    const stat = await Deno.stat(new URL(`${name}/${CONTENTS_FILE}`, builds)).catch(() => undefined);
+    const isFinished = stat !== undefined && !name.endsWith(UNFINISHED);
+    old.push({ name, builtAtMs: isFinished ? stat.mtime?.getTime() ?? 0 : -Infinity });
+  }
+  old.sort((a, b) => b.builtAtMs - a.builtAtMs);
+  for (const [i, { name, builtAtMs }] of old.entries()) {
+    if (i < KEPT_BUILDS - 1 && builtAtMs !== -Infinity) continue;
+    const path = new URL(name, builds);
+    if (await isFree(new URL(`${name}/`, builds))) await Deno.remove(path, { recursive: true }).catch(() => {});
+  }
+}
+
+/** Makes a build unusable unless a server has it open, so that none opens it while it is removed. */
+async function isFree(folder: URL): Promise<boolean> {
+  let lock: Deno.FsFile;
+  try {
+    lock = await Deno.open(new URL(IN_USE_FILE, folder), { read: true, write: true });
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+  }
+  using file = lock;
+  if (!await file.tryLock(true)) return false;
+  await Deno.remove(new URL("index.html", folder)).catch(() => {});
+  return true;
+}
+
+async function isWhole(builds: URL, name: string): Promise<boolean> {
+  const folder = new URL(`${name}/`, builds);
+  const written = await Deno.readTextFile(new URL(CONTENTS_FILE, folder)).catch(() => undefined);
+  return written !== undefined && !name.endsWith(UNFINISHED) && written === await hashContents(folder);
+}
+
+async function hashContents(folder: URL): Promise<string> {
+  const paths = await filesBelow(folder);
+  return await hashFiles(paths.filter((path) => path !== IN_USE_FILE && path !== CONTENTS_FILE), folder);
+}
+
+async function hashSources(root: URL, isDev: boolean): Promise<string> {
+  const paths = (await filesBelow(new URL("static/src/", root))).map((path) => `static/src/${path}`);
+  return (await hashFiles([...paths, ...OTHER_SOURCES], root, `${Deno.version.deno} ${isDev}`)).slice(0, 16);
+}
+
+async function hashFiles(paths: readonly string[], folder: URL, more = ""): Promise<string> {
+  const hash = createHash("sha256").update(more);
+  const contents = await Promise.all(paths.map((path) => Deno.readFile(new URL(path, folder))));
+  for (const [i, content] of contents.entries()) hash.update(`\0${paths[i]}\0${content.length}\0`).update(content);
+  return hash.digest("hex");
+}
+
+/** Returns the paths of all files in a folder, in order. */
+async function filesBelow(folder: URL): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder));
+  const paths = entries.map(async ({ name, isDirectory }) =>
+    isDirectory ? (await filesBelow(new URL(`${name}/`, folder))).map((path) => `${name}/${path}`) : [name]
+  );
+  return (await Promise.all(paths)).flat().sort();
+}
+
+function pathOf(builds: URL, name: string): string {
+  return fileURLToPath(new URL(name, builds));
+}
+
+function placesOf({ root = ROOT, builds = new URL("static/dist/", root), isDev }: UiOptions): Required<UiOptions> {
+  return { root, builds, isDev };
+}

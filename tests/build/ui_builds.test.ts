@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { ensureUi, findUi } from "../../build/ui_builds.ts";
+import { findUiFolder, openUiFolder } from "../../routes/ui_folder.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const SEVERAL_BUILDS_MS = 180_000;
+
+let root: URL;
+let builds: string;
+
+/** A page of one line with everything else that a build takes. */
+beforeEach(async () => {
+  root = new URL(`file://${await Deno.makeTempDir({ prefix: "parlor-ui-" })}/`);
+  const write = async (path: string, text: string) => {
+    await Deno.mkdir(new URL("./", new URL(path, root)), { recursive: true });
+    await Deno.writeTextFile(new URL(path, root), text);
+  };
+  for (const path of ["build/ui.ts", "build/shell.ts", "deno.lock", "static/src/index.html", "static/src/icon.svg"]) {
+    await write(path, await Deno.readTextFile(new URL(path, ROOT)));
+  }
+  // Else the bundler would bring the lock, which is one of the sources, in line with what is in use here.
+  await write("deno.json", '{ "lock": false }');
+  await write("static/src/main.tsx", 'document.title = "one";');
+  await write("static/src/service_worker.ts", "addEventListener('fetch', () => [SHELL_FILES, SHELL_VERSION]);");
+  for (const name of ["main", "later"]) await write(`static/src/styles/${name}.css`, '@import "base.css";');
+  await write("static/src/styles/base.css", "body { margin: 0 }");
+  const icons = "static/src/icons/";
+  await Deno.mkdir(new URL(icons, root));
+  for await (const { name } of Deno.readDir(new URL(icons, ROOT))) {
+    await Deno.copyFile(new URL(icons + name, ROOT), new URL(icons + name, root));
+  }
+  builds = fileURLToPath(new URL("static/dist", root));
+});
+
+afterEach(() => Deno.remove(root, { recursive: true }));
+
+/** Ensures the page. @returns Whether that built it. */
+const build = async () => (await ensureUi({ root, isDev: false })).files !== undefined;
+
+const setTitle = (title: string) =>
+  Deno.writeTextFile(new URL("static/src/main.tsx", root), `document.title = "${title}";`);
+
+/** Reads the page's script and so follows the page to its files. */
+async function readScript(folder: string): Promise<string> {
+  const page = await Deno.readTextFile(`${folder}/index.html`);
+  return await Deno.readTextFile(folder + /<script type="module" src="([^"]+)">/.exec(page)![1]!);
+}
+
+async function namesOfBuilds(): Promise<string[]> {
+  const names = await Array.fromAsync(Deno.readDir(builds), ({ name }) => name);
+  return names.filter((name) => !["build.lock", "current"].includes(name)).sort();
+}
+
+/** Runs code in a process of its own, with `ensure()` for the page of this test. */
+function startProcess(code: string): Deno.ChildProcess {
+  const module = new URL("../../build/ui_builds.ts", import.meta.url).href;
+  const ensure = `const { ensureUi } = await import("${module}");
+    const ensure = () => ensureUi({ root: new URL("${root}"), isDev: false });`;
+  return new Deno.Command(Deno.execPath(), {
+    args: ["eval", `${ensure} ${code}`],
+    cwd: fileURLToPath(ROOT),
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+}
+
+test(
+  "builds the page once, and again when a source changes, appears or disappears, or the build is damaged",
+  async () => {
+    const source = (path: string) => new URL(`static/src/${path}`, root);
+    const script = async () => await readScript(await findUiFolder(builds));
+    expect([await build(), await build()]).toEqual([true, false]);
+    expect(await script()).toContain("one");
+
+    await setTitle("two");
+    expect(await findUi({ root, isDev: false })).toBeUndefined();
+    expect([await build(), await build()]).toEqual([true, false]);
+    expect(await script()).toContain("two");
+
+    await Deno.writeTextFile(source("more.ts"), "");
+    expect([await build(), await build()]).toEqual([true, false]);
+    await Deno.remove(source("more.ts"));
+    // Back to the sources of an earlier build, which is still there.
+    expect(await build()).toBe(false);
+    expect(await script()).toContain("two");
+
+    await Deno.remove(`${await findUiFolder(builds)}/index.html`);
+    expect([await build(), await build()]).toEqual([true, false]);
+    await Deno.writeTextFile(`${await findUiFolder(builds)}/index.html`, "another page");
+    expect([await build(), await build()]).toEqual([true, false]);
+    expect(await script()).toContain("two");
+  },
+  SEVERAL_BUILDS_MS,
+);
+
+test("processes that build at the same time share one build", async () => {
+  const ask = async () => {
+    const { stdout } = await startProcess("console.log(JSON.stringify(await ensure()));").output();
+    return JSON.parse(new TextDecoder().decode(stdout)) as { path: string; files?: unknown[] };
+  };
+  const answers = await Promise.all([ask(), ask(), ask()]);
+  const [name, ...others] = await namesOfBuilds();
+  expect(others).toEqual([]);
+  expect(answers.map(({ path }) => path)).toEqual(Array(3).fill(`${builds}/${name}`));
+  expect(answers.filter(({ files }) => files !== undefined)).toHaveLength(1);
+  expect(await readScript(`${builds}/${name}`)).toContain("one");
+}, SEVERAL_BUILDS_MS);
+
+test("a build that is killed leaves the current page whole, and the next one cleans up after it", async () => {
+  await build();
+  const before = await findUiFolder(builds);
+  await setTitle("two");
+  // Halts the build at its last step, when everything but the name is in place.
+  const halt = 'Deno.rename = () => { console.log("halted"); return new Promise(() => {}); };';
+  const child = startProcess(`setInterval(() => {}, 1_000); ${halt} await ensure();`);
+  const output = child.stdout.getReader();
+  expect(new TextDecoder().decode((await output.read()).value)).toContain("halted");
+  expect(await namesOfBuilds()).toHaveLength(2);
+  child.kill("SIGKILL");
+  await child.status;
+  await output.cancel();
+
+  expect(await findUiFolder(builds)).toBe(before);
+  expect(await readScript(before)).toContain("one");
+  expect(await build()).toBe(true);
+  expect(await readScript(await findUiFolder(builds))).toContain("two");
+  expect((await namesOfBuilds()).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+}, SEVERAL_BUILDS_MS);
+
+test("a server keeps its page on disk while newer ones are built; then old pages go", async () => {
+  await build();
+  const server = await openUiFolder(builds);
+  const name = server.path.slice(builds.length + 1);
+  for (const title of ["two", "three", "four", "five"]) {
+    await setTitle(title);
+    await build();
+  }
+  expect(await readScript(server.path)).toContain("one");
+  expect(await namesOfBuilds()).toHaveLength(4);
+  using newer = await openUiFolder(builds);
+  expect(await readScript(newer.path)).toContain("five");
+
+  server[Symbol.dispose]();
+  await setTitle("six");
+  await build();
+  expect(await namesOfBuilds()).toHaveLength(3);
+  expect(await namesOfBuilds()).not.toContain(name);
+  expect(await readScript(newer.path)).toContain("five");
+}, SEVERAL_BUILDS_MS);
+
+test("files that no build made, such as those of an older layout, are removed", async () => {
+  await Deno.mkdir(`${builds}/assets`, { recursive: true });
+  await Deno.writeTextFile(`${builds}/assets/app.js`, "");
+  await Deno.writeTextFile(`${builds}/index.html`, "");
+  await build();
+  expect(await namesOfBuilds()).toEqual([(await findUiFolder(builds)).slice(builds.length + 1)]);
+}, SEVERAL_BUILDS_MS);
+
+test("a folder without a build opens without a page", async () => {
+  using folder = await openUiFolder(builds);
+  expect(folder.path).toBe(builds);
+});
