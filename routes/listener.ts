@@ -8,7 +8,8 @@
 import type { Connection } from "../middleware/env.ts";
 import { AppError, messageOf } from "../services/errors.ts";
 import type { Log } from "../services/log.ts";
-import { assertRuntimeServes, type ConnectionServer, serveConnection } from "./serve_connection.ts";
+import { canServeConnections, type ConnectionServer, serveConnection } from "./serve_connection.ts";
+import { openServeListener } from "./serve_listener.ts";
 
 /** How much patience connections get. */
 export interface ListenerLimits {
@@ -52,6 +53,8 @@ export interface ListenerOptions {
   log: Log;
   name?: "main" | "tailnet";
   limits?: Partial<ListenerLimits>;
+  /** False uses `Deno.serve`, as on a runtime that can't serve a single connection. */
+  servesConnections?: boolean;
 }
 
 interface OpenConnection {
@@ -70,6 +73,10 @@ interface OpenConnection {
 export function openListener(options: ListenerOptions): Listener {
   const { host, log, handler, name = "main" } = options;
   const limits = { ...LIMITS, ...options.limits };
+  const urlOf = (port: number) => `${options.tls ? "https" : "http"}://${shownHost(host)}:${port}`;
+  if (!(options.servesConnections ?? canServeConnections())) {
+    return orExplain(options, () => openServeListener(options, { closeMs: limits.closeMs, urlOf }));
+  }
   const socket = listen(options);
   const { port } = socket.addr as Deno.NetAddr;
   const closing = new AbortController();
@@ -156,7 +163,7 @@ export function openListener(options: ListenerOptions): Listener {
 
   const accepting = acceptAll();
   return {
-    url: `${options.tls ? "https" : "http"}://${shownHost(host)}:${port}`,
+    url: urlOf(port),
     port,
     get connectionCount() {
       return connections.size;
@@ -187,14 +194,23 @@ async function allFinished(connections: Iterable<OpenConnection>): Promise<void>
   await Promise.all([...connections].map(({ server }) => server.finished));
 }
 
-function listen({ host, port, tls }: ListenerOptions): Deno.Listener {
-  assertRuntimeServes();
+function listen(options: ListenerOptions): Deno.Listener {
+  const { host, port, tls } = options;
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
+  // Only HTTP/1.1 is offered: see above.
+  return orExplain(
+    options,
+    () =>
+      tls === undefined
+        ? Deno.listen({ hostname, port })
+        : Deno.listenTls({ hostname, port, ...tls, alpnProtocols: ["http/1.1"] }),
+  );
+}
+
+/** Calls a function that listens, and turns what it throws into an error that says what to do. */
+function orExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
   try {
-    // Only HTTP/1.1 is offered: see above.
-    return tls === undefined
-      ? Deno.listen({ hostname, port })
-      : Deno.listenTls({ hostname, port, ...tls, alpnProtocols: ["http/1.1"] });
+    return listen();
   } catch (cause) {
     if (cause instanceof Deno.errors.InvalidData) {
       throw new AppError("invalid_request", `Cannot use tls_cert and tls_key: ${messageOf(cause)}`, { cause });

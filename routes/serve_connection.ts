@@ -1,8 +1,7 @@
 /**
  * HTTP over one accepted connection. The runtime has it, as `Deno.serve` itself and its node:http are made of it, but does
- * not export it by name: this file is the only one that reaches for it, and says so when it is gone.
+ * not export it by name: this file is the only one that reaches for it. A runtime without it gets serve_listener.ts.
  */
-import { AppError } from "../services/errors.ts";
 
 /** HTTP running on one connection. */
 export interface ConnectionServer {
@@ -25,10 +24,10 @@ type RuntimeServe = (
   onListen: () => void,
 ) => { finished: Promise<void>; shutdown(): Promise<void> };
 
-/** Serves HTTP/1.1 on a connection and owns it from here on. @throws {AppError} `not_available`, as above. */
+/** Serves HTTP/1.1 on a connection and owns it from here on. Only for a runtime that `canServeConnections`. */
 export function serveConnection(connection: Deno.Conn, handler: ConnectionHandler): ConnectionServer {
   const controller = new AbortController();
-  const server = runtimeServe()(
+  const server = findRuntimeServe()!(
     connection,
     controller.signal,
     (request, info) => handler(request, info.completed),
@@ -50,25 +49,19 @@ export function serveConnection(connection: Deno.Conn, handler: ConnectionHandle
   };
 }
 
-/** Looks whether this runtime can serve at all. @throws {AppError} `not_available` */
-export function assertRuntimeServes(): void {
-  runtimeServe();
+/** Whether this runtime has the function that `serveConnection` needs. */
+export function canServeConnections(): boolean {
+  return findRuntimeServe() !== undefined;
 }
 
 let found: RuntimeServe | undefined;
 
-function runtimeServe(): RuntimeServe {
+function findRuntimeServe(): RuntimeServe | undefined {
   if (found !== undefined) return found;
   const key: unknown = Reflect.get(Deno, "internal");
   const internals: unknown = typeof key === "symbol" ? Reflect.get(Deno, key) : undefined;
   const serve: unknown = typeof internals === "object" && internals !== null
     ? Reflect.get(internals, "serveHttpOnConnection")
     : undefined;
-  if (typeof serve !== "function") {
-    throw new AppError(
-      "not_available",
-      `Cannot serve HTTP on Deno ${Deno.version.deno}: it lacks serveHttpOnConnection; run the version that README.md names`,
-    );
-  }
-  return found = serve as RuntimeServe;
+  return found = typeof serve === "function" ? serve as RuntimeServe : undefined;
 }

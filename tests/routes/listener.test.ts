@@ -21,15 +21,30 @@ function open(options: Partial<ListenerOptions> = {}) {
   return Object.assign(listener, { lines, [Symbol.asyncDispose]: () => listener.close() });
 }
 
+/** Both ways to serve: what this runtime has, and what another one falls back to. */
+const WAYS = [["single connections", true], ["Deno.serve", false]] as const;
+
 const CONNECTIONS = 10_000;
 const ASK = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-/** Starts a listener in a process of its own. @param descriptors How many it may have open. */
-async function startListenerChild(descriptors?: number) {
+/**
+ * Starts a listener in a process of its own.
+ *
+ * @param options.descriptors How many it may have open.
+ * @param options.servesConnections False takes the function for it out of the runtime.
+ */
+async function startListenerChild(options: { descriptors?: number; servesConnections?: boolean } = {}) {
+  const { descriptors, servesConnections = true } = options;
   const script = new URL("../helpers/listener_child.ts", import.meta.url).pathname;
   const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
   const child = new Deno.Command("sh", {
-    args: ["-c", `${limit}exec "$0" run --no-prompt -A "$1"`, Deno.execPath(), script],
+    args: [
+      "-c",
+      `${limit}exec "$0" run --no-prompt -A "$@"`,
+      Deno.execPath(),
+      script,
+      ...servesConnections ? [] : ["without"],
+    ],
     stdout: "piped",
     stderr: "piped",
   }).spawn();
@@ -51,9 +66,10 @@ async function startListenerChild(descriptors?: number) {
 
 const connect = (listener: Listener) => Deno.connect({ hostname: "127.0.0.1", port: listener.port });
 
-test("a listener on port 0 says where it is and whom it hears", async () => {
+test.each(WAYS)("a listener on port 0 says where it is and whom it hears (%s)", async (_name, servesConnections) => {
   const seen: Connection[] = [];
   await using listener = open({
+    servesConnections,
     handler: (_, connection) => {
       seen.push(connection);
       return new Response("ok");
@@ -64,16 +80,16 @@ test("a listener on port 0 says where it is and whom it hears", async () => {
   expect(seen).toMatchObject([{ peerAddress: "127.0.0.1", listener: "main" }]);
 });
 
-test("a port in use is refused with what was tried", async () => {
+test.each(WAYS)("a port in use is refused with what was tried (%s)", async (_name, servesConnections) => {
   await using listener = open();
-  expect(rejectionOf(() => open({ port: listener.port }))).toMatchObject({
+  expect(rejectionOf(() => open({ port: listener.port, servesConnections }))).toMatchObject({
     code: "not_available",
     message: expect.stringContaining(`port ${listener.port}`),
   });
 });
 
-test("a certificate that is none is refused", () => {
-  expect(rejectionOf(() => open({ tls: { cert: "nonsense", key: "nonsense" } }))).toMatchObject({
+test.each(WAYS)("a certificate that is none is refused (%s)", (_name, servesConnections) => {
+  expect(rejectionOf(() => open({ servesConnections, tls: { cert: "nonsense", key: "nonsense" } }))).toMatchObject({
     code: "invalid_request",
   });
 });
@@ -195,49 +211,60 @@ test.skipIf(Deno.build.os !== "linux")(
   },
 );
 
-test("L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers", async () => {
-  let hasAborted = false;
-  let finish = (_: Response) => {};
-  const listener = open({
-    handler: (request, { closing }) => {
-      if (request.url.endsWith("/slow")) return new Promise<Response>((resolve) => finish = resolve);
-      return new Response(
-        new ReadableStream({
-          start(controller) {
-            controller.enqueue(new TextEncoder().encode("first"));
-            closing.addEventListener("abort", () => {
-              hasAborted = true;
-              controller.close();
-            });
-          },
-        }),
-      );
-    },
-  });
-  const slow = fetch(`${listener.url}/slow`);
-  const stream = await fetch(`${listener.url}/stream`);
-  const closed = listener.close();
-  expect(await stream.text()).toBe("first");
-  expect(hasAborted).toBe(true);
-  await expect(connect(listener)).rejects.toThrow();
-  finish(new Response("done"));
-  expect(await (await slow).text()).toBe("done");
-  await closed;
-  expect(listener.connectionCount).toBe(0);
-});
+test.each(WAYS)(
+  "L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers (%s)",
+  async (_name, servesConnections) => {
+    let hasAborted = false;
+    let finish = (_: Response) => {};
+    const listener = open({
+      servesConnections,
+      handler: (request, { closing }) => {
+        if (request.url.endsWith("/slow")) return new Promise<Response>((resolve) => finish = resolve);
+        return new Response(
+          new ReadableStream({
+            start(controller) {
+              controller.enqueue(new TextEncoder().encode("first"));
+              closing.addEventListener("abort", () => {
+                hasAborted = true;
+                controller.close();
+              });
+            },
+          }),
+        );
+      },
+    });
+    const slow = fetch(`${listener.url}/slow`);
+    const stream = await fetch(`${listener.url}/stream`);
+    const closed = listener.close();
+    expect(await stream.text()).toBe("first");
+    expect(hasAborted).toBe(true);
+    if (servesConnections) await expect(connect(listener)).rejects.toThrow();
+    // `Deno.serve` can't refuse a connection and still be aborted later, so a newcomer gets an error.
+    else expect((await rawRequest(listener.port, ASK)).status).toBe(503);
+    finish(new Response("done"));
+    expect(await (await slow).text()).toBe("done");
+    await closed;
+    expect(listener.connectionCount).toBe(0);
+    await expect(connect(listener)).rejects.toThrow();
+  },
+);
 
-test("L06 closing cuts off no answer that a slow reader is still taking", async () => {
-  const listener = open({ handler: () => new Response(new Uint8Array(5_000_000)) });
-  using connection = await connect(listener);
-  await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  await connection.read(new Uint8Array(1));
-  const closed = listener.close();
-  expect((await readToEnd(connection)).length).toBeGreaterThan(5_000_000);
-  await closed;
-});
+test.each(WAYS)(
+  "L06 closing cuts off no answer that a slow reader is still taking (%s)",
+  async (_name, servesConnections) => {
+    const listener = open({ servesConnections, handler: () => new Response(new Uint8Array(5_000_000)) });
+    using connection = await connect(listener);
+    await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await connection.read(new Uint8Array(1));
+    const closed = listener.close();
+    expect((await readToEnd(connection)).length).toBeGreaterThan(5_000_000);
+    await closed;
+  },
+);
 
-test("L06 closing ends within its limit, whatever hangs", async () => {
+test.each(WAYS)("L06 closing ends within its limit, whatever hangs (%s)", async (_name, servesConnections) => {
   const listener = open({
+    servesConnections,
     limits: { closeMs: 100 },
     handler: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),
   });
@@ -249,25 +276,29 @@ test("L06 closing ends within its limit, whatever hangs", async () => {
   await expect(stuck.text()).rejects.toThrow();
 });
 
-test("L05 a handler that fails costs its own request, not the listener", async () => {
-  await using listener = open({
-    handler: (request) => {
-      if (request.url.endsWith("/throw")) throw new Error("defect");
-      if (request.url.endsWith("/reject")) return Promise.reject(new Error("defect"));
-      if (request.url.endsWith("/body")) {
-        return new Response(new ReadableStream({ pull: () => Promise.reject(new Error("defect")) }));
-      }
-      return new Response("ok");
-    },
-  });
-  expect((await fetch(`${listener.url}/throw`)).status).toBe(500);
-  expect((await fetch(`${listener.url}/reject`)).status).toBe(500);
-  await expect(fetch(`${listener.url}/body`).then((answer) => answer.text())).rejects.toThrow();
-  expect(await (await fetch(listener.url)).text()).toBe("ok");
-});
+test.each(WAYS)(
+  "L05 a handler that fails costs its own request, not the listener (%s)",
+  async (_name, servesConnections) => {
+    await using listener = open({
+      servesConnections,
+      handler: (request) => {
+        if (request.url.endsWith("/throw")) throw new Error("defect");
+        if (request.url.endsWith("/reject")) return Promise.reject(new Error("defect"));
+        if (request.url.endsWith("/body")) {
+          return new Response(new ReadableStream({ pull: () => Promise.reject(new Error("defect")) }));
+        }
+        return new Response("ok");
+      },
+    });
+    expect((await fetch(`${listener.url}/throw`)).status).toBe(500);
+    expect((await fetch(`${listener.url}/reject`)).status).toBe(500);
+    await expect(fetch(`${listener.url}/body`).then((answer) => answer.text())).rejects.toThrow();
+    expect(await (await fetch(listener.url)).text()).toBe("ok");
+  },
+);
 
 test("L01 a process without descriptors left goes on, serves through the drought and after it", async () => {
-  const child = await startListenerChild(60);
+  const child = await startListenerChild({ descriptors: 60 });
   try {
     expect((await rawRequest(child.port, ASK)).body).toBe("ok");
     // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
@@ -284,4 +315,70 @@ test("L01 a process without descriptors left goes on, serves through the drought
     await child[Symbol.asyncDispose]();
   }
   expect(await child.errors).toContain("Cannot accept a connection");
+});
+
+test("a runtime without a server for single connections serves, with a warning", async () => {
+  const child = await startListenerChild({ servesConnections: false });
+  try {
+    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
+  } finally {
+    await child[Symbol.asyncDispose]();
+  }
+  expect(await child.errors).toContain("this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve");
+});
+
+test("L01 Deno.serve is started again when it ends for lack of descriptors", async () => {
+  const child = await startListenerChild({ descriptors: 60, servesConnections: false });
+  try {
+    const flood: Deno.Conn[] = [];
+    for (let i = 0; i < 100; i++) {
+      // Once the server has ended, connections are refused until it's back.
+      const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port }).catch(() => undefined);
+      if (connection !== undefined) flood.push(connection);
+    }
+    // The end of a server resets the connections that it hasn't accepted.
+    if (flood.length === 100) await Promise.race(flood.map((each) => each.read(new Uint8Array(1)).catch(() => {})));
+    flood.forEach((connection) => connection.close());
+    while ((await rawRequest(child.port, ASK).catch(() => undefined))?.body !== "ok") {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  } finally {
+    await child[Symbol.asyncDispose]();
+  }
+  expect(await child.errors).toContain("starting it again");
+});
+
+test("H12 HTTPS by Deno.serve takes the host of HTTP/2, and none that a request doesn't name", async () => {
+  const tls = await makeCertificate();
+  await using listener = open({
+    ...{ tls, servesConnections: false },
+    handler: (request) => new Response(`host: ${request.headers.get("host")}, ${request.method} ${request.url}`),
+  });
+  const { port } = listener;
+  const seen: string[] = [];
+  for (const authority of ["chat.example.org", `localhost:${port}`]) {
+    const client = http2.connect(`https://localhost:${port}`, { ca: tls.cert });
+    try {
+      seen.push(
+        await new Promise<string>((resolve, reject) => {
+          const request = client.request({ ":path": "/x", ":authority": authority });
+          let body = "";
+          request.on("data", (part) => body += part);
+          request.on("end", () => resolve(body));
+          request.on("error", reject);
+          request.end();
+        }),
+      );
+    } finally {
+      client.destroy();
+    }
+  }
+  using socket = await Deno.connectTls({ port, caCerts: [tls.cert] });
+  await writeAll(socket, "GET /y HTTP/1.1\r\nConnection: close\r\n\r\n");
+  seen.push((await readToEnd(socket)).split("\r\n").at(-1)!);
+  expect(seen).toEqual([
+    "host: chat.example.org, GET https://chat.example.org/x",
+    `host: null, GET https://localhost:${port}/x`,
+    `host: null, GET https://localhost:${port}/y`,
+  ]);
 });
