@@ -1,6 +1,6 @@
 /**
  * Builds the page once per state of its sources. Every build is a folder of its own in static/dist, renamed into place when
- * it's whole; routes/ui_folder.ts reads them. docs/decisions/0031 has the reasons.
+ * it's whole; routes/ui_folder.ts reads them. docs/decisions/0032 has the reasons.
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";

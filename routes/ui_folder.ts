@@ -1,6 +1,6 @@
 /**
  * Finds the built page in static/dist, which holds one folder per build and the file `current` with the name of the newest.
- * build/ui_builds.ts writes them; docs/decisions/0031 has the reasons.
+ * build/ui_builds.ts writes them; docs/decisions/0032 has the reasons.
  */
 
 /** Where the builds are; inside the executable the same path leads to the one it carries. */
