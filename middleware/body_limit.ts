@@ -1,5 +1,6 @@
 /** Behind the seven links: no body is larger than its route allows. Counted while reading, Content-Length is but a hint. */
 import type { MiddlewareHandler } from "hono";
+import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
 import { joinedBytes } from "../services/joined_bytes.ts";
 import { parseJsonInTurns } from "../services/json_in_turns.ts";
@@ -13,46 +14,77 @@ const DEFAULT_IDLE_MS = 30_000;
 /** Deeper than any document is; what compares or writes one goes a step down the stack for each level. */
 const MAX_JSON_DEPTH = 500;
 
-/** A body up to this size, of a length that is said, is read at once and not chunk by chunk. */
-const SMALL_BYTES = 64 * 1024;
+/** A body up to this size with a declared length is read in one step and isn't counted against the byte budget. */
+const SMALL_BYTES = UNCOUNTED_BYTES;
+/** Bytes of a large body that are read at a time. */
+const READ_BYTES = 256 * 1024;
 /** A larger JSON body is parsed in turns with others: it would hold up every stream for some 3 ms, and one of 64 MiB for 300. */
 const LONG_BYTES = 512 * 1024;
+
+/**
+ * Memory that a JSON body needs for each of its bytes while its request runs: the bytes, the parsed values, their text as
+ * it is stored, the same sealed, and garbage that isn't collected yet. Measured with conversations of 38 MB.
+ */
+const JSON_WEIGHT = 5;
+/** The same for other bodies: the bytes, and what is made of them. */
+const RAW_WEIGHT = 2;
 
 /**
  * Reads a body whole before its route runs, so that one too large has no effect, on routes that ignore it too. Routes
  * marked as streaming get the body counted as they read it.
  *
+ * Larger bodies are read once the byte budget has space for them, and count against it until the route has answered.
+ *
  * @param options.defaultLimitBytes Where no route is reached, and so no limit of its own holds.
- * @throws {AppError} `too_large`; `invalid_json` for a JSON body that is no UTF-8; `invalid_request` for one that was cut
+ * @throws {AppError} `too_large`; `busy` when there is no space for the body; `invalid_json` for a JSON body that is no UTF-8; `invalid_request` for one that was cut
  *   off or is nested too deep.
  */
 export function bodyLimit(options: {
   routes: () => RouteTable;
   defaultLimitBytes: number;
+  budget: ByteBudget;
   idleMs?: number;
 }): MiddlewareHandler<Env> {
-  const { routes, defaultLimitBytes, idleMs = DEFAULT_IDLE_MS } = options;
+  const { routes, defaultLimitBytes, budget, idleMs = DEFAULT_IDLE_MS } = options;
   return async (c, next) => {
     const request = c.req.raw;
     const route = routes().find(c.req.method, c.req.path);
     const limitBytes = route?.bodyLimitBytes ?? defaultLimitBytes;
     const declared = request.headers.get("content-length");
     if (declared !== null && Number(declared) > limitBytes) throw tooLarge(limitBytes);
-    if (request.method === "GET" || request.method === "HEAD") {
-      // The runtime gives no body of a GET, so one of unsaid length cannot be counted.
-      if (request.headers.has("transfer-encoding")) throw new AppError("too_large", "A GET takes no body");
-    } else if (request.body !== null && declared !== "0") {
-      if (route?.isBodyStreamed) {
-        c.req.raw = new Request(request, { body: counted(request.body, limitBytes, idleMs) });
-      } else {
-        const isSmall = declared !== null && Number(declared) <= SMALL_BYTES;
-        const bytes = isSmall ? await readSmall(request, idleMs) : await readWhole(request.body, limitBytes, idleMs);
-        await keepBody(c.req, bytes, route);
-        if (bytes.byteLength === 0 && isLeftOut(route)) withoutType(c.req);
-      }
-    } else if (isLeftOut(route)) withoutType(c.req);
-    await next();
+    let reservation: Reservation | undefined;
+    try {
+      if (request.method === "GET" || request.method === "HEAD") {
+        // The runtime gives no body of a GET, so one of unsaid length cannot be counted.
+        if (request.headers.has("transfer-encoding")) throw new AppError("too_large", "A GET takes no body");
+      } else if (request.body !== null && declared !== "0") {
+        if (route?.isBodyStreamed) {
+          c.req.raw = new Request(request, { body: counted(request.body, limitBytes, idleMs) });
+        } else {
+          const reserve = async (bytes: number) => {
+            const weight = isJson(route) ? JSON_WEIGHT : RAW_WEIGHT;
+            reservation = await budget.reserve(bytes * weight, { signal: request.signal });
+          };
+          const sizeBytes = declared === null ? undefined : Number(declared);
+          const bytes = sizeBytes === undefined
+            ? await readUndeclared(request.body, { limitBytes, idleMs, reserve: () => reserve(limitBytes) })
+            : sizeBytes <= SMALL_BYTES
+            ? await readSmall(request, idleMs)
+            : (await reserve(sizeBytes), await readDeclared(request.body, sizeBytes, idleMs));
+          const isEmpty = bytes.byteLength === 0;
+          await keepBody(c.req, bytes, route);
+          if (isEmpty && isLeftOut(route)) withoutType(c.req);
+        }
+      } else if (isLeftOut(route)) withoutType(c.req);
+      await next();
+    } finally {
+      reservation?.release();
+    }
   };
+}
+
+function isJson(route: RouteFacts | undefined): boolean {
+  return route?.bodyTypes.length === 1 && route.bodyTypes[0] === "application/json";
 }
 
 /** Says whether a route asks for no body, so that a request without one may have any type on it. */
@@ -74,16 +106,20 @@ async function keepBody(
   bytes: Uint8Array<ArrayBuffer>,
   route: RouteFacts | undefined,
 ): Promise<void> {
-  const isJson = route?.bodyTypes.length === 1 && route.bodyTypes[0] === "application/json";
+  if (!isJson(route)) {
+    req.bodyCache.arrayBuffer = Promise.resolve(bytes.buffer);
+    return;
+  }
+  const isEmpty = bytes.byteLength === 0;
   const isLong = bytes.byteLength > LONG_BYTES;
-  if (!isJson || isLong) req.bodyCache.arrayBuffer = Promise.resolve(bytes.buffer);
-  if (!isJson) return;
   if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw nestedTooDeep();
   try {
     if (isLong) {
       const parsing = parseJsonInTurns(bytes, MAX_JSON_DEPTH);
       req.json = () => parsing;
       await parsing;
+      // Freed here: the garbage collector would only get to it much later.
+      bytes.buffer.transfer(0);
     } else req.bodyCache.text = Promise.resolve(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
     if (cause instanceof RangeError) throw nestedTooDeep();
@@ -93,7 +129,7 @@ async function keepBody(
     }
   }
   // The CORS link let through any type that no form can send; this path takes JSON, whatever it was called.
-  if (bytes.byteLength > 0 && req.raw.headers.get("content-type") !== "application/json") {
+  if (!isEmpty && req.raw.headers.get("content-type") !== "application/json") {
     const headers = new Headers(req.raw.headers);
     headers.set("content-type", "application/json");
     req.raw = new Request(req.raw.url, { method: req.raw.method, headers, signal: req.raw.signal });
@@ -105,10 +141,35 @@ async function readSmall(request: Request, idleMs: number): Promise<Uint8Array<A
   return await within(idleMs, request.bytes(), () => {});
 }
 
-async function readWhole(
+/** Reads a body into one buffer of the size that its header declares. */
+async function readDeclared(
   body: ReadableStream<Uint8Array>,
-  limitBytes: number,
+  sizeBytes: number,
   idleMs: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  // The runtime's bodies are byte streams. Each read moves the buffer, so no chunk is copied or left as garbage.
+  const reader = body.getReader({ mode: "byob" });
+  let buffer = new ArrayBuffer(sizeBytes);
+  let at = 0;
+  while (at < sizeBytes) {
+    const { done, value } = await within(
+      idleMs,
+      reader.read(new Uint8Array(buffer, at, Math.min(READ_BYTES, sizeBytes - at))),
+      () => reader.cancel().catch(() => {}),
+    );
+    if (value === undefined || done) throw cutOff();
+    buffer = value.buffer;
+    at += value.byteLength;
+  }
+  // The runtime closes the connection after the answer unless the end of the body was read, too.
+  await within(idleMs, reader.read(new Uint8Array(1)), () => reader.cancel().catch(() => {}));
+  return new Uint8Array(buffer);
+}
+
+/** Reads a body without a declared length. @param options.reserve Called once, before more than a small body is kept. */
+async function readUndeclared(
+  body: ReadableStream<Uint8Array>,
+  { limitBytes, idleMs, reserve }: { limitBytes: number; idleMs: number; reserve(): Promise<void> },
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
@@ -116,11 +177,13 @@ async function readWhole(
   for (;;) {
     const { done, value } = await readWithin(reader, idleMs);
     if (done) break;
+    const before = size;
     size += value.byteLength;
     if (size > limitBytes) {
       await reader.cancel().catch(() => {});
       throw tooLarge(limitBytes);
     }
+    if (before <= SMALL_BYTES && size > SMALL_BYTES) await reserve();
     chunks.push(value);
   }
   return joinedBytes(chunks);
@@ -165,10 +228,14 @@ async function within<T>(idleMs: number, reading: Promise<T>, giveUp: () => void
     return await Promise.race([reading, tooSlow]);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw new AppError("invalid_request", "Cannot read the body of the request: it was cut off", { cause });
+    throw cutOff(cause);
   } finally {
     clearTimeout(timer);
   }
+}
+
+function cutOff(cause?: unknown): AppError {
+  return new AppError("invalid_request", "Cannot read the body of the request: it was cut off", { cause });
 }
 
 function nestedTooDeep(): AppError {

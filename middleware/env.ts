@@ -11,6 +11,10 @@ export interface Connection {
   listener: "main" | "tailnet";
   /** Fires when the listener begins to close: streams without an end of their own end then. */
   closing: AbortSignal;
+  /** How long an answer waits for a client that takes nothing of it; the default of the answer if absent. */
+  stalledMs?: number;
+  /** Ends the connection at once, also in the middle of an answer. */
+  abort?(): void;
 }
 
 /** Who asks for which origin; computed by trusted_proxies. */

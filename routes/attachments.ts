@@ -23,7 +23,7 @@ export function attachmentRoutes(attachments: Attachments) {
       const { name, type, sizeBytes, version } = attachment;
       // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
       return rawAnswer(
-        c.body(await startedStream(picture), 200, {
+        c.body(await startedStream(c, picture), 200, {
           "Content-Type": type,
           "Content-Length": String(sizeBytes),
           "Content-Disposition": `attachment; filename="${name}"`,

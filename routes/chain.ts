@@ -19,7 +19,7 @@ import { errorBody, errorResponse, isDefect } from "./errors.ts";
 export type Answering = (request: Request, connection: Connection) => Promise<Response>;
 
 /** What the chain stands on. */
-export type ChainServices = Pick<Services, "auth" | "config" | "hosts" | "log" | "pageOrigins">;
+export type ChainServices = Pick<Services, "auth" | "budget" | "config" | "hosts" | "log" | "pageOrigins">;
 
 /**
  * Puts the chain around some routes.
@@ -28,7 +28,7 @@ export type ChainServices = Pick<Services, "auth" | "config" | "hosts" | "log" |
  * @param facts What the chain has to know of their routes; a path without any is answered by 404.
  */
 export function chained(services: ChainServices, routers: readonly Hono<Env>[], facts: RouteFacts[]): Answering {
-  const { auth, config, hosts, log, pageOrigins } = services;
+  const { auth, budget, config, hosts, log, pageOrigins } = services;
   const table = createRouteTable(facts);
   const routes = () => table;
   const app = new Hono<Env>();
@@ -40,7 +40,7 @@ export function chained(services: ChainServices, routers: readonly Hono<Env>[], 
   app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins }));
   app.use("/api/*", hostAllowlist({ hosts, corsOrigins: config.corsOrigins }));
   app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
-  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes }));
+  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes, budget }));
   app.use(conditionalGet());
   for (const router of routers) app.route("/", router);
 

@@ -37,7 +37,7 @@ export function characterRoutes(
       const isPaged = query.limit !== undefined || query.cursor !== undefined;
       const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
       const body = view === "full"
-        ? listStream(characters.withCards(items), isPaged ? next_cursor : undefined)
+        ? await startedStream(c, listPieces(characters.withCards(items), isPaged ? next_cursor : undefined))
         : listText(items, isPaged ? next_cursor : undefined);
       return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
     })
@@ -99,7 +99,7 @@ export function characterRoutes(
         file[Symbol.dispose](); // no body would close it
         return rawAnswer(c.body(null, 200, headers));
       }
-      return rawAnswer(c.body(await startedStream(bodyOf(file)), 200, headers));
+      return rawAnswer(c.body(await startedStream(c, bodyOf(file)), 200, headers));
     })
     .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))
     .openapi(
@@ -129,17 +129,17 @@ function listText(items: readonly string[], cursor: string | null | undefined): 
   return `${listBegin(cursor)}${items.join(",")}${listEnd(cursor)}`;
 }
 
-function listStream(items: AsyncIterable<string>, cursor: string | null | undefined): ReadableStream<Uint8Array> {
-  async function* parts(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    const encoder = new TextEncoder();
-    let separator = listBegin(cursor);
-    for await (const item of items) {
-      yield encoder.encode(separator + item);
-      separator = ",";
-    }
-    yield encoder.encode((separator === "," ? "" : separator) + listEnd(cursor));
+async function* listPieces(
+  items: AsyncIterable<string>,
+  cursor: string | null | undefined,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder();
+  let separator = listBegin(cursor);
+  for await (const item of items) {
+    yield encoder.encode(separator + item);
+    separator = ",";
   }
-  return ReadableStream.from(parts());
+  yield encoder.encode((separator === "," ? "" : separator) + listEnd(cursor));
 }
 
 function listBegin(cursor: string | null | undefined): string {

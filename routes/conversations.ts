@@ -1,8 +1,8 @@
 /** `/api/conversations`: conversations whole, their fields and their drafts. */
-import type { AppContext } from "../middleware/env.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
 import type { Conversations } from "../services/chat/conversations.ts";
 import { etag, preconditionOf } from "./etag.ts";
-import { rawAnswer } from "./raw_answer.ts";
+import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import * as schema from "./schemas/conversations.ts";
 
@@ -10,10 +10,10 @@ import * as schema from "./schemas/conversations.ts";
 export function conversationRoutes(conversations: Conversations) {
   const { reader } = conversations;
   return newRouter()
-    .openapi(schema.listRoute, (c) => {
+    .openapi(schema.listRoute, async (c) => {
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
-        ? ReadableStream.from(reader.list({ hasVariants: variants === "1" }))
+        ? await startedStream(c, reader.list({ hasVariants: variants === "1" }, clientSignal(c)))
         : reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
@@ -22,12 +22,16 @@ export function conversationRoutes(conversations: Conversations) {
       const { view, limit, variants } = c.req.valid("query");
       if (view === "head") return wholeAnswer(c, reader.head(id), 200);
       if (view === "recent") return wholeAnswer(c, reader.recent(id, limit), 200);
-      return wholeAnswer(c, await reader.read(id, { hasVariants: variants === "1" }), 200);
+      return await openAnswer(
+        c,
+        await reader.open(id, { hasVariants: variants === "1", signal: clientSignal(c) }),
+        200,
+      );
     })
     .openapi(schema.putRoute, async (c) => {
       const { id } = c.req.valid("param");
       const saved = await conversations.put(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
-      return wholeAnswer(c, saved, saved.isNew ? 201 : 200);
+      return await openAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createRoute, async (c) => {
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
@@ -53,6 +57,17 @@ export function conversationRoutes(conversations: Conversations) {
       );
       return c.body(null, 204, { ETag: etag(version) });
     });
+}
+
+/** Answers with a conversation as JSON, which is a stream if it is large. */
+export async function openAnswer(
+  c: AppContext,
+  { revision, json }: { revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> },
+  status: 200 | 201,
+): Promise<never> {
+  if (json instanceof Uint8Array) return wholeAnswer(c, { revision, json }, status);
+  const headers = { "Content-Type": "application/json", ETag: etag(revision) };
+  return rawAnswer(c.body(await startedStream(c, json), status, headers));
 }
 
 /** Answers with a conversation as JSON. */

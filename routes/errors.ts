@@ -30,6 +30,7 @@ const STATUS_OF_CODE = {
   interrupted: 500,
   upstream_error: 502,
   not_available: 503,
+  busy: 503,
   upstream_timeout: 504,
   storage_full: 507,
 } as const satisfies Record<ErrorCode, ContentfulStatusCode>;

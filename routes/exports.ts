@@ -1,7 +1,8 @@
 /** `/api/export` and `/api/conversations/{id}/export`: what a person carries away. */
+import { clientSignal } from "../middleware/env.ts";
 import type { Exports } from "../services/exports/exports.ts";
 import { attachment } from "./content_disposition.ts";
-import { rawAnswer } from "./raw_answer.ts";
+import { rawAnswer, startedStream } from "./raw_answer.ts";
 import { newRouter } from "./router.ts";
 import { exportAllRoute, exportChatRoute } from "./schemas/exports.ts";
 
@@ -9,13 +10,14 @@ import { exportAllRoute, exportChatRoute } from "./schemas/exports.ts";
 export function exportRoutes(exports: Exports) {
   return newRouter()
     .openapi(exportChatRoute, async (c) => {
-      const { text, contentType, fileName } = await exports.chat(c.req.valid("param").id, c.req.valid("query").format);
+      const { format } = c.req.valid("query");
+      const { text, contentType, fileName } = await exports.chat(c.req.valid("param").id, format, clientSignal(c));
       const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
       return rawAnswer(c.body(text, 200, headers));
     })
-    .openapi(exportAllRoute, (c) => {
+    .openapi(exportAllRoute, async (c) => {
       const fileName = `parlor-${new Date().toISOString().slice(0, 10)}.zip`;
       const headers = { "Content-Type": "application/zip", "Content-Disposition": attachment(fileName) };
-      return rawAnswer(c.body(ReadableStream.from(exports.everything()), 200, headers));
+      return rawAnswer(c.body(await startedStream(c, exports.everything()), 200, headers));
     });
 }

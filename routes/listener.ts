@@ -17,13 +17,21 @@ export interface ListenerLimits {
   firstRequestMs: number;
   /** Between the end of an answer and the next whole request header. */
   idleMs: number;
+  /** For a client that takes nothing of a streamed answer. */
+  stalledMs: number;
   /** Connections at a time; beyond it the one idle for longest makes room. */
   maxConnections: number;
   /** For running answers once the listener closes. */
   closeMs: number;
 }
 
-const LIMITS: ListenerLimits = { firstRequestMs: 30_000, idleMs: 120_000, maxConnections: 2_000, closeMs: 5_000 };
+const LIMITS: ListenerLimits = {
+  firstRequestMs: 30_000,
+  idleMs: 120_000,
+  stalledMs: 60_000,
+  maxConnections: 2_000,
+  closeMs: 5_000,
+};
 
 /** Pause after a failed accept: descriptors come back when some connection ends, not sooner. */
 const ACCEPT_PAUSE_MS = 100;
@@ -111,6 +119,8 @@ export function openListener(options: ListenerOptions): Listener {
       peerAddress: (conn.remoteAddr as Deno.NetAddr).hostname,
       listener: name,
       closing: closing.signal,
+      stalledMs: limits.stalledMs,
+      abort: () => connection.server.abort(),
     };
     const ended = (connection: OpenConnection) => {
       connection.activeRequests--;

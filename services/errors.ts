@@ -29,6 +29,7 @@ export type ErrorCode =
   | "interrupted"
   | "upstream_error"
   | "not_available"
+  | "busy"
   | "upstream_timeout"
   | "storage_full";
 

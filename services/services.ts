@@ -6,6 +6,7 @@
 import type { HostPolicy } from "./auth/host_names.ts";
 import type { Auth } from "./auth/open_auth.ts";
 import type { PageOriginWatch } from "./auth/page_origin.ts";
+import type { ByteBudget } from "./byte_budget.ts";
 import type { ChatService } from "./chat/chat.ts";
 import { unendedReplies } from "./chat/reply_rows.ts";
 import type { Search } from "./chat/search.ts";
@@ -44,6 +45,8 @@ export interface Services {
   jobs: JobRunner;
   trash: Trash;
   settings: Settings;
+  /** Memory of large requests. */
+  budget: ByteBudget;
   auth: Auth;
   hosts: HostPolicy;
   pageOrigins: PageOriginWatch;
@@ -118,7 +121,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     const openTrashKind = async (kind: string) => await roomOfTrash[kind]?.();
     const ground = await openGround({ config, log, now, version, openTrashKind }, onClose);
     const { auth, hosts, pageOrigins, nodeMemory } = await openEntrance(ground, announce, onClose);
-    const { db, events, jobs, settings, trash } = ground;
+    const { budget, db, events, jobs, settings, trash } = ground;
 
     const guard = onDemand(async (onClose) => {
       const { openGuardRoom } = await import("./rooms/guard.ts");
@@ -217,7 +220,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     tidying = openTidying(ground, { library, conversations, speech, carrying });
 
     return {
-      ...{ config, log, events, jobs, trash, settings, auth, hosts, pageOrigins },
+      ...{ budget, config, log, events, jobs, trash, settings, auth, hosts, pageOrigins },
       ...{ guard, answering, models, library, conversations, search, chat, drawn, speech, carrying },
       ...{ backups, setup, upkeep, tailnet, tidy: tidying.tidy, close },
       begin(open) {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { moveOut } from "../attachments/picture_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
+import { Pace } from "../pace.ts";
 import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import { type MessageTree } from "./message_tree.ts";
@@ -55,6 +56,8 @@ export interface ArrivingConversation {
 /** What an arrival meets: nothing, itself, an older state of itself, or one that went on here. */
 export type ArrivalState = "added" | "present" | "updated" | "changed_here";
 
+/** Messages between two looks at the clock. */
+const AT_ONCE = 100;
 /** Field of a conversation that says what came, so that it is known again. */
 const ORIGIN = "imported";
 /** Ids that one source can take, one after the other, while the earlier ones are in the trash. */
@@ -104,18 +107,24 @@ export class Arrivals {
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
       const isoNow = new Date(nowMs).toISOString();
-      const tree = arrivingTree(messages, continuations, isoNow, () => blocks.newId());
+      const tree = await arrivingTree(messages, continuations, isoNow, () => blocks.newId());
       const state: ConversationState = {
         ...{ id, revision, messageCount: messages.length },
         createdAtMs: past?.createdAtMs ?? arriving.createdAtMs ?? nowMs,
         updatedAtMs: arriving.updatedAtMs ?? nowMs,
         head: headFrom({ ...arriving.head, [ORIGIN]: { hash: arriving.hash, revision } }),
       };
-      const { statements } = await this.#conversations.replacing(past, state, { tree, standing });
+      const { statements, text } = await this.#conversations.replacing(past, state, { tree, standing });
+      const pace = new Pace();
+      for (let at = 0; at < all.length; at += AT_ONCE) {
+        await pace.rest();
+        const others = all.slice(at, at + AT_ONCE).flatMap(otherTexts);
+        for (const statement of this.#parts.variants.restore(id, others)) statements.push(statement);
+      }
       const draft = past === undefined && arriving.draft
         ? [store.saveDraft(id, { text: arriving.draft, version: 1 })]
         : [];
-      await db.write([...statements, ...this.#parts.variants.restore(id, all.flatMap(otherTexts)), ...draft]);
+      await db.write([...statements, ...draft], { isMoved: text === undefined });
       this.#conversations.publish(state);
       return found;
     });
@@ -135,7 +144,9 @@ export class Arrivals {
   async #withStoredPictures(messages: ArrivingMessage[]): Promise<ArrivingMessage[]> {
     const { pictures } = this.#parts;
     const moved: ArrivingMessage[] = [];
-    for (const message of messages) {
+    const pace = new Pace();
+    for (const [index, message] of messages.entries()) {
+      if (index % AT_ONCE === 0) await pace.rest();
       const variants: ArrivingText[] = [];
       for (const text of message.variants ?? []) {
         variants.push({ ...text, content: await moveOut(pictures, text.content) });
@@ -155,19 +166,25 @@ function derivedId(id: string, n: number): string {
  * Puts what arrives into segments: what follows an active version lies behind its message, any other has a segment of its
  * own.
  */
-function arrivingTree(
+async function arrivingTree(
   messages: ArrivingMessage[],
   continuations: ArrivingContinuation[],
   now: string,
   newId: () => number,
-): MessageTree {
+): Promise<MessageTree> {
   const following = Map.groupBy(continuations, (one) => one.message_id);
   const tree: MessageTree = { segments: new Map(), continuations: [] };
   const waiting: { segment: number; messages: ArrivingMessage[] }[] = [{ segment: ROOT_SEGMENT, messages }];
   let placed = 0;
+  const pace = new Pace();
   for (let list = waiting.pop(); list !== undefined; list = waiting.pop()) {
     const { segment } = list;
-    tree.segments.set(segment, list.messages.map((message) => wholeMessage(message, now)));
+    const whole: Message[] = [];
+    for (const [index, message] of list.messages.entries()) {
+      if (index % AT_ONCE === 0) await pace.rest();
+      whole.push(wholeMessage(message, now));
+    }
+    tree.segments.set(segment, whole);
     for (const { id: mid, active_variant: active = 0, variants = [] } of list.messages) {
       const others = following.get(mid);
       if (others === undefined) continue;

@@ -39,6 +39,46 @@ const COLUMNS = "id, version, segment, position, message_count, sealed";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** Blocks of a conversation in order: their names and sizes. Takes 24 bytes for each, as hundreds of readers may have one. */
+export class BlockList {
+  readonly #fields: Float64Array;
+  /** Sealed bytes of all blocks together. */
+  readonly bytes: number;
+
+  constructor(blocks: { id: number; version: number; bytes: number }[]) {
+    this.#fields = new Float64Array(blocks.length * 3);
+    blocks.forEach(({ id, version, bytes }, n) => this.#fields.set([id, version, bytes], n * 3));
+    this.bytes = blocks.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  get length(): number {
+    return this.#fields.length / 3;
+  }
+
+  nameAt(n: number): BlockName {
+    return [this.#fields[n * 3]!, this.#fields[n * 3 + 1]!];
+  }
+
+  /** Returns the end of a stretch of at most `maxBytes` sealed bytes, but at least one block, and its size. */
+  stretch(start: number, maxBytes: number): { end: number; bytes: number } {
+    let end = start;
+    let bytes = 0;
+    for (; end < this.length; end++) {
+      const next = this.#fields[end * 3 + 2]!;
+      if (end > start && bytes + next > maxBytes) break;
+      bytes += next;
+    }
+    return { end, bytes };
+  }
+
+  /** Returns true if the first `count` blocks of another list are the same as here, in the same versions. */
+  hasSameStart(other: BlockList, count: number): boolean {
+    if (this.length < count || other.length < count) return false;
+    for (let n = 0; n < count * 3; n++) if (n % 3 < 2 && this.#fields[n] !== other.#fields[n]) return false;
+    return true;
+  }
+}
+
 /** Reads the blocks of conversations. Unless a method says otherwise, it sees the active path alone. */
 export class BlockReader {
   /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
@@ -93,6 +133,42 @@ export class BlockReader {
             return lostBlock({ segment, position });
           }
         });
+    }
+  }
+
+  /** Returns the blocks that `rows` gives, without what is in them. */
+  list(conversationId: string): BlockList {
+    try {
+      return new BlockList(
+        this.tree(conversationId).path.flatMap(({ segment, after, upTo }) =>
+          this.#db.all<{ id: number; version: number; bytes: number }>(
+            `SELECT id, version, length(sealed) AS bytes FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
+             AND position > ? AND position <= ? ORDER BY position`,
+            conversationId,
+            segment,
+            after,
+            upTo,
+          )
+        ),
+      );
+    } catch {
+      return new BlockList(
+        this.rows(conversationId).map(({ id, version, sealed }) => {
+          return { id, version, bytes: sealed.length };
+        }),
+      );
+    }
+  }
+
+  /** Returns the size of all live blocks of a conversation, also off the active path, sealed. */
+  sizeBytes(conversationId: string): number {
+    try {
+      return this.#db.get<{ total: number }>(
+        "SELECT coalesce(sum(length(sealed)), 0) AS total FROM block WHERE conversation_id = ? AND live = 1",
+        conversationId,
+      )!.total;
+    } catch {
+      return this.list(conversationId).bytes; // some of it is on a damaged page
     }
   }
 

@@ -7,10 +7,13 @@ export const BLOCK_BYTES = 16 * 1024;
 const TEXTS_AT_ONCE = 500;
 const NONE: ReadonlySet<string> = new Set();
 
-/** Part of a conversation's text in memory: messages as JSON texts joined by commas. */
+/** Part of a conversation's text in memory. */
 export interface Piece {
-  text: string;
+  /** Messages as JSON texts joined by commas. Joined by each access, so that a long conversation isn't in memory twice. */
+  readonly text: string;
   mids: string[];
+  /** Frees the text, which is empty from then on. */
+  free(): void;
 }
 
 /** Parses the text of a block. */
@@ -34,6 +37,19 @@ export function textsOf(messages: Message[]): string[] {
   return messages.map((message) => JSON.stringify(message));
 }
 
+/** Puts messages into one piece, which owns the array of their texts. */
+export function pieceOf(texts: string[], mids: string[]): Piece {
+  return {
+    mids,
+    get text() {
+      return texts.join(",");
+    },
+    free() {
+      texts.length = 0;
+    },
+  };
+}
+
 /**
  * Puts messages into pieces of at most a block's size; a larger message has a piece of its own.
  *
@@ -50,7 +66,7 @@ export function pack(
   let mids: string[] = [];
   let size = 0;
   const flush = () => {
-    if (mids.length > 0) pieces.push({ text: texts.join(","), mids });
+    if (mids.length > 0) pieces.push(pieceOf(texts, mids));
     [texts, mids, size] = [[], [], 0];
   };
   messages.forEach((message, index) => {

@@ -5,6 +5,7 @@
 import { refer } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
+import { collectGarbage } from "../garbage.ts";
 import { Pace } from "../pace.ts";
 import type { Database, Statement } from "../storage/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
@@ -18,7 +19,7 @@ import {
   retire,
 } from "./block_rows.ts";
 import type { Touched } from "./change_log.ts";
-import { BLOCK_BYTES, pack, type Piece, textsOf, textsOfMany } from "./block_text.ts";
+import { BLOCK_BYTES, pack, type Piece, pieceOf, textsOf, textsOfMany } from "./block_text.ts";
 import { inOrder, type Message } from "./message.ts";
 import { branchIds, pathOf } from "./message_tree.ts";
 import {
@@ -54,6 +55,12 @@ export interface BlockEdit extends BlockChange {
 const MOST_NAMED = 400;
 const MOST_NAMED_BYTES = 512 * 1024;
 
+/** A longer text isn't returned: it would be in memory a second time. */
+const MAX_RETURNED_CHARS = 1024 * 1024;
+/** Pieces of a change whose texts are cached for the next one. More would only push out what other conversations use. */
+const MAX_CACHED_PIECES = 128;
+/** Texts sealed before their garbage is collected. Left alone, a long conversation would be in memory once more. */
+const COLLECTED_CHARS = 20 * 1024 * 1024;
 /** Sealed together: some 2 ms of work. */
 const SEALED_AT_ONCE = 32;
 
@@ -133,7 +140,8 @@ export class BlockStore extends BlockReader {
    * @param branches Messages of which some have continuations of their own.
    * @param standing All live blocks, as `openTree` gives them; none for a conversation that is new. They have to be
    *   marked as kept first where a revision is to refer to them.
-   * @returns Besides the statements the text of each message, the ids of those that are written, and whether there was
+   * @returns Besides the statements the text of each message unless all are long, the ids of stored messages whose text
+   *   is another now, and whether there was
    *   nothing to change.
    */
   async replaceSegments(
@@ -141,7 +149,9 @@ export class BlockStore extends BlockReader {
     next: ReadonlyMap<number, Message[]>,
     branches: ReadonlySet<string> = new Set(),
     standing: ReadonlyMap<number, OpenBlock[]> = new Map(),
-  ): Promise<{ statements: Statement[]; texts: Map<Message, string>; written: Set<string>; isUnchanged: boolean }> {
+  ): Promise<
+    { statements: Statement[]; texts?: Map<Message, string>; changed: Set<string>; isUnchanged: boolean }
+  > {
     const pace = new Pace();
     const textOf = new Map<Message, string>();
     const leaving: OpenBlock[] = [];
@@ -173,6 +183,12 @@ export class BlockStore extends BlockReader {
       leaving.filter(({ row }) => !isLost(row)).map(({ row, messages }) => [messages[0]?.id, row]),
     );
     const added = pieces.map((block) => ({ ...block, over: successors.get(block.piece.mids[0]) }));
+    const changed = changedIds(leaving, next, textOf, pieces);
+    await pace.rest();
+    let chars = 0;
+    for (const text of textOf.values()) chars += text.length;
+    const isLong = chars > MAX_RETURNED_CHARS;
+    if (isLong) textOf.clear(); // the pieces have them, and free them one after the other
     const written = await this.#insertPieces(conversationId, added);
     await pace.rest();
     const statements = [
@@ -182,9 +198,8 @@ export class BlockStore extends BlockReader {
       ...written.statements,
     ];
     await pace.rest();
-    const mids = new Set(pieces.flatMap(({ piece }) => piece.mids));
     return {
-      ...{ statements, texts: textOf, written: mids },
+      ...{ statements, changed, texts: isLong ? undefined : textOf },
       isUnchanged: leaving.length === 0 && added.length === 0,
     };
   }
@@ -621,6 +636,7 @@ export class BlockStore extends BlockReader {
     const owners: (readonly [string, number])[] = [];
     const statements: Statement[] = [];
     const pace = new Pace();
+    let chars = 0;
     for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
       await pace.rest();
       const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, segment, position, over }) => {
@@ -628,16 +644,22 @@ export class BlockStore extends BlockReader {
         const version = (over?.version ?? 0) + 1;
         owners.push(...piece.mids.map((mid) => [mid, id] as const));
         const place = blockPlace(conversationId, { id, version });
-        const sealed = added.length === 1 && piece.text.length <= SPLIT_BYTES
-          ? this.#sealer.sealNow(place, piece.text)
-          : await this.#sealer.seal(place, piece.text);
-        this.cache.keep({ id, version, sealed }, piece.text);
+        const { text } = piece;
+        chars += text.length;
+        const sealed = added.length === 1 && text.length <= SPLIT_BYTES
+          ? this.#sealer.sealNow(place, text)
+          : await this.#sealer.seal(place, text);
+        if (added.length <= MAX_CACHED_PIECES) this.cache.keep({ id, version, sealed }, text);
+        else piece.free();
         return [
           insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
-          ...refer("conversation", conversationId, piece.text),
+          ...refer("conversation", conversationId, text),
         ];
       });
       statements.push(...(await Promise.all(written)).flat());
+      if (chars < COLLECTED_CHARS) continue;
+      await collectGarbage();
+      chars = 0;
     }
     return { statements, owners };
   }
@@ -646,9 +668,9 @@ export class BlockStore extends BlockReader {
 /** Packs messages into one piece unless they are too large for a block. */
 function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
   if (messages.length === 0) return [];
-  const text = texts.join(",");
-  if (messages.length > 1 && text.length > SPLIT_BYTES) return pack(messages, texts);
-  return [{ text, mids: messages.map(({ id }) => id) }];
+  const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);
+  if (messages.length > 1 && chars > SPLIT_BYTES) return pack(messages, texts);
+  return [pieceOf(texts, messages.map(({ id }) => id))];
 }
 
 /** Statements that say which block holds which message; nothing for those that stay in a block whose text alone is another. */
@@ -667,6 +689,25 @@ function moveMids(
     ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
     ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
   ];
+}
+
+/** Returns the ids of messages that were stored and have another text now; only blocks that are written are compared. */
+function changedIds(
+  leaving: OpenBlock[],
+  next: ReadonlyMap<number, Message[]>,
+  texts: ReadonlyMap<Message, string>,
+  pieces: { piece: Piece }[],
+): Set<string> {
+  if (leaving.length === 0) return new Set();
+  const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
+  const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
+  const changed = new Set<string>();
+  for (const message of [...next.values()].flat()) {
+    const stored = before.get(message.id);
+    if (stored === undefined || !written.has(message.id)) continue;
+    if (JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+  }
+  return changed;
 }
 
 function removeMids(conversationId: string, mids: string[]): Statement {

@@ -1,7 +1,11 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
+import { ByteBudget, type Reservation } from "../byte_budget.ts";
 import { AppError } from "../errors.ts";
+import { collectGarbage } from "../garbage.ts";
 import { joinedBytes } from "../joined_bytes.ts";
-import type { BlockRow } from "./block_rows.ts";
+import { Pace } from "../pace.ts";
+import { Turnstile } from "../turnstile.ts";
+import type { BlockList, BlockRow } from "./block_rows.ts";
 import { parseBlock } from "./block_text.ts";
 import type { BlockStore } from "./blocks.ts";
 import { type ConversationState, openingText } from "./conversation.ts";
@@ -11,17 +15,40 @@ import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantRow, VariantStore } from "./variants.ts";
 
-/** Sealed bytes that a full listing opens ahead of what it has sent. */
-const AHEAD_BYTES = 2 * 1024 * 1024;
-/** Pieces of a listing are joined to about this size before they are sent. */
-const PIECE_BYTES = 64 * 1024;
-/** Full listings under way at once; more wait for their turn. */
-const LISTINGS = 4;
+/** A conversation up to this size is answered in one step, and not counted against the byte budget. Sealed, as all here. */
+const WHOLE_BYTES = 512 * 1024;
+/** Bytes that a streamed answer reads and opens together, and then sends as one piece. A message is never divided. */
+const WINDOW_BYTES = 48 * 1024;
+/** The same while few answers are sent, which makes a single one faster. */
+const WIDE_WINDOW_BYTES = 512 * 1024;
+const FEW = 4;
+/** Longer windows are sent in pieces of this size. */
+const PIECE_BYTES = 128 * 1024;
+/** Pieces of lists of small conversations have at least this size. */
+const MIN_PIECE_BYTES = 32 * 1024;
+/**
+ * Memory that a streamed answer takes as long as it lasts, also while its client reads nothing: most of it is in the
+ * runtime, which takes some 400 KiB of an answer before it waits for the client.
+ */
+const STREAM_BYTES = 512 * 1024;
+/** Larger windows, which are single messages, count with their own size: sealed and opened. */
+const LARGE_BYTES = WIDE_WINDOW_BYTES;
+const LARGE_WEIGHT = 2;
+/** Memory of all such windows together. */
+const LARGE_LIMIT_BYTES = 64 * 1024 * 1024;
+/** Bytes of streamed answers after which garbage is collected. */
+const COLLECTED_BYTES = 64 * 1024 * 1024;
+/** Streamed answers that make their next piece at the same time; the others wait for their turn. */
+const AT_ONCE = 2;
 const DEFAULT_PAGE = 100;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const COMMA = encoder.encode(",");
+const NEVER = new AbortController().signal;
+const UNREADABLE = '"error":{"code":"unreadable"}';
+/** Finds a message with several versions in the JSON text of a block. */
+const SEVERAL_VERSIONS = /"variant_count":(?!1\b)/;
 
 /** How much of the messages is wanted. */
 export interface ReadOptions {
@@ -30,6 +57,17 @@ export interface ReadOptions {
   /** What follows versions that aren't active, as `continuations` of the conversation. */
   hasContinuations?: boolean;
 }
+
+/** How to read an answer that may be streamed. */
+export interface OpenOptions extends ReadOptions {
+  /** Ends the wait for memory. */
+  signal?: AbortSignal;
+  /** The request has taken effect, so its answer doesn't wait for memory and isn't refused. */
+  isUnderWay?: boolean;
+}
+
+/** Parts of an answer. A number is the memory that has to be reserved before the next part is asked for. */
+type Windows = AsyncGenerator<Uint8Array[] | number>;
 
 /** One page of messages, oldest first. */
 export interface MessagePage {
@@ -46,6 +84,7 @@ export interface ReaderParts {
   blocks: BlockStore;
   variants: VariantStore;
   live: LiveReplies;
+  budget: ByteBudget;
 }
 
 /** Reads conversations whole or as lists. */
@@ -54,10 +93,19 @@ export class ConversationReader {
   #blocks: BlockStore;
   #variants: VariantStore;
   #live: LiveReplies;
-  #listings = 0;
-  #waiting: (() => void)[] = [];
+  readonly #budget: ByteBudget;
+  /**
+   * Memory of windows with a very long message. Apart from the others, as who waits for it has some of those: otherwise
+   * all could wait for each other.
+   */
+  readonly largeBudget = new ByteBudget({ limitBytes: LARGE_LIMIT_BYTES, reserveBytes: 0, waitMs: Infinity });
+  readonly #turns = new Turnstile(AT_ONCE);
+  #streams = 0;
+  #ids: string[] = [];
+  #uncollectedBytes = 0;
 
-  constructor({ store, blocks, variants, live }: ReaderParts) {
+  constructor({ store, blocks, variants, live, budget }: ReaderParts) {
+    this.#budget = budget;
     this.#store = store;
     this.#blocks = blocks;
     this.#variants = variants;
@@ -112,6 +160,36 @@ export class ConversationReader {
         return [{ mid: point.mid, n, rows }];
       })
     );
+  }
+
+  /** Returns the size of a conversation's messages, also off the active path, sealed. */
+  sizeBytes(id: string): number {
+    return this.#blocks.sizeBytes(id);
+  }
+
+  /**
+   * Gives one conversation with all its messages; a large one piece by piece, with no more of it in memory than a window.
+   * What can't be read of a large one is named in `damaged` at its end.
+   *
+   * A change while it is sent doesn't mix two states: the pieces go on only if what was sent is the same in the new one.
+   *
+   * @throws {AppError} `not_found`, `busy`. While the pieces are read: `conflict` when a message that was sent has changed.
+   */
+  async open(
+    id: string,
+    { signal, isUnderWay = false, ...options }: OpenOptions = {},
+  ): Promise<{ revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> }> {
+    if (this.#blocks.list(id).bytes <= WHOLE_BYTES) return await this.read(id, options);
+    const reservation = isUnderWay
+      ? this.#budget.take(STREAM_BYTES)
+      : await this.#budget.reserve(STREAM_BYTES, { signal });
+    try {
+      const { revision, windows } = this.#beginLarge(id, options);
+      return { revision, json: this.#streamed(windows, reservation, signal) };
+    } catch (error) {
+      reservation.release();
+      throw error;
+    }
   }
 
   /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
@@ -179,42 +257,91 @@ export class ConversationReader {
     return this.#live.ofMessage(id, mid)?.overlay(message) ?? message;
   }
 
-  /** Gives the JSON array of all conversations with all messages, newest first; one that cannot be read stands as an error. */
-  async *list(options: ReadOptions = {}): AsyncGenerator<Uint8Array> {
-    await this.#enter();
+  /**
+   * Gives the JSON array of all conversations with all messages, newest first. One that can't be read is an error in its
+   * place, or after the messages that could.
+   *
+   * @param signal Ends the wait for memory.
+   * @throws {AppError} `busy` before the first piece.
+   */
+  async *list(options: ReadOptions = {}, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const reservation = await this.#budget.reserve(STREAM_BYTES, { signal });
+    yield* this.#streamed(this.#entries(options), reservation, signal);
+  }
+
+  /**
+   * Gives an answer in pieces. They are made in turns, so that hundreds of readers hold up nothing else, and each is
+   * made when the client took the one before: an answer that isn't read has nothing in memory but its place.
+   */
+  async *#streamed(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const pieces = inPieces(windows);
+    const pace = new Pace();
+    let large: Reservation | undefined;
+    this.#streams++;
     try {
-      const ids = this.#store.ids();
-      const ahead: { bytes: number; parts: Promise<Uint8Array[]> }[] = [];
-      let [aheadBytes, next, pieceBytes] = [0, 0, 0];
-      let piece: Uint8Array[] = [encoder.encode("[")];
-      let isFirst = true;
-      while (next < ids.length || ahead.length > 0) {
-        while (next < ids.length && (ahead.length === 0 || aheadBytes < AHEAD_BYTES)) {
-          const entry = this.#entry(ids[next++]!, options);
-          if (entry === undefined) continue;
-          ahead.push(entry);
-          aheadBytes += entry.bytes;
+      for (;;) {
+        const leave = await this.#turns.enter("piece", NEVER);
+        let result: IteratorResult<Uint8Array | number>;
+        try {
+          await pace.rest();
+          result = await pieces.next();
+        } finally {
+          leave();
         }
-        const entry = ahead.shift();
-        if (entry === undefined) break;
-        const parts = await entry.parts;
-        aheadBytes -= entry.bytes;
-        if (!isFirst) piece.push(COMMA);
-        isFirst = false;
-        for (const part of parts) {
-          piece.push(part);
-          pieceBytes += part.length;
-        }
-        if (pieceBytes >= PIECE_BYTES) {
-          yield join(piece);
-          [piece, pieceBytes] = [[], 0];
+        if (result.done) return;
+        if (typeof result.value !== "number") {
+          await this.#collectAfter(result.value.length);
+          yield result.value;
+        } else {
+          // Outside of the turn: who has the memory needs turns to return it.
+          large?.release();
+          large = result.value === 0 ? undefined : await this.largeBudget.reserve(result.value, { signal });
         }
       }
-      piece.push(encoder.encode("]"));
-      yield join(piece);
     } finally {
-      this.#leave();
+      this.#streams--;
+      large?.release();
+      reservation.release();
+      await pieces.return(undefined);
     }
+  }
+
+  /** Sent pieces are garbage, which the engine by itself lets grow to 200 MB. */
+  async #collectAfter(sentBytes: number): Promise<void> {
+    this.#uncollectedBytes += sentBytes;
+    if (this.#uncollectedBytes < COLLECTED_BYTES) return;
+    this.#uncollectedBytes = 0;
+    await collectGarbage();
+  }
+
+  async *#entries(options: ReadOptions): Windows {
+    const ids = this.#sharedIds();
+    const ahead: { bytes: number; windows: Windows }[] = [];
+    let [aheadBytes, next] = [0, 0];
+    let separator = encoder.encode("[");
+    while (next < ids.length || ahead.length > 0) {
+      const maxBytes = this.#windowBytes();
+      while (next < ids.length && (ahead.length === 0 || aheadBytes < maxBytes)) {
+        const entry = this.#entry(ids[next++]!, options, maxBytes);
+        if (entry === undefined) continue;
+        ahead.push(entry);
+        aheadBytes += entry.bytes;
+      }
+      const entry = ahead.shift();
+      if (entry === undefined) break;
+      yield [separator];
+      separator = COMMA;
+      yield* entry.windows;
+      aheadBytes -= entry.bytes;
+    }
+    yield [...separator === COMMA ? [] : [separator], encoder.encode("]")];
+  }
+
+  /** Gives the ids of all conversations; lists that began since the last change share one array. */
+  #sharedIds(): string[] {
+    const ids = this.#store.ids();
+    if (ids.length !== this.#ids.length || ids.some((id, n) => id !== this.#ids[n])) this.#ids = ids;
+    return this.#ids;
   }
 
   /** Gives one page of summaries as JSON text, newest first. The cursor is a place, so pages stay stable while conversations change. */
@@ -313,30 +440,175 @@ export class ConversationReader {
     };
   }
 
-  #entry(id: string, options: ReadOptions): { bytes: number; parts: Promise<Uint8Array[]> } | undefined {
-    const unreadable = () => [encoder.encode(JSON.stringify({ id, error: { code: "unreadable" }, messages: [] }))];
+  /** Begins to read a conversation that is sent window by window. @param isListed Damage ends it with an error. */
+  #beginLarge(id: string, options: ReadOptions, isListed = false): { revision: number; windows: Windows } {
+    const { state, opening, damaged } = this.#opening(id);
+    if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
+    const start = encoder.encode(`${opening},"messages":[`);
+    const { revision } = state;
+    return { revision, windows: this.#largeWindows(id, { start, revision, damaged, options, isListed }) };
+  }
+
+  async *#largeWindows(
+    id: string,
+    { start, damaged, options, isListed, ...begun }: {
+      start: Uint8Array;
+      revision: number;
+      damaged: Damage[];
+      options: ReadOptions;
+      isListed: boolean;
+    },
+  ): Windows {
+    yield [start];
+    let revision: number | undefined = begun.revision;
+    let blocks: BlockList | undefined;
+    let isFirst = true;
     try {
+      for (let at = 0;;) {
+        const before = blocks;
+        const found = this.#store.find(id)?.revision;
+        if (blocks === undefined || found !== revision) {
+          blocks = this.#blocks.list(id);
+          const isSame = found !== undefined && (before?.hasSameStart(blocks, at) ?? true);
+          if (!isSame) throw new AppError("conflict", `Conversation "${id}" changed while it was being sent`);
+          revision = found;
+        }
+        if (at >= blocks.length) break;
+        const { end, bytes } = blocks.stretch(at, this.#windowBytes());
+        if (bytes > LARGE_BYTES) {
+          yield bytes * LARGE_WEIGHT;
+          if (this.#store.find(id)?.revision !== revision) continue;
+        }
+        const text = await this.#window(id, { blocks, at, end, isFirst, damaged, options });
+        if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
+        at = end;
+        if (text !== undefined) {
+          isFirst = false;
+          yield [text];
+        }
+        if (bytes > LARGE_BYTES) yield 0;
+      }
+    } catch (error) {
+      if (!isListed) throw error;
+      yield 0;
+      yield [encoder.encode(`],${UNREADABLE}}`)];
+      return;
+    }
+    yield [encoder.encode(`]${damagedText(damaged)}}`)];
+  }
+
+  /** Reads and opens a few blocks: their messages as JSON, with a comma before each but the first of all. Frees what it used. */
+  async #window(
+    id: string,
+    { blocks, at, end, isFirst, damaged, options: { hasVariants = false } }: {
+      blocks: BlockList;
+      at: number;
+      end: number;
+      isFirst: boolean;
+      damaged: Damage[];
+      options: ReadOptions;
+    },
+  ): Promise<Uint8Array | undefined> {
+    const live = this.#live.ofConversation(id);
+    const running = this.#blocks.idsOf(id, live ? [live.messageId] : []);
+    const open = async (n: number): Promise<Uint8Array | undefined> => {
+      let row: BlockRow | undefined;
+      try {
+        row = this.#blocks.version(id, blocks.nameAt(n));
+        if (row === undefined) throw new AppError("internal", `Can't read messages of conversation "${id}"`);
+        const text = await this.#blocks.open(id, row);
+        freeBytes(row.sealed);
+        const isRunning = running.has(row.id);
+        if (!isRunning && !(hasVariants && SEVERAL_VERSIONS.test(decoder.decode(text)))) return text;
+        const messages = parseBlock(decoder.decode(text)).map((message) =>
+          message.id === live?.messageId ? live.overlay(message) : message
+        );
+        freeBytes(text);
+        if (!hasVariants) return encodedMessages(messages);
+        const mids = messages.filter(({ variant_count: count }) => count > 1).map((message) => message.id);
+        const rows = this.#variants.rowsOf(id, mids);
+        const whole = await this.#variants.besideThem(messages, rows).catch(() => {
+          damaged.push({ part: "variants", message_ids: mids });
+          return messages;
+        });
+        for (const { sealed } of rows) freeBytes(sealed);
+        return encodedMessages(whole);
+      } catch {
+        damaged.push(this.#damagedMessages(id, row ?? this.#blocks.rows(id)[n]!));
+        return undefined;
+      }
+    };
+    const numbers = Array.from({ length: end - at }, (_, index) => at + index);
+    const texts = (await Promise.all(numbers.map(open))).filter((text) => text !== undefined);
+    if (texts.length === 0) return undefined;
+    const joined = joinedBytes([...isFirst ? [] : [COMMA], ...commaSeparated(texts)]);
+    texts.forEach(freeBytes);
+    return joined;
+  }
+
+  /** Begins an entry of a list. */
+  #entry(id: string, options: ReadOptions, maxBytes: number): { bytes: number; windows: Windows } | undefined {
+    const unreadable = () => [encoder.encode(`{"id":${JSON.stringify(id)},${UNREADABLE},"messages":[]}`)];
+    try {
+      if (this.#blocks.list(id).bytes > maxBytes) {
+        return { bytes: maxBytes, windows: this.#beginLarge(id, options, true).windows };
+      }
       const { bytes, parts } = this.#begin(id, options);
       // A client that takes lists for whole must not take a part for a whole conversation.
-      const whole = parts.then(({ parts, damaged }) => damaged.length === 0 ? parts : unreadable());
-      return { bytes, parts: whole.catch(unreadable) };
+      const whole = parts.then(({ parts, damaged }) => damaged.length === 0 ? parts : unreadable()).catch(unreadable);
+      return { bytes, windows: once(whole) };
     } catch (error) {
       // Removed while the list was being sent: it is simply no longer there.
       if (error instanceof AppError && error.code === "not_found") return undefined;
-      return { bytes: 0, parts: Promise.resolve(unreadable()) };
+      return { bytes: 0, windows: once(Promise.resolve(unreadable())) };
     }
   }
 
-  async #enter(): Promise<void> {
-    if (this.#listings >= LISTINGS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#listings++;
+  #windowBytes(): number {
+    return this.#streams <= FEW ? WIDE_WINDOW_BYTES : WINDOW_BYTES;
   }
+}
 
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next !== undefined) next();
-    else this.#listings--;
+async function* once(parts: Promise<Uint8Array[]>): Windows {
+  yield await parts;
+}
+
+/** Joins short parts and cuts long ones. Nothing remains here of what was sent: each piece has bytes of its own. */
+async function* inPieces(windows: Windows): AsyncGenerator<Uint8Array | number> {
+  let piece: Uint8Array[] = [];
+  let pieceBytes = 0;
+  const take = () => {
+    const taken = join(piece);
+    [piece, pieceBytes] = [[], 0];
+    return taken;
+  };
+  for await (const parts of windows) {
+    if (typeof parts === "number") {
+      yield parts;
+      continue;
+    }
+    for (const part of parts) {
+      if (pieceBytes > 0 && pieceBytes + part.length > PIECE_BYTES) yield take();
+      if (part.length <= PIECE_BYTES) {
+        piece.push(part);
+        pieceBytes += part.length;
+      } else {
+        for (let at = 0; at < part.length; at += PIECE_BYTES) yield part.slice(at, at + PIECE_BYTES);
+        freeBytes(part);
+      }
+    }
+    if (pieceBytes >= MIN_PIECE_BYTES) yield take();
   }
+  if (pieceBytes > 0) yield take();
+}
+
+function encodedMessages(messages: Message[]): Uint8Array {
+  return encoder.encode(messages.map((message) => JSON.stringify(message)).join(","));
+}
+
+/** Frees bytes that are used no more. Collected as garbage, those of hundreds of readers would be in memory for seconds. */
+function freeBytes({ buffer }: Uint8Array): void {
+  (buffer as ArrayBuffer).transfer(0);
 }
 
 /** The `damaged` field of a JSON object that has other fields before it; nothing where there is no damage. */

@@ -70,8 +70,8 @@ export interface TrashBin {
 export interface SavedConversation {
   isNew: boolean;
   revision: number;
-  /** The conversation as it stands now, as the API shows it. */
-  json: Uint8Array;
+  /** The conversation as it stands now, as the API shows it; a large one piece by piece. */
+  json: Uint8Array | AsyncGenerator<Uint8Array>;
 }
 
 const encoder = new TextEncoder();
@@ -151,13 +151,13 @@ export class Conversations {
       refuseMovingUnreadable(id, standing, tree);
       const { statements, text } = await this.replacing(before, state, { tree, standing, texts });
       await pace.rest();
-      await this.#parts.db.write([...statements, ...draft]);
+      await this.#parts.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
       // What was just written need not be read again, but for the text that a running reply has by now.
-      const json = runningId === undefined && !store.draft(id).isUnreadable
+      const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
         ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
-        : (await this.reader.read(id)).json;
+        : (await this.reader.open(id, { isUnderWay: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
   }
@@ -179,7 +179,8 @@ export class Conversations {
   }
 
   /**
-   * Gives the statements that put messages and fields under an id, and the text of the messages.
+   * Gives the statements that put messages and fields under an id, and the text of the messages,
+   * unless it is long.
    *
    * @param past The conversation before, which is kept as a revision.
    * @param snippetOwner The message that lists show, by default the last.
@@ -193,7 +194,7 @@ export class Conversations {
       texts?: TextChange;
       snippetOwner?: Message;
     },
-  ): Promise<{ statements: Statement[]; text: string }> {
+  ): Promise<{ statements: Statement[]; text?: string }> {
     const { store, blocks } = this.#parts;
     const snippet = snippetOf(snippetOwner);
     const referred = refer("conversation", state.id, JSON.stringify(state.head));

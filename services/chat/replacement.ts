@@ -36,16 +36,17 @@ export function treeOf({ segments, continuations }: OpenTree): MessageTree {
   return { segments: new Map(lists), continuations };
 }
 
-/** Statements that put a tree in the place of another, and the text of the messages on its active path. */
+/** Statements that put a tree in the place of another, and the text of the messages on its active path unless it is long. */
 export async function replaceTree(
   blocks: BlockStore,
   id: string,
   tree: MessageTree,
   standing: OpenTree = NOTHING_STORED,
-): Promise<{ statements: Statement[]; text: string; touched: Touched; isUnchanged: boolean }> {
+): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
   const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), standing.segments);
   const path = pathOf(tree);
-  const text = path.map((message) => replaced.texts.get(message)).join(",");
+  const { texts } = replaced;
+  const text = texts && path.map((message) => texts.get(message)).join(",");
   const [before, after] = [standing, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
   const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
   const rows = isSame ? [] : [
@@ -53,24 +54,20 @@ export async function replaceTree(
     ...insertContinuations(id, tree.continuations),
   ];
   await new Pace().rest();
-  const touched = touchedBy(pathOf(treeOf(standing)), path, replaced);
+  const touched = touchedBy(pathOf(treeOf(standing)), path, replaced.changed);
   const statements = [...replaced.statements, ...rows];
   return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
 }
 
-/** Returns what the replacement of the active path touches; only messages that are written again are compared. */
-function touchedBy(
-  before: Message[],
-  after: Message[],
-  { texts, written }: { texts: Map<Message, string>; written: Set<string> },
-): Touched {
+/** Returns what the replacement of the active path touches. @param changed Ids of stored messages that have another text. */
+function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
+  if (before.length === 0) return { added: after.map(({ id }) => id) };
   const stored = new Map(before.map((message) => [message.id, message]));
   const staying = new Set(after.map(({ id }) => id));
   const touched = { added: [] as string[], changed: [] as string[] };
-  for (const message of after) {
-    const old = stored.get(message.id);
-    if (old === undefined) touched.added.push(message.id);
-    else if (written.has(message.id) && JSON.stringify(old) !== texts.get(message)) touched.changed.push(message.id);
+  for (const { id } of after) {
+    if (!stored.has(id)) touched.added.push(id);
+    else if (changed.has(id)) touched.changed.push(id);
   }
   return {
     ...touched,
@@ -79,12 +76,12 @@ function touchedBy(
   };
 }
 
-/** Statements that put other messages into a conversation and keep those they replace, and the text of the active path. */
+/** Statements that put other messages into a conversation and keep those they replace, and the text of the active path unless it is long. */
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
   { standing, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
-): Promise<{ statements: Statement[]; text: string; touched: Touched }> {
+): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
   const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, standing);
   const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
   const isOnPath = new Set(pathOf(tree).map(({ id }) => id));

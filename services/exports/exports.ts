@@ -4,11 +4,13 @@ import { crc32 } from "node:zlib";
 import type { Attachments } from "../attachments/attachments.ts";
 import { exportCard } from "../characters/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
+import { type ByteBudget, UNCOUNTED_BYTES } from "../byte_budget.ts";
 import type { ConversationReader } from "../chat/conversation_reader.ts";
 import type { VariantStore } from "../chat/variants.ts";
 import { AppError } from "../errors.ts";
 import type { ImageProfiles } from "../images/image_profile.ts";
 import type { Workflows } from "../images/workflows.ts";
+import { parseJsonInTurns } from "../json_in_turns.ts";
 import type { Connections } from "../llm/connections.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
@@ -23,6 +25,7 @@ import { openPacker, type Packer } from "./zip_packer.ts";
 
 /** What exports stand on. */
 export interface ExportParts {
+  budget: ByteBudget;
   reader: ConversationReader;
   variants: Pick<VariantStore, "lines">;
   characters: Characters;
@@ -58,7 +61,10 @@ type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIter
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+/** Memory that a chat takes for each of its bytes while it becomes a file: bytes, values, and the file's text. */
+const CHAT_WEIGHT = 5;
+/** The same of one that is packed as it is: sealed, opened, and packed. */
+const PACKED_WEIGHT = 3;
 
 /** Makes exports. */
 export class Exports {
@@ -68,8 +74,13 @@ export class Exports {
     this.#parts = parts;
   }
 
-  /** @throws {AppError} `not_found`; `internal` when it cannot be opened */
-  async chat(id: string, format: ChatFormat): Promise<ExportedChat> {
+  /**
+   * @param signal Ends the wait for memory.
+   * @throws {AppError} `not_found`, `busy`; `internal` when it cannot be opened
+   */
+  async chat(id: string, format: ChatFormat, signal?: AbortSignal): Promise<ExportedChat> {
+    const bytes = this.#parts.reader.sizeBytes(id);
+    using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, { signal }) : undefined;
     const conversation = await this.#whole(id);
     const stem = conversation.title || "Chat";
     if (format === "json") {
@@ -193,8 +204,11 @@ export class Exports {
 
   /** Blocks are opened and joined, and what is in them is never parsed here. */
   async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
-    const { reader, variants, conversationIds } = this.#parts;
+    const { budget, reader, variants, conversationIds } = this.#parts;
     for (const id of conversationIds()) {
+      const weight = reader.sizeBytes(id) * PACKED_WEIGHT;
+      // The answer has begun, so it waits as long as it takes.
+      using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
       // Each reads its rows as it is called: called at once, all are of one state.
       const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
       const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
@@ -217,7 +231,7 @@ export class Exports {
 
   async #whole(id: string): Promise<WholeConversation> {
     const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
-    return JSON.parse(decoder.decode(json));
+    return await parseJsonInTurns(json, Infinity) as WholeConversation;
   }
 
   async #namesFor(conversation: WholeConversation): Promise<Names> {

@@ -1,7 +1,7 @@
 /** Reads an import in a Worker, which ends with it; import_worker.ts is its other end. */
 import { dirname } from "node:path";
 import { AppError } from "../errors.ts";
-import type { ImportKind, ImportStep } from "./import_item.ts";
+import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
 
 /** What to read. */
@@ -39,18 +39,35 @@ export async function* readImport(
   signal.addEventListener("abort", stop);
   try {
     let next: Promise<ReadingAnswer> | undefined = ask({ kind, path, name, scratch });
+    let messages: ImportedMessage[] = [];
     while (next !== undefined) {
       const answer: ReadingAnswer = await next;
       if (answer.failure !== undefined) throw new AppError(answer.failure.code, answer.failure.message);
-      // It reads on while what it has read is brought in: so two batches are held, and no more.
-      next = answer.isEnd ? undefined : ask("more");
-      next?.catch(() => {}); // told when it is waited for
+      if (answer.messages !== undefined) {
+        for (const message of answer.messages) messages.push(message);
+        next = ask("more");
+        continue;
+      }
+      const first = answer.steps?.[0];
+      const isLarge = messages.length > 0;
+      if (isLarge && first?.what === "conversation") [first.messages, messages] = [messages, []];
+      const readOn = () => {
+        const reading = answer.isEnd ? undefined : ask("more");
+        reading?.catch(() => {}); // thrown when it is awaited
+        return reading;
+      };
+      // It reads on while what it has read is brought in, so two batches are in memory. A large conversation is alone.
+      if (!isLarge) next = readOn();
       if (answer.files !== undefined) begin(answer.files);
       for (const step of answer.steps ?? []) {
         yield step;
         // Whoever took a character has brought it in before asking for more.
         const file = step.what === "character" ? step.file : undefined;
         if (typeof file === "string" && dirname(file) === scratch) await Deno.remove(file).catch(() => {});
+      }
+      if (isLarge) {
+        answer.steps = [];
+        next = readOn();
       }
     }
   } finally {

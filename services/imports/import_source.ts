@@ -62,7 +62,20 @@ export function stableId(...parts: string[]): string {
 
 /** Gives what tells one content from another. */
 export function contentHash(content: unknown): string {
-  return createHash("sha256").update(JSON.stringify(content) ?? "").digest("base64url").slice(0, 22);
+  const hash = createHash("sha256");
+  for (const text of jsonPieces(content, 2)) hash.update(text);
+  return hash.digest("base64url").slice(0, 22);
+}
+
+/** Gives what `JSON.stringify` would, with the items of arrays one by one: the text of a long chat is never whole in memory. */
+function* jsonPieces(value: unknown, levels: number): Generator<string> {
+  if (!Array.isArray(value) || levels === 0) return yield JSON.stringify(value) ?? "";
+  yield "[";
+  for (const [index, item] of value.entries()) {
+    if (index > 0) yield ",";
+    yield* jsonPieces(item ?? null, levels - 1);
+  }
+  yield "]";
 }
 
 async function openFolder(root: string): Promise<ImportSource> {

@@ -1,7 +1,9 @@
 /** The Worker that opens and reads imports. import_reading.ts is its other end; it takes the next thing when it is ready for it. */
 import { AppError, type ErrorCode } from "../errors.ts";
-import type { ImportKind, ImportStep } from "./import_item.ts";
+import { collectGarbage } from "../garbage.ts";
+import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { openSource } from "./import_source.ts";
+import { LARGE_BYTES, messageBytes, stepBytes } from "./import_weight.ts";
 import { READERS } from "./readers.ts";
 import { Scratch } from "./scratch.ts";
 
@@ -12,6 +14,8 @@ export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scra
 export interface ReadingAnswer {
   /** How many files there are, with the first answer. */
   files?: number;
+  /** Messages of the conversation that is the first step of a later answer; long ones travel in parts. */
+  messages?: ImportedMessage[];
   steps?: ImportStep[];
   isEnd?: boolean;
   failure?: { code: ErrorCode; message: string };
@@ -20,6 +24,8 @@ export interface ReadingAnswer {
 /** Small things travel together. */
 const BATCH = 16;
 const BATCH_BYTES = 2 * 1024 * 1024;
+/** The serving thread takes a few milliseconds for this much. */
+const PART_BYTES = 512 * 1024;
 
 async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
   const source = await openSource(path, name);
@@ -34,8 +40,16 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
     let batch = notes;
     let bytes = 0;
     for await (const step of READERS[kind](source, new Scratch(scratch))) {
+      const size = stepBytes(step);
+      if (step.what === "conversation" && size > LARGE_BYTES) {
+        if (batch.length > 0) yield { steps: batch };
+        [batch, bytes] = [[], 0];
+        yield* inParts(step);
+        await collectGarbage();
+        continue;
+      }
       batch.push(step);
-      bytes += sizeOf(step);
+      bytes += size;
       if (batch.length < BATCH && bytes < BATCH_BYTES) continue;
       yield { steps: batch };
       batch = [];
@@ -47,13 +61,19 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
   }
 }
 
-/** Near enough: what counts is that pictures travel alone. */
-function sizeOf(step: ImportStep): number {
-  if (step.what === "attachment") return step.bytes.length;
-  if (step.what === "voice") return step.audio.length;
-  if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // a path has no weight
-  if (step.what === "persona") return step.avatar?.length ?? 0;
-  return step.what === "conversation" ? step.messages.length * 1024 : 1024;
+/** Sends a long conversation in parts and forgets each: the whole of it in one message would hold up the serving thread. */
+function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> {
+  const messages = conversation.messages.splice(0).reverse();
+  while (messages.length > 0) {
+    const part: ImportedMessage[] = [];
+    for (let bytes = 0; bytes < PART_BYTES && messages.length > 0;) {
+      const message = messages.pop()!;
+      bytes += messageBytes(message);
+      part.push(message);
+    }
+    yield { messages: part };
+  }
+  yield { steps: [conversation] };
 }
 
 /** A defect of a reader is told as one that the file brought about: nothing else is at hand here. */

@@ -7,11 +7,10 @@ import { writePieces } from "../storage/file_pieces.ts";
 import type { ImportKind } from "./import_item.ts";
 import { readImport } from "./import_reading.ts";
 import { type ImportReport, newReport } from "./import_report.ts";
-import type { LandingParts } from "./landing.ts";
-import { LandingQueue } from "./landing_queue.ts";
+import { LandingQueue, type LandingQueueDeps } from "./landing_queue.ts";
 
 /** What imports stand on. */
-export interface ImportParts extends LandingParts {
+export interface ImportParts extends LandingQueueDeps {
   jobs: JobRunner;
   /** For uploads, each of which lies there until it was imported, an hour at most. */
   folder: string;
@@ -107,7 +106,7 @@ export class Imports {
     let [done, total] = [0, 0];
     const scratch = join(this.#parts.folder, `${uuidV7()}.parts`);
     const steps = readImport({ ...request, scratch, begin: (files) => total = files });
-    const landing = new LandingQueue(this.#parts, report);
+    const landing = new LandingQueue(this.#parts, report, request.signal);
     try {
       for await (const step of steps) {
         request.signal.throwIfAborted();

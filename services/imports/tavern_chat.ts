@@ -30,13 +30,14 @@ export interface ChatPlace {
   pictureOf?(url: string): Promise<string | undefined>;
 }
 
-/** Reads a chat. @returns The conversation, where there is one, and notes on lines that are not in it. */
+/** Reads a chat and frees its bytes. @returns The conversation, where there is one, and notes on lines that are not in it. */
 export async function readTavernChat(
-  bytes: Uint8Array,
+  bytes: Uint8Array<ArrayBuffer>,
   place: ChatPlace,
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
   const lines = linesOf(bytes, place.source, notes);
+  bytes.buffer.transfer(0); // no longer needed, and as large as all that was read of it
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
   const metadata = asObject(header.chat_metadata);

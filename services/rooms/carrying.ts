@@ -19,7 +19,7 @@ export interface CarryingRoom {
 
 /** Opens the room. */
 export async function openCarrying(
-  { jobs, now, version, folders, settings }: Ground,
+  { budget, jobs, now, version, folders, settings }: Ground,
   rooms: {
     library: Library;
     room: ConversationRoom;
@@ -39,14 +39,14 @@ export async function openCarrying(
   const imports = await Imports.open({
     ...documents,
     ...surroundings,
-    ...{ jobs, arrivals, now, folder: folders.uploads },
+    ...{ budget, jobs, arrivals, now, folder: folders.uploads },
   });
   onClose(() => imports.close());
   const conversationIds = () => store.ids();
   const exports = new Exports({
     ...documents,
     ...surroundings,
-    ...{ reader, variants, userName, now, version, conversationIds },
+    ...{ budget, reader, variants, userName, now, version, conversationIds },
   });
   return { imports, exports };
 }

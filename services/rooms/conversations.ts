@@ -48,7 +48,7 @@ export interface ConversationRoom {
 
 /** Opens the room. Replies that a killed process was writing are settled before anybody sees one. */
 export async function openConversations(ground: Ground, library: Library): Promise<ConversationRoom> {
-  const { db, sealer, events, trash, log, now, folders, settings } = ground;
+  const { budget, db, sealer, events, trash, log, now, folders, settings } = ground;
   const { attachments, pictures, personas, characters, userName } = library;
   const conversationSealer = sealer.forPurpose("conversations");
   const store = new ConversationStore(db, conversationSealer);
@@ -56,7 +56,7 @@ export async function openConversations(ground: Ground, library: Library): Promi
   const variants = new VariantStore(db, conversationSealer);
   const live = new LiveReplies<Reply>();
   const turns = new Turns();
-  const reader = new ConversationReader({ store, blocks, variants, live });
+  const reader = new ConversationReader({ store, blocks, variants, live, budget });
   const references = new AttachmentReferences({
     ...{ db, store, blocks, turns, attachments, log },
     sealer: conversationSealer,

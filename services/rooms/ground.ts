@@ -1,4 +1,5 @@
 /** What every room stands on, open before the first answer: the data folder with its key and database, events, jobs, trash. */
+import { ByteBudget } from "../byte_budget.ts";
 import type { Config } from "../config.ts";
 import { saveConfigKey } from "../config_file.ts";
 import { settleKeyCheck } from "../crypto/key_check.ts";
@@ -6,6 +7,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { loadStorageKey } from "../crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
+import { collectGarbage } from "../garbage.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { Undo } from "../on_demand.ts";
@@ -40,6 +42,8 @@ export interface Ground {
   databasePath: string;
   storageKey: Uint8Array;
   sealer: Sealer;
+  /** Memory of large requests, answers and imports. */
+  budget: ByteBudget;
   db: Database;
   events: EventHub;
   jobs: JobRunner;
@@ -106,6 +110,7 @@ export async function openGround(
       databasePath,
       storageKey,
       sealer,
+      budget: new ByteBudget({ collectGarbage }),
       db,
       events,
       jobs,

@@ -5,7 +5,7 @@ import { openReader } from "./reader.ts";
 import { settleSchema } from "./schema.ts";
 import { readError } from "./sqlite_errors.ts";
 import type { SqlValue, Statement, StatementResult } from "./write_group.ts";
-import { openWriter } from "./writer.ts";
+import { openWriter, type WriteOptions } from "./writer.ts";
 
 export type { SqlValue, Statement, StatementResult } from "./write_group.ts";
 export type { Migration } from "./migrations.ts";
@@ -24,13 +24,14 @@ export interface Database {
   /**
    * Runs statements as one atomic unit; units written about the same time share one transaction.
    *
-   * Blobs must stay unchanged until the promise settles.
+   * Blobs must stay unchanged until the promise settles. With `isMoved` they are empty afterwards: they move to the
+   * writer's thread, where a copy of many megabytes would take memory and hold up the serving thread.
    *
    * @returns One result a statement, once the unit is on disk (`synchronous=FULL`).
    * @throws {AppError} `conflict` when a statement changed another number of rows than `expectChanges` or its key is
    *   taken, `storage_full` when the disk is, else `internal`; nothing of the unit remains.
    */
-  write(statements: Statement[]): Promise<StatementResult[]>;
+  write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
   /** Gets the writer ready, so that the first write need not wait for its thread. */
   prepare(): void;
   /** Waits for the writes under way, then closes the file. */

@@ -5,10 +5,16 @@ import { writeError } from "./sqlite_errors.ts";
 import type { SqlValue, Statement, StatementResult } from "./write_group.ts";
 import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
 
+/** How a unit is handed over. */
+export interface WriteOptions {
+  /** Moves the blobs instead of copying them: their arrays are empty afterwards. */
+  isMoved?: boolean;
+}
+
 /** Takes writes and answers them once they are durable. */
 export interface Writer {
   /** See `Database.write`. */
-  write(statements: Statement[]): Promise<StatementResult[]>;
+  write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
   /** Starts the Worker, which the first write does otherwise. */
   prepare(): void;
   /** Waits for the writes taken so far, then ends the Worker. Later writes are refused. */
@@ -24,6 +30,7 @@ export interface WriterOptions {
 
 interface PendingUnit {
   statements: Statement[];
+  isMoved: boolean;
   resolve(results: StatementResult[]): void;
   reject(error: AppError): void;
 }
@@ -94,7 +101,9 @@ export function openWriter(options: WriterOptions): Writer {
     underWay = gathered;
     gathered = [];
     worker ??= startWorker();
-    post(worker, { kind: "group", units: underWay.map((unit) => unit.statements) });
+    const moved = underWay.filter(({ isMoved }) => isMoved).flatMap(({ statements }) => buffersOf(statements));
+    const units = underWay.map((unit) => unit.statements);
+    post(worker, { kind: "group", units, isLarge: moved.length > 0 }, [...new Set(moved)]);
   }
 
   async function finish(): Promise<void> {
@@ -113,13 +122,13 @@ export function openWriter(options: WriterOptions): Writer {
     prepare() {
       if (closing === undefined) worker ??= startWorker();
     },
-    write(statements) {
+    write(statements, { isMoved = false } = {}) {
       if (closing !== undefined) {
         return Promise.reject(new AppError("internal", "Cannot write to the database: it is closed"));
       }
       return new Promise((resolve, reject) => {
         const own = statements.map(ownStatement); // what it throws becomes the rejection
-        gathered.push({ statements: own, resolve, reject });
+        gathered.push({ statements: own, isMoved, resolve, reject });
         if (isScheduled || underWay.length > 0) return;
         isScheduled = true;
         queueMicrotask(sendGroup);
@@ -132,8 +141,14 @@ export function openWriter(options: WriterOptions): Writer {
   };
 }
 
-function post(worker: Worker, message: WriterRequest): void {
-  worker.postMessage(message);
+function post(worker: Worker, message: WriterRequest, moved: ArrayBuffer[] = []): void {
+  worker.postMessage(message, moved);
+}
+
+function buffersOf(statements: Statement[]): ArrayBuffer[] {
+  return statements.flatMap(({ params = [] }) =>
+    params.flatMap((value) => value instanceof Uint8Array && value.buffer instanceof ArrayBuffer ? [value.buffer] : [])
+  );
 }
 
 /** Copies what the caller could change before the group goes out, and refuses what SQLite would store otherwise. */

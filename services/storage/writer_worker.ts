@@ -7,9 +7,12 @@ import { createStatementCache, type StatementCache } from "./statement_cache.ts"
 import { commitGroup, type Statement, type UnitOutcome } from "./write_group.ts";
 
 /** What the serving thread sends. */
-export type WriterRequest = { kind: "open"; path: string } | { kind: "group"; units: Statement[][] } | {
-  kind: "close";
-};
+export type WriterRequest = { kind: "open"; path: string } | {
+  kind: "group";
+  units: Statement[][];
+  /** Its blobs are many megabytes. */
+  isLarge: boolean;
+} | { kind: "close" };
 
 /** What it gets back: one outcome a unit, or the end. */
 export type WriterAnswer = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
@@ -44,6 +47,15 @@ function openConnection(): Connection {
   return connection;
 }
 
+/** Frees blobs at once: a thread that rests afterwards would keep them until it collects its garbage again. */
+function freeBlobs(units: Statement[][]): void {
+  for (const { params = [] } of units.flat()) {
+    for (const value of params) {
+      if (value instanceof Uint8Array && value.buffer instanceof ArrayBuffer) value.buffer.transfer(0);
+    }
+  }
+}
+
 function answer(message: WriterAnswer): void {
   self.postMessage(message);
 }
@@ -70,6 +82,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
           outcomes = data.units.map(() => ({ failure }));
         }
         answer({ kind: "group", outcomes });
+        if (data.isLarge) freeBlobs(data.units);
         break;
       }
       case "close":

@@ -4,7 +4,9 @@ import { createRouteTable } from "../../middleware/route_table.ts";
 import { errorResponse } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/router.ts";
 import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
+import { PATIENCE_MS } from "../helpers/patience.ts";
 import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
+import { ByteBudget } from "../../services/byte_budget.ts";
 import { openTestApp } from "../helpers/test_app.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
@@ -100,7 +102,9 @@ test.each([
 });
 
 /** The link alone, with two routes behind it. */
-function openRoute(options: { limitBytes?: number; idleMs?: number; isBodyStreamed?: boolean } = {}) {
+function openRoute(
+  options: { limitBytes?: number; idleMs?: number; isBodyStreamed?: boolean; budget?: ByteBudget } = {},
+) {
   const router = newRouter();
   const seen: string[] = [];
   const table = createRouteTable([{
@@ -112,7 +116,14 @@ function openRoute(options: { limitBytes?: number; idleMs?: number; isBodyStream
     isBodyStreamed: options.isBodyStreamed ?? false,
   }]);
   router.onError(errorResponse);
-  router.use(bodyLimit({ routes: () => table, defaultLimitBytes: 10, idleMs: options.idleMs }));
+  router.use(
+    bodyLimit({
+      routes: () => table,
+      defaultLimitBytes: 10,
+      budget: options.budget ?? new ByteBudget(),
+      idleMs: options.idleMs,
+    }),
+  );
   router.post("/up", async (c) => {
     seen.push("begun");
     seen.push(await c.req.text());
@@ -157,6 +168,61 @@ test.each([true, false])("L02 a body that stops coming is given up (streamed: %s
   const route = openRoute({ idleMs: 20, isBodyStreamed });
   const answer = await route.send(pieces(["123"], true));
   expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+});
+
+/** Sends a body with its length declared, as clients do. */
+function postTo(app: { url: string }, body: string): Promise<Response> {
+  return fetch(`${app.url}/api/conversations/c1`, { method: "PUT", headers: JSON_TYPE, body });
+}
+
+const withText = (length: number) =>
+  JSON.stringify({ messages: [{ id: "m", role: "user", content: "x".repeat(length) }] });
+
+test("F07 a large body counts against the byte budget until its route has answered", async () => {
+  const budget = new ByteBudget({ limitBytes: 1_000_000, reserveBytes: 0, waitMs: 1 });
+  const route = openRoute({ limitBytes: 500_000, budget });
+  const held = await budget.reserve(999_999);
+  const refused = await route.send(pieces(["x".repeat(100_000)]));
+  expect([refused.status, (await refused.json()).error.code, refused.headers.get("retry-after")])
+    .toEqual([503, "busy", expect.stringMatching(/^[1-9]\d*$/)]);
+  expect(route.seen).toEqual([]);
+  expect((await route.send(pieces(["x".repeat(60_000)]))).status, "a small one doesn't wait").toBe(200);
+  held.release();
+  expect((await route.send(pieces(["x".repeat(100_000)]))).status).toBe(200);
+  expect(budget.usedBytes).toBe(0);
+});
+
+test("F07 a body that waits for memory is read when there is space, and small ones pass it", async () => {
+  await using app = await openTestApp();
+  const { budget } = app.services;
+  const held = await budget.reserve(1e12);
+  const large = postTo(app, withText(4_000_000));
+  expect((await app.patch("/api/settings", { auto_title: false })).status).toBe(200);
+  expect((await app.put("/api/conversations/c2", { messages: [] })).status).toBe(201);
+  held.release();
+  const saved = await large;
+  expect([saved.status, (await saved.json()).messages.length]).toEqual([201, 1]);
+  expect((await (await app.get("/api/conversations/c1")).json()).messages[0].content).toHaveLength(4_000_000);
+  await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
+});
+
+test("a connection serves the next request after a large body", async () => {
+  await using app = await openTestApp();
+  const body = withText(300_000);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
+  await writeAll(
+    connection,
+    `PUT /api/conversations/c1 HTTP/1.1\r\nHost: localhost:${app.port}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const buffer = new Uint8Array(1024 * 1024);
+  for (let text = ""; !text.endsWith("]}");) {
+    const count = await connection.read(buffer);
+    if (count === null) throw new Error("The connection ended within the answer");
+    text += new TextDecoder().decode(buffer.subarray(0, count));
+  }
+  await writeAll(connection, `GET /healthz HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n\r\n`);
+  expect(await readToEnd(connection)).toMatch(/^HTTP\/1\.1 204 /);
 });
 
 test("a long JSON body comes to the route as a short one does, parsed a piece at a time", async () => {

@@ -29,6 +29,7 @@ test.each<[ErrorCode, number]>([
   ["internal", 500],
   ["upstream_error", 502],
   ["not_available", 503],
+  ["busy", 503],
   ["upstream_timeout", 504],
   ["storage_full", 507],
 ])("the code %s has the status %i", (code, status) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Attachments } from "../../../services/attachments/attachments.ts";
 import { openImagePool } from "../../../services/attachments/image_pool.ts";
 import { BlockStore } from "../../../services/chat/blocks.ts";
+import { ByteBudget } from "../../../services/byte_budget.ts";
 import { ConversationReader } from "../../../services/chat/conversation_reader.ts";
 import { ChangeLog } from "../../../services/chat/change_log.ts";
 import { Conversations } from "../../../services/chat/conversations.ts";
@@ -94,7 +95,7 @@ beforeAll(async () => {
     pictures: { attachments, images: openImagePool() },
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
-    reader: new ConversationReader({ store, blocks, variants, live }),
+    reader: new ConversationReader({ store, blocks, variants, live, budget: new ByteBudget() }),
     turns: new Turns(),
   };
   conversations = new Conversations(parts);

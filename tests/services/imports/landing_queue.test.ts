@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { AppError } from "../../../services/errors.ts";
+import { PATIENCE_MS } from "../../helpers/patience.ts";
 import { newReport } from "../../../services/imports/import_report.ts";
 import type { ImportedConversation } from "../../../services/imports/import_item.ts";
-import type { LandingParts } from "../../../services/imports/landing.ts";
-import { LandingQueue } from "../../../services/imports/landing_queue.ts";
+import { ByteBudget } from "../../../services/byte_budget.ts";
+import { LandingQueue, type LandingQueueDeps } from "../../../services/imports/landing_queue.ts";
 
 function chat(n: number, messages = 1): ImportedConversation {
   const said = Array.from({ length: messages }, (_, index) => ({ id: `c${n}-${index}`, role: "user", content: "Hm." }));
@@ -18,7 +19,8 @@ function slowRoom() {
     doors.set(id, door);
     return door.promise;
   };
-  return { doors, parts: { arrivals: { take } } as unknown as LandingParts };
+  const budget = new ByteBudget();
+  return { doors, budget, parts: { arrivals: { take }, budget } as unknown as LandingQueueDeps };
 }
 
 test("conversations are brought in beside each other, and the report tells of them in their order", async () => {
@@ -43,7 +45,7 @@ test("a long chat waits until it has the room for itself", async () => {
   const { doors, parts } = slowRoom();
   const queue = new LandingQueue(parts, newReport("tavern", false));
   await queue.take(chat(0));
-  const taken = queue.take(chat(1, 5_000));
+  const taken = queue.take(chat(1, 4_001));
   await Promise.resolve();
   expect([...doors.keys()]).toEqual(["c0"]);
   doors.get("c0")!.resolve("added");
@@ -51,6 +53,19 @@ test("a long chat waits until it has the room for itself", async () => {
   expect([...doors.keys()]).toEqual(["c0", "c1"]);
   doors.get("c1")!.resolve("added");
   await queue.end();
+});
+
+test("F07 a large chat is stored alone and counts against the byte budget meanwhile", async () => {
+  const { doors, budget, parts } = slowRoom();
+  const queue = new LandingQueue(parts, newReport("tavern", false));
+  const large = chat(0);
+  large.messages[0]!.content = "x".repeat(20_000_000);
+  const taken = queue.take(large);
+  await vi.waitFor(() => expect([...doors.keys()]).toEqual(["c0"]), { timeout: PATIENCE_MS });
+  expect(budget.usedBytes).toBeGreaterThan(60_000_000);
+  doors.get("c0")!.resolve("added");
+  await taken;
+  await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
 });
 
 test("a full disk ends the import", async () => {
