@@ -9,7 +9,7 @@ import { soakPartOf } from "../soak/report.ts";
 import { avatarRow } from "./rows/avatar.ts";
 import { cardsRow } from "./rows/cards.ts";
 import { firstAudioRow } from "./rows/first_audio.ts";
-import { chunkLagRow } from "./rows/chunk_lag.ts";
+import { chunkLagRow, largeLagRow } from "./rows/chunk_lag.ts";
 import { downloadRow } from "./rows/download.ts";
 import { firstTokenRow } from "./rows/first_token.ts";
 import { importRow } from "./rows/import.ts";
@@ -39,6 +39,7 @@ const ROWS: Row[] = [
   searchRow,
   importRow,
   chunkLagRow,
+  largeLagRow,
   pageRow,
 ];
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);

@@ -1,9 +1,10 @@
 /** How late the tokens of running replies come while the server does something else. */
-import { eachRound, type Figure, freshFolder, milliseconds, type Row, startHere } from "../bench.ts";
+import { type Bench, eachRound, type Figure, freshFolder, milliseconds, type Row, startHere } from "../bench.ts";
 import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 import { samplePortrait } from "../sample_cards.ts";
 import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
+import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../../helpers/large_requests.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
 import { download, hubArgs, removeDownload } from "./download.ts";
@@ -23,12 +24,33 @@ interface OtherJob {
   atMostMs?: number;
   /** Has one line more: the streams of a bare relay while Parlor does this, which is what two cores make late by themselves. */
   isBesideRelay?: boolean;
-  work(connection: HttpConnection, next: () => number): Promise<unknown>;
+  work(connection: HttpConnection, next: () => number, port: number): Promise<unknown>;
 }
 
 const PORTRAITS = 4;
 /** Every width is made once: what was made is kept. */
 const WIDTHS_PX = { from: 64, to: 960 };
+
+/** Bodies of the large requests, made once. */
+const LARGE_PUTS = 2;
+const LARGE_PUT_BYTES = 7_000_000;
+const UNREAD_LISTS = 50;
+const IMPORTED = { chats: 4, chatBytes: 5_000_000 };
+
+/** Everything that is large at once. */
+async function manyLarge(port: number, next: () => number): Promise<void> {
+  const url = `http://127.0.0.1:${port}`;
+  using _ = await unreadAnswers(port, "/api/conversations", UNREAD_LISTS);
+  const puts = Array.from({ length: LARGE_PUTS }, async (_, n) => {
+    using connection = await HttpConnection.open(port);
+    await connection.bytes(
+      "PUT",
+      `/api/conversations/large-${n}`,
+      largeConversation(LARGE_PUT_BYTES, { seed: next() }),
+    );
+  });
+  await Promise.all([...puts, zipOfChats(IMPORTED.chats, IMPORTED.chatBytes).then((zip) => importChats(url, zip))]);
+}
 
 const JOBS: OtherJob[] = [
   { what: "1,000 conversations listed in full", work: (connection) => drain(connection, "/api/conversations") },
@@ -70,86 +92,103 @@ const JOBS: OtherJob[] = [
   },
 ];
 
+const LARGE_JOBS: OtherJob[] = [
+  {
+    what: `${LARGE_PUTS} PUTs of 7 MB, an import and ${UNREAD_LISTS} unread lists at once`,
+    atMostMs: 100,
+    work: (_, next, port) => manyLarge(port, next),
+  },
+];
+
 /** Chunk lag. */
 export const chunkLagRow: Row = {
   name: "chunk-lag",
-  about: "lateness of the tokens of 32 replies beside each other job",
-  async run(bench) {
-    const upstream = await startHere(bench, "upstream_source.ts");
-    const hub = await startHere(bench, "counterparts/large_file.ts");
-    const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
-    for (let n = 0; n < PORTRAITS; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, samplePortrait());
-    await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
-    const parlor = await Parlor.open({ programs: bench.programs, dataDir, args: hubArgs(hub.port) });
-    await parlor.useUpstream(upstream.port);
-    bench.progress("chunk-lag: making 1,000 conversations and one of 10,000 messages");
-    await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
-    const next = numbers(3);
-    await parlor.control.bytes("PUT", LARGE, largeBody(next));
-    const relay = await startHere(
-      bench,
-      "counterparts/pass_through.ts",
-      `http://127.0.0.1:${upstream.port}/v1/chat/completions`,
-    );
-    const listener = await startHere(bench, "stream_listener.ts", String(parlor.port));
-    const relayListener = await startHere(bench, "stream_listener.ts", String(relay.port));
-    const lags = async (through: Program) => {
-      const found: Lags = JSON.parse(await through.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`));
-      await parlor.allSettled();
-      return found.p99;
-    };
-    const what = `chunk lag p99 of ${STREAMS} streams at ${TOKENS_PER_SECOND}/s`;
-    const bare = { counterpart: "Deno.serve passing the body through", target: "–" };
-
-    const quiet = await eachRound(bench, "chunk-lag, idle", async () => ({
-      own: await lags(listener),
-      limit: await lags(relayListener),
-    }));
-    const figures: Figure[] = [{
-      ...{ what: `${what}, nothing else to do`, ...bare },
-      own: milliseconds(median(quiet.map(({ own }) => own))),
-      limit: milliseconds(median(quiet.map(({ limit }) => limit))),
-    }];
-    for (const { what: job, work, atMostMs = AT_MOST_MS, isBesideRelay = false } of JOBS) {
-      using connection = await HttpConnection.open(parlor.port);
-      const whileWorking = async (through: Program) => {
-        let isOver = false;
-        const busy = lags(through).finally(() => isOver = true);
-        while (!isOver) await work(connection, next);
-        return await busy;
-      };
-      const rounds = await eachRound(bench, `chunk-lag, ${job}`, async () => ({
-        idle: await lags(listener),
-        own: await whileWorking(listener),
-        beside: isBesideRelay ? await whileWorking(relayListener) : 0,
-      }));
-      const own = median(rounds.map((round) => round.own));
-      figures.push({
-        what: `${what}, ${job}`,
-        own: milliseconds(own),
-        limit: milliseconds(median(rounds.map(({ idle }) => idle))),
-        counterpart: "the same, idle",
-        target: `≤ ${atMostMs} ms`,
-        isReached: own <= atMostMs,
-      });
-      if (!isBesideRelay) continue;
-      figures.push({
-        ...{ what: `the same streams beside that server, ${job}`, ...bare },
-        own: "–",
-        limit: milliseconds(median(rounds.map(({ beside }) => beside))),
-      });
-    }
-    await Promise.all([
-      parlor.stop(),
-      upstream.stop(),
-      relay.stop(),
-      hub.stop(),
-      listener.stop(),
-      relayListener.stop(),
-    ]);
-    return figures;
-  },
+  about: "lateness of the tokens of 32 replies during each other job",
+  run: (bench) => chunkLag(bench, JOBS),
 };
+
+/** Chunk lag during what is large. */
+export const largeLagRow: Row = {
+  name: "chunk-lag-large",
+  about: "lateness of the tokens of 32 replies during large saves, an import and unread lists",
+  run: (bench) => chunkLag(bench, LARGE_JOBS),
+};
+
+async function chunkLag(bench: Bench, jobs: readonly OtherJob[]): Promise<Figure[]> {
+  const upstream = await startHere(bench, "upstream_source.ts");
+  const hub = await startHere(bench, "counterparts/large_file.ts");
+  const [cards, dataDir] = [await freshFolder(bench), await freshFolder(bench)];
+  for (let n = 0; n < PORTRAITS; n++) await Deno.writeFile(`${cards}/portrait-${n}.png`, samplePortrait());
+  await Deno.writeTextFile(`${dataDir}/config.toml`, `card_dirs = [${JSON.stringify(cards)}]\n`);
+  const parlor = await Parlor.open({ programs: bench.programs, dataDir, args: hubArgs(hub.port) });
+  await parlor.useUpstream(upstream.port);
+  bench.progress("chunk-lag: making 1,000 conversations and one of 10,000 messages");
+  await fillLibrary(parlor, { conversations: 1_000, messages: 100 });
+  const next = numbers(3);
+  await parlor.control.bytes("PUT", LARGE, largeBody(next));
+  const relay = await startHere(
+    bench,
+    "counterparts/pass_through.ts",
+    `http://127.0.0.1:${upstream.port}/v1/chat/completions`,
+  );
+  const listener = await startHere(bench, "stream_listener.ts", String(parlor.port));
+  const relayListener = await startHere(bench, "stream_listener.ts", String(relay.port));
+  const lags = async (through: Program) => {
+    const found: Lags = JSON.parse(await through.ask(`${STREAMS} ${SECONDS * TOKENS_PER_SECOND}`));
+    await parlor.allSettled();
+    return found.p99;
+  };
+  const what = `chunk lag p99 of ${STREAMS} streams at ${TOKENS_PER_SECOND}/s`;
+  const bare = { counterpart: "Deno.serve passing the body through", target: "–" };
+
+  const quiet = await eachRound(bench, "chunk-lag, idle", async () => ({
+    own: await lags(listener),
+    limit: await lags(relayListener),
+  }));
+  const figures: Figure[] = [{
+    ...{ what: `${what}, nothing else to do`, ...bare },
+    own: milliseconds(median(quiet.map(({ own }) => own))),
+    limit: milliseconds(median(quiet.map(({ limit }) => limit))),
+  }];
+  for (const { what: job, work, atMostMs = AT_MOST_MS, isBesideRelay = false } of jobs) {
+    using connection = await HttpConnection.open(parlor.port);
+    const whileWorking = async (through: Program) => {
+      let isOver = false;
+      const busy = lags(through).finally(() => isOver = true);
+      while (!isOver) await work(connection, next, parlor.port);
+      return await busy;
+    };
+    const rounds = await eachRound(bench, `chunk-lag, ${job}`, async () => ({
+      idle: await lags(listener),
+      own: await whileWorking(listener),
+      beside: isBesideRelay ? await whileWorking(relayListener) : 0,
+    }));
+    const own = median(rounds.map((round) => round.own));
+    figures.push({
+      what: `${what}, ${job}`,
+      own: milliseconds(own),
+      limit: milliseconds(median(rounds.map(({ idle }) => idle))),
+      counterpart: "the same, idle",
+      target: `≤ ${atMostMs} ms`,
+      isReached: own <= atMostMs,
+    });
+    if (!isBesideRelay) continue;
+    figures.push({
+      ...{ what: `the same streams beside that server, ${job}`, ...bare },
+      own: "–",
+      limit: milliseconds(median(rounds.map(({ beside }) => beside))),
+    });
+  }
+  await Promise.all([
+    parlor.stop(),
+    upstream.stop(),
+    relay.stop(),
+    hub.stop(),
+    listener.stop(),
+    relayListener.stop(),
+  ]);
+  return figures;
+}
 
 function widthOf(n: number): number {
   return WIDTHS_PX.from + n % (WIDTHS_PX.to - WIDTHS_PX.from);

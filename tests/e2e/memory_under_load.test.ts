@@ -1,0 +1,128 @@
+/** What large requests do to the memory of the real server, a process of its own. Linux tells the peak. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
+import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../helpers/large_requests.ts";
+
+const MIB = 1024 * 1024;
+/** DESIGN.md section 13, SECURITY-CASES F07. */
+const MOST_OVER_IDLE_BYTES = 400 * MIB;
+/** Tens of megabytes are stored and read; a busy machine takes minutes. */
+const LIMIT_MS = 10 * 60_000;
+const LARGE_BYTES = 46_000_000;
+const isLinux = Deno.build.os === "linux";
+
+/** Gives how far the memory of a server rises above its idle size while something runs. */
+async function risenBytes(server: ChildServer, run: () => Promise<void>): Promise<number> {
+  // What a page asks for first has loaded the server's code.
+  for (const path of ["/api/conversations?view=summary", "/api/settings", "/api/chat/replies"]) {
+    await (await server.request("GET", path)).text();
+  }
+  const idleBytes = await residentBytes(server.pid);
+  await forgetPeak(server.pid);
+  await run();
+  return await peakBytes(server.pid) - idleBytes;
+}
+
+async function withServers(use: (start: () => Promise<ChildServer>) => Promise<void>): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  try {
+    await use(() => startChildServer({ dataDir }));
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+/** Saves a conversation and reads the answer to its end, keeping nothing of it. */
+async function saved(server: ChildServer, id: string, body: Uint8Array<ArrayBuffer>): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(`${server.url}/api/conversations/${id}`, { method: "PUT", headers, body });
+  await drain(answer);
+  return answer;
+}
+
+async function drain(answer: Response): Promise<number> {
+  let size = 0;
+  for await (const piece of answer.body ?? []) size += piece.length;
+  return size;
+}
+
+test.runIf(isLinux).each([["messages of 3.8 KB", 3_800], ["messages of 200 bytes", 200], [
+  "messages of 1 MB",
+  1_000_000,
+]])(
+  "F07 three conversations of 38 MB saved at once stay within 400 MiB: %s",
+  async (_name, messageChars) => {
+    await withServers(async (start) => {
+      await using server = await start();
+      const bodies = [1, 2, 3].map((seed) => largeConversation(38_000_000, { seed, messageChars }));
+      const risen = await risenBytes(server, async () => {
+        const answers = await Promise.all(bodies.map((body, n) => saved(server, `large-${n}`, body)));
+        const statuses = answers.map(({ status }) => status);
+        expect(statuses).toContain(201);
+        for (const { status, headers } of answers) {
+          expect([201, 503]).toContain(status);
+          if (status === 503) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+        }
+        // None that was acknowledged is lost.
+        const list = await server.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary");
+        const acknowledged = statuses.flatMap((status, n) => status === 201 ? [`large-${n}`] : []);
+        expect(list.items.map(({ id }) => id).sort()).toEqual(acknowledged);
+      });
+      expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
+    });
+  },
+  LIMIT_MS,
+);
+
+test.runIf(isLinux)("F07 an import of 40 chats of 20 MB, packed into 1 MB, stays within 400 MiB", async () => {
+  await withServers(async (start) => {
+    await using server = await start();
+    const zip = await zipOfChats(40, 20_000_000);
+    const risen = await risenBytes(server, async () => {
+      const { state, added } = await importChats(server.url, zip);
+      expect(state).toBe("done");
+      expect(added).toBeGreaterThan(10); // those beyond a hundred times the size of the zip are refused
+    });
+    expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
+  });
+}, LIMIT_MS);
+
+describe.runIf(isLinux)("conversations of 46 MB", () => {
+  let dataDir: string;
+
+  beforeAll(async () => {
+    dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+    await using server = await startChildServer({ dataDir });
+    for (const n of [0, 1, 2]) {
+      const body = largeConversation(LARGE_BYTES, { seed: n + 1, hasVersions: n === 2 });
+      expect((await saved(server, `large-${n}`, body)).status).toBe(201);
+    }
+    await server.kill("SIGTERM");
+  }, LIMIT_MS);
+  afterAll(() => Deno.remove(dataDir, { recursive: true }));
+
+  test.each([
+    { path: "/api/conversations", sizeBytes: 2.4 * LARGE_BYTES },
+    { path: "/api/conversations?variants=1", sizeBytes: 3 * LARGE_BYTES },
+    { path: "/api/conversations/large-0", sizeBytes: LARGE_BYTES },
+    { path: "/api/conversations/large-2?variants=1", sizeBytes: LARGE_BYTES },
+  ])(
+    "L04 400 clients that read nothing of $path stay within 400 MiB until another has read all, and others are answered",
+    async ({ path, sizeBytes }) => {
+      await using server = await startChildServer({ dataDir });
+      const risen = await risenBytes(server, async () => {
+        using _unread = await unreadAnswers(Number(new URL(server.url).port), path, 400);
+        const small = await server.request("PATCH", "/api/conversations/large-0", { title: "Renamed" });
+        expect([small.status, await drain(small) > 0]).toEqual([200, true]);
+        const list = await server.json<{ items: unknown[] }>("GET", "/api/conversations?view=summary");
+        expect(list.items).toHaveLength(3);
+        const whole = await server.request("GET", path);
+        expect(whole.status).toBe(200);
+        expect(await drain(whole)).toBeGreaterThan(sizeBytes);
+      });
+      expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
+    },
+    LIMIT_MS,
+  );
+});
