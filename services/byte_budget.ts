@@ -53,7 +53,7 @@ export class ByteBudget {
   /** Bytes of large reservations since garbage was collected. */
   #uncollectedBytes = 0;
 
-  /** @param options.collectGarbage Called after large reservations, before others get their space. */
+  /** @param options.collectGarbage Called before very large reservations, and after large ones, before others get their space. */
   constructor(
     {
       limitBytes = LIMIT_BYTES,
@@ -92,10 +92,13 @@ export class ByteBudget {
     const isSmall = bytes <= this.#smallBytes;
     const counted = isSmall ? bytes : Math.min(bytes, this.#largeLimitBytes);
     const queue = isSmall ? this.#small : this.#large;
-    if (queue.length > 0 || !this.#hasSpace(counted, isSmall)) {
-      await this.#wait(queue, counted, signal, waitMs);
-    } else this.#usedBytes += counted;
-    return this.#reservation(counted, !isSmall);
+    const mustWait = queue.length > 0 || !this.#hasSpace(counted, isSmall);
+    if (mustWait) await this.#wait(queue, counted, signal, waitMs);
+    else this.#usedBytes += counted;
+    const reservation = this.#reservation(counted, !isSmall);
+    // What earlier requests left would add to what this one uses. After a wait that's collected already.
+    if (!mustWait && counted >= COLLECTED_BYTES) await this.#collectGarbage();
+    return reservation;
   }
 
   /** Counts bytes without waiting, for the last step of a request that can no longer be refused. */
