@@ -147,8 +147,8 @@ async function readDeclared(
   sizeBytes: number,
   idleMs: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  // The runtime's bodies are byte streams. Each read moves the buffer, so no chunk is copied or left as garbage.
-  const reader = body.getReader({ mode: "byob" });
+  const reader = byteReaderOf(body);
+  if (reader === undefined) return await readChunks(body, sizeBytes, idleMs);
   let buffer = new ArrayBuffer(sizeBytes);
   let at = 0;
   while (at < sizeBytes) {
@@ -164,6 +164,38 @@ async function readDeclared(
   // The runtime closes the connection after the answer unless the end of the body was read, too.
   await within(idleMs, reader.read(new Uint8Array(1)), () => reader.cancel().catch(() => {}));
   return new Uint8Array(buffer);
+}
+
+/**
+ * Opens a reader that moves one buffer through all reads, so that no chunk is copied or left as garbage. Most bodies of the
+ * runtime are byte streams; one that it already holds whole isn't.
+ */
+function byteReaderOf(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+  try {
+    return body.getReader({ mode: "byob" });
+  } catch (error) {
+    if (error instanceof TypeError && !body.locked) return undefined;
+    throw error;
+  }
+}
+
+async function readChunks(
+  body: ReadableStream<Uint8Array>,
+  sizeBytes: number,
+  idleMs: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader();
+  const bytes = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (;;) {
+    const { done, value } = await readWithin(reader, idleMs);
+    if (done) break;
+    if (at + value.byteLength > sizeBytes) throw cutOff();
+    bytes.set(value, at);
+    at += value.byteLength;
+  }
+  if (at < sizeBytes) throw cutOff();
+  return bytes;
 }
 
 /** Reads a body without a declared length. @param options.reserve Called once, before more than a small body is kept. */

@@ -129,7 +129,9 @@ function openRoute(
     seen.push(await c.req.text());
     return c.text("ok");
   });
-  return { seen, send: (body: BodyInit) => router.request(new Request("http://a/up", { method: "POST", body })) };
+  const send = (body: BodyInit, headers?: HeadersInit) =>
+    router.request(new Request("http://a/up", { method: "POST", body, headers }));
+  return { seen, send };
 }
 
 /** A body that comes in pieces and then ends, or hangs. */
@@ -252,4 +254,16 @@ test("a long JSON body comes to the route as a short one does, parsed a piece at
   } finally {
     parsed.mockRestore();
   }
+});
+
+test("reads a large body of a declared length also when its stream isn't a byte stream", async () => {
+  const text = "x".repeat(100_000);
+  const declared = { "Content-Length": `${text.length}` };
+  const { seen, send } = openRoute({ limitBytes: 200_000 });
+  expect((await send(pieces([text.slice(0, 70_000), text.slice(70_000)]), declared)).status).toBe(200);
+  expect(seen).toEqual(["begun", text]);
+  for (const body of [text.slice(1), `${text}x`]) {
+    expect((await send(pieces([body]), declared)).status, `${body.length} bytes`).toBe(400);
+  }
+  expect(seen).toHaveLength(2);
 });
