@@ -100,7 +100,7 @@ describe.skipIf(INSTALLED === undefined)("with a real ComfyUI", { timeout: SLOW_
     await parlor.json("POST", `/api/jobs/${answer.headers.get("x-parlor-job-id")}/cancel`);
     await until(isIdle, "an empty queue");
     const last = (await Array.fromAsync(framesOf(answer))).at(-1)!;
-    expect([last.event, JSON.parse(last.data).error.code]).toEqual(["error", "interrupted"]);
+    expect([last.event, JSON.parse(last.data).error.code]).toEqual(["error", "cancelled"]);
   });
 
   test("a picture outlives its client and comes to its message", async () => {
