@@ -1,4 +1,5 @@
 /** Parlor as its owner runs it: a process of its own, with the permissions of the start task and a folder of its own. */
+import { startPermissions } from "../../build.ts";
 import type { Program, Programs } from "./child.ts";
 import { HttpConnection } from "./http_connection.ts";
 import { type Answer, modelOf, textOf } from "./upstream_chunks.ts";
@@ -86,10 +87,8 @@ export async function parlorCommand(
 ): Promise<{ command: string; args: string[] }> {
   const own = ["--data-dir", dataDir, "--port", "0", ...args];
   if (executable !== undefined) return { command: executable, args: own };
-  const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
-  const flags = /deno run (.+) main\.ts/.exec(tasks.start)?.[1]?.split(" ");
-  if (flags === undefined) throw new Error("Cannot find how the start task of deno.json runs main.ts");
-  return { command: Deno.execPath(), args: ["run", ...flags, new URL("main.ts", ROOT).pathname, ...own] };
+  const main = new URL("main.ts", ROOT).pathname;
+  return { command: Deno.execPath(), args: ["run", ...await startPermissions(), main, ...own] };
 }
 
 /** Gives the body that asks for an answer inside a conversation. */

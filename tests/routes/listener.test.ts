@@ -171,18 +171,23 @@ test("L02 an answer that takes its time is not idle", async () => {
 });
 
 test("L02 over the limit of connections the one idle for longest makes room, a running answer does not", async () => {
-  let finish = (_: Response) => {};
+  const arrived = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<Response>();
   await using listener = open({
     limits: { maxConnections: 3 },
-    handler: (request) =>
-      request.url.endsWith("/slow") ? new Promise<Response>((resolve) => finish = resolve) : new Response("ok"),
+    handler: (request) => {
+      if (!request.url.endsWith("/slow")) return new Response("ok");
+      arrived.resolve();
+      return answer.promise;
+    },
   });
   const slow = fetch(`${listener.url}/slow`);
+  await arrived.promise;
   const idle = [await connect(listener), await connect(listener)];
   const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
   for (let round = 0; round < 5; round++) expect((await rawRequest(listener.port, ask)).status).toBe(200);
   expect(await readToEnd(idle[0]!)).toBe("");
-  finish(new Response("still here"));
+  answer.resolve(new Response("still here"));
   expect(await (await slow).text()).toBe("still here");
   idle.forEach((connection) => connection.close());
 });
@@ -215,11 +220,15 @@ test.each(WAYS)(
   "L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers (%s)",
   async (_name, servesConnections) => {
     let hasAborted = false;
-    let finish = (_: Response) => {};
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<Response>();
     const listener = open({
       servesConnections,
       handler: (request, { closing }) => {
-        if (request.url.endsWith("/slow")) return new Promise<Response>((resolve) => finish = resolve);
+        if (request.url.endsWith("/slow")) {
+          arrived.resolve();
+          return answer.promise;
+        }
         return new Response(
           new ReadableStream({
             start(controller) {
@@ -235,13 +244,14 @@ test.each(WAYS)(
     });
     const slow = fetch(`${listener.url}/slow`);
     const stream = await fetch(`${listener.url}/stream`);
+    await arrived.promise;
     const closed = listener.close();
     expect(await stream.text()).toBe("first");
     expect(hasAborted).toBe(true);
     if (servesConnections) await expect(connect(listener)).rejects.toThrow();
     // `Deno.serve` can't refuse a connection and still be aborted later, so a newcomer gets an error.
     else expect((await rawRequest(listener.port, ASK)).status).toBe(503);
-    finish(new Response("done"));
+    answer.resolve(new Response("done"));
     expect(await (await slow).text()).toBe("done");
     await closed;
     expect(listener.connectionCount).toBe(0);
