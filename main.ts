@@ -1,19 +1,19 @@
 /** Entry: one switch over the commands; opens the services, serves, stops cleanly. */
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
-import { openListener } from "./routes/listener.ts";
-import { openTailnetDoor } from "./routes/tailnet_door.ts";
+import { openListener } from "./routes/server/listener.ts";
+import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui_folder.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
-import { type Config, loadConfig } from "./services/config.ts";
-import { containDefects } from "./services/contain_defects.ts";
+import { type Config, loadConfig } from "./services/config/config.ts";
+import { containDefects } from "./services/process/uncaught_errors.ts";
 import { AppError, messageOf } from "./services/errors.ts";
 import { createLog } from "./services/log.ts";
-import type { ImportReport } from "./services/imports/import_report.ts";
-import { dropProxyEnvironment } from "./services/net/proxy_environment.ts";
+import type { ImportReport } from "./services/import_export/import_report.ts";
+import { dropProxyEnvironment } from "./services/http/guard/proxy_environment.ts";
 import { openServices } from "./services/services.ts";
 
 const VERSION: string = denoConfig.version;
@@ -44,8 +44,8 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
   }],
   ["licenses", async () => {
     const [{ LICENCES_HELP }, { noticesText }] = await Promise.all([
-      import("./services/cli/licences.ts"),
-      import("./services/licence_notices.ts"),
+      import("./services/cli/licenses.ts"),
+      import("./services/diagnostics/license_notices.ts"),
     ]);
     return { help: LICENCES_HELP, run: async (_args, { print }) => print(await noticesText()) };
   }],
@@ -79,14 +79,14 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
       if (isHelp) return print(dataCommand.help);
       return await dataCommand.run(rest, dataOutside()) ?? 0;
     }
-    if (isHelp) return print((await import("./services/config_text.ts")).helpText(VERSION));
+    if (isHelp) return print((await import("./services/config/config_help.ts")).helpText(VERSION));
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
       throw new AppError("invalid_request", `Unknown command ${command}; parlor --help lists them all`);
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
-      return print((await import("./services/config_text.ts")).printedConfig(config));
+      return print((await import("./services/config/config_help.ts")).printedConfig(config));
     }
     await beforeServing();
     await serve(config);

@@ -1,6 +1,6 @@
 /** What goes along with an executable to tell what is in it: licence notices and a bill of materials. */
 import { Buffer } from "node:buffer";
-import { NO_LICENCE_TEXT } from "../services/licence_notices.ts";
+import { NO_LICENCE_TEXT } from "../services/diagnostics/license_notices.ts";
 import type { BundledPackage } from "./inventory.ts";
 
 /** What is described. */

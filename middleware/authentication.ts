@@ -1,6 +1,6 @@
-/** Fourth link: who is asking. The rules are in services/auth/access.ts; here they meet paths and headers. */
+/** Fourth link: who is asking. The rules are in services/auth/access_policy.ts; here they meet paths and headers. */
 import type { MiddlewareHandler } from "hono";
-import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access.ts";
+import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access_policy.ts";
 import type { OpenStreams } from "../services/auth/open_streams.ts";
 import type { PageOriginWatch } from "../services/auth/page_origin.ts";
 import { endingBody } from "./ending_body.ts";

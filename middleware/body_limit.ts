@@ -1,10 +1,10 @@
 /** Behind the seven links: no body is larger than its route allows. Counted while reading, Content-Length is but a hint. */
 import type { MiddlewareHandler } from "hono";
-import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/byte_budget.ts";
+import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
-import { joinedBytes } from "../services/joined_bytes.ts";
-import { parseJsonInTurns } from "../services/json_in_turns.ts";
-import { isNestedDeeper } from "../services/json_nesting.ts";
+import { joinedBytes } from "../services/storage/concat_bytes.ts";
+import { parseJsonInTurns } from "../services/json/incremental_parse.ts";
+import { isNestedDeeper } from "../services/json/depth_limit.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 

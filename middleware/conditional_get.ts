@@ -1,7 +1,7 @@
 /** Last link before the routes: 304 and 412 for reads with a precondition, and the length of what HEAD asks for. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
-import { matchesStrongly, matchesWeakly, parseTagList } from "../services/preconditions.ts";
+import { matchesStrongly, matchesWeakly, parseTagList } from "../services/storage/preconditions.ts";
 import type { Env } from "./env.ts";
 
 /** Answers whose length GET doesn't say either: they go on for as long as they go on. */

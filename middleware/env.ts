@@ -1,8 +1,8 @@
 /** The facts a request carries through the chain. Each is computed once, by the link named; later code reads no raw headers. */
 import type { Context } from "hono";
-import type { Identity } from "../services/auth/access.ts";
+import type { Identity } from "../services/auth/access_policy.ts";
 
-export type { Identity } from "../services/auth/access.ts";
+export type { Identity } from "../services/auth/access_policy.ts";
 
 /** What the listener knows of a request beside the request itself. */
 export interface Connection {

@@ -8,8 +8,8 @@ import { type Answering, chained } from "./chain.ts";
 import { isDefect } from "./errors.ts";
 import { healthzFacts, healthzRoute, healthzRoutes } from "./healthz.ts";
 import { createParts, type Part } from "./parts.ts";
-import { bodyLimitsOf, routeFactsOf } from "./route_facts.ts";
-import type { Router } from "./router.ts";
+import { bodyLimitsOf, routeFactsOf } from "./http/route_facts.ts";
+import type { Router } from "./http/router.ts";
 import { uiAssetsRoutes } from "./ui_assets.ts";
 
 /** What the page asks for as it opens. */
@@ -70,8 +70,8 @@ function partsOf(services: Services, { version, all }: { version: string; all():
       ];
     }),
     part(["/api/characters"], async () => {
-      const { cardSiteRoutes } = await import("./card_site.ts");
-      const { creatorRoutes } = await import("./creator.ts");
+      const { cardSiteRoutes } = await import("./card_sites.ts");
+      const { creatorRoutes } = await import("./character_generation.ts");
       const { characterRoutes } = await import("./characters.ts");
       const { characters, avatars, builtinCharacter } = await library();
       const cardSite = async () => (await guard()).cardSite;
@@ -138,11 +138,11 @@ function partsOf(services: Services, { version, all }: { version: string; all():
       return [tailnetRoutes(await services.tailnet())];
     }),
     part(["/api/data", "/api/findings"], async () => {
-      const { upkeepRoutes } = await import("./upkeep.ts");
+      const { upkeepRoutes } = await import("./data.ts");
       return [upkeepRoutes(await services.upkeep(), await services.backups())];
     }),
     part(["/api/licences"], async () => {
-      const { licenceRoutes } = await import("./licences.ts");
+      const { licenceRoutes } = await import("./licenses.ts");
       return [licenceRoutes()];
     }),
     part(["/api/events"], async () => {
@@ -232,7 +232,7 @@ export function createApp(services: Services, options: { version: string; uiFold
   return {
     router,
     async prepare() {
-      await Promise.all([import("./router.ts"), import("node:crypto")]);
+      await Promise.all([import("./http/router.ts"), import("node:crypto")]);
     },
     fetch(request, connection) {
       const path = getPath(request);

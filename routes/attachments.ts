@@ -1,9 +1,9 @@
 /** `/api/attachments`: the pictures of messages. */
 import type { Attachments } from "../services/attachments/attachments.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { checkPictureType } from "./picture_body.ts";
-import { rawAnswer, startedStream } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { checkPictureType } from "./http/image_body.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
 import { versionAnswer } from "./schemas/versions.ts";
 

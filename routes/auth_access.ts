@@ -1,10 +1,10 @@
 /** `/api/auth/credentials`, `tokens`, `token`, `invites`, `cli`: seeing, giving and taking away access. */
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import { canHoldSession, sendSessionCookie } from "../middleware/session_cookie.ts";
-import type { Identity } from "../services/auth/access.ts";
-import type { Auth } from "../services/auth/open_auth.ts";
+import type { Identity } from "../services/auth/access_policy.ts";
+import type { Auth } from "../services/auth/auth.ts";
 import { AppError } from "../services/errors.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import {
   approveCliRoute,
   credentialAnswer,

@@ -3,10 +3,10 @@ import type { AppContext } from "../middleware/env.ts";
 import { canHoldSession, clearSessionCookie, sendSessionCookie } from "../middleware/session_cookie.ts";
 import type { CredentialRecord } from "../services/auth/credential_store.ts";
 import type { HostPolicy } from "../services/auth/host_names.ts";
-import type { Auth } from "../services/auth/open_auth.ts";
+import type { Auth } from "../services/auth/auth.ts";
 import { AppError } from "../services/errors.ts";
 import { ceremonyCaller } from "./ceremony_caller.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import {
   beginLoginRoute,
   beginRegistrationRoute,

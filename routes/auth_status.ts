@@ -1,10 +1,10 @@
 /** `GET /api/auth/status`: what the calling browser needs to know before it may do anything else. */
 import type { RequestFacts } from "../middleware/env.ts";
-import type { AccessPolicy } from "../services/auth/access.ts";
+import type { AccessPolicy } from "../services/auth/access_policy.ts";
 import { parseAddress } from "../services/auth/addresses.ts";
 import { isLoopbackName } from "../services/auth/host_names.ts";
 import type { PageOriginWatch } from "../services/auth/page_origin.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import { type AuthStatus, identityFields, statusRoute } from "./schemas/auth.ts";
 
 /** The status route. It tells a stranger nothing but flags of his own origin. */

@@ -1,17 +1,17 @@
 /** `/api/characters`: characters, their pictures, imports and exports. Those that ask the card site are in card_site.ts. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Avatars } from "../services/characters/avatars.ts";
-import type { BuiltinCharacter } from "../services/characters/builtin.ts";
-import { exportCard, type ExportedCard } from "../services/characters/card_export.ts";
+import type { BuiltinCharacter } from "../services/characters/builtin/builtin.ts";
+import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
 import type { Portraits } from "../services/characters/portraits.ts";
 import { AppError } from "../services/errors.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./content_disposition.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { readStreamedUpload } from "./multipart.ts";
-import { readPicture } from "./picture_body.ts";
-import { rawAnswer, startedStream } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { readStreamedUpload } from "./http/multipart.ts";
+import { readPicture } from "./http/image_body.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/characters.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
 import { versionAnswer } from "./schemas/versions.ts";

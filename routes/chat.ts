@@ -5,9 +5,9 @@ import type { ChatRequest, StatefulChatRequest } from "../services/chat/chat_req
 import type { ReplyPlace, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
-import { EVENT_STREAM_HEADERS, eventStream } from "./event_stream.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import {
   chatRequestOf,
   chatRoute,

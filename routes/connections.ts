@@ -1,11 +1,11 @@
 /** `/api/connections`: profiles of model servers, their test, and the search for running ones. */
 import { clientSignal } from "../middleware/env.ts";
-import type { Connections } from "../services/llm/connections.ts";
-import { discoverServers } from "../services/llm/discover.ts";
+import type { Connections } from "../services/llm/connections/connections.ts";
+import { discoverServers } from "../services/llm/connections/discover.ts";
 import type { UpstreamClient } from "../services/llm/upstream.ts";
-import { testConnection } from "../services/llm/verdict.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { newRouter } from "./router.ts";
+import { testConnection } from "../services/llm/connections/connection_test.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/connections.ts";
 
 /** Routes of connection profiles. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */

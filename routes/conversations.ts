@@ -1,9 +1,9 @@
 /** `/api/conversations`: conversations whole, their fields and their drafts. */
 import { type AppContext, clientSignal } from "../middleware/env.ts";
-import type { Conversations } from "../services/chat/conversations.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { rawAnswer, startedStream } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import type { Conversations } from "../services/conversations/conversations.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/conversations.ts";
 
 /** Routes of conversations and their drafts. */

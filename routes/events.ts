@@ -1,8 +1,8 @@
 /** `GET /api/events`: each client gets a queue of its own, and nobody waits for a slow one. */
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import { changeFrames, eventsRoute } from "./schemas/events.ts";
 
 /** Changes a client may be behind; beyond it the stream ends, and the client connects again and reads afresh. */

@@ -1,9 +1,9 @@
 /** `/api/export` and `/api/conversations/{id}/export`: what a person carries away. */
 import { clientSignal } from "../middleware/env.ts";
-import type { Exports } from "../services/exports/exports.ts";
-import { attachment } from "./content_disposition.ts";
-import { rawAnswer, startedStream } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import type { Exports } from "../services/import_export/exports.ts";
+import { attachment } from "./http/content_disposition.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import { exportAllRoute, exportChatRoute } from "./schemas/exports.ts";
 
 /** Routes of exports. */

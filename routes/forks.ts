@@ -1,8 +1,8 @@
 /** `/api/conversations/{id}/fork` and `…/branches`: copies of conversations. */
-import type { ConversationReader } from "../services/chat/conversation_reader.ts";
-import type { Forks } from "../services/chat/forks.ts";
+import type { ConversationReader } from "../services/conversations/conversation_reader.ts";
+import type { Forks } from "../services/conversations/forks.ts";
 import { wholeAnswer } from "./conversations.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/forks.ts";
 
 /** Routes of forks. */

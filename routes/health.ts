@@ -1,10 +1,10 @@
 /** `GET /api/health` and `GET /api/models`: what the active connection says of itself. */
 import { clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import type { Connections } from "../services/llm/connections.ts";
+import type { Connections } from "../services/llm/connections/connections.ts";
 import type { UpstreamClient } from "../services/llm/upstream.ts";
-import { checkReachable } from "../services/llm/verdict.ts";
-import { newRouter } from "./router.ts";
+import { checkReachable } from "../services/llm/connections/connection_test.ts";
+import { newRouter } from "./http/router.ts";
 import { healthRoute, modelsRoute } from "./schemas/health.ts";
 
 /** A page waits for this answer; a model server that needs longer is as good as away. */

@@ -2,7 +2,7 @@
 import { Hono } from "hono";
 import type { Env } from "../middleware/env.ts";
 import type { RouteFacts } from "../middleware/route_table.ts";
-import type { BodyLimits } from "./route_facts.ts";
+import type { BodyLimits } from "./http/route_facts.ts";
 
 /** As the API document has it. Without a schema, so that a first answer waits for nothing that reads schemas. */
 export const healthzRoute = {

@@ -1,15 +1,15 @@
 /** `/api/image`: image backends, the pictures they draw, and ComfyUI's workflows. */
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { discoverBackends } from "../services/images/discover_images.ts";
-import type { Generations } from "../services/images/generations.ts";
-import type { ImageRoom } from "../services/images/open_images.ts";
-import { dataUrlOf } from "../services/images/pictures_in.ts";
+import { discoverBackends } from "../services/image_generation/discover_backends.ts";
+import type { Generations } from "../services/image_generation/image_jobs.ts";
+import type { ImageRoom } from "../services/image_generation/image_generation.ts";
+import { dataUrlOf } from "../services/image_generation/image_payload.ts";
 import { errorBody } from "./errors.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./event_stream.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as workflowSchema from "./schemas/image_workflows.ts";
 import * as schema from "./schemas/images.ts";
 import { versionAnswer } from "./schemas/versions.ts";

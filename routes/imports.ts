@@ -1,9 +1,9 @@
 /** `/api/import`: what other programs hold, streamed to disk and brought in by a job. */
 import { AppError } from "../services/errors.ts";
-import { IMPORT_KINDS } from "../services/imports/import_item.ts";
-import type { Imports } from "../services/imports/imports.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { IMPORT_KINDS } from "../services/import_export/import_item.ts";
+import type { Imports } from "../services/import_export/imports.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import { importableRoute, importRoute } from "./schemas/imports.ts";
 import { jobAnswer } from "./schemas/jobs.ts";
 

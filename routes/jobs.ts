@@ -1,6 +1,6 @@
 /** `/api/jobs`: seeing and cancelling what runs in the background, whatever its kind. */
 import type { JobRunner } from "../services/jobs/job_runner.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import { cancelRoute, getRoute, jobAnswer, listedJob, listRoute } from "./schemas/jobs.ts";
 
 /** Routes of all jobs. */

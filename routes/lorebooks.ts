@@ -2,11 +2,11 @@
 import type { AppContext } from "../middleware/env.ts";
 import type { Lorebooks, StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import type { LorebookTrial } from "../services/lorebooks/open_lorebooks.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { jsonFile } from "./json_file.ts";
-import { readUpload } from "./multipart.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { jsonFile } from "./http/json_file.ts";
+import { readUpload } from "./http/multipart.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/lorebooks.ts";
 
 /** Routes of lorebooks. */

@@ -1,9 +1,9 @@
 /** `/api/conversations/{id}/messages`: the messages of a conversation, in pages and one by one. */
 import type { AppContext } from "../middleware/env.ts";
-import type { Messages } from "../services/chat/messages.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import type { Messages } from "../services/conversations/messages.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/messages.ts";
 
 /** Routes of messages and their texts. */

@@ -1,7 +1,7 @@
 /** `/api/models/…`: the hub's models, their downloads, and those on disk. `GET /api/models` itself is in health.ts. */
 import { clientSignal } from "../middleware/env.ts";
 import type { Models } from "../services/models/models.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/models.ts";
 
 /** Routes of the model browser. */

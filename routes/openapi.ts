@@ -1,7 +1,7 @@
 /** `GET /api/openapi.json`: the reference of the API, made from the very schemas that check its requests. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { healthzRoute } from "./healthz.ts";
-import { newRouter, type Router } from "./router.ts";
+import { newRouter, type Router } from "./http/router.ts";
 import { ERRORS, json } from "./schemas/common.ts";
 
 const documentRoute = createRoute({

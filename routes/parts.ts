@@ -1,6 +1,6 @@
 /** The parts of the API, each loaded with its schemas and services when a path of it is asked for. */
 import type { Answering } from "./chain.ts";
-import type { Router } from "./router.ts";
+import type { Router } from "./http/router.ts";
 
 /** Some paths, and the routes that lie at and below them. */
 export interface Part {

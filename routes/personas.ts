@@ -2,12 +2,12 @@
 import type { AppContext } from "../middleware/env.ts";
 import type { Personas, ReadPersona } from "../services/personas/personas.ts";
 import { AppError } from "../services/errors.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./content_disposition.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { readUpload } from "./multipart.ts";
-import { readPicture } from "./picture_body.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { readUpload } from "./http/multipart.ts";
+import { readPicture } from "./http/image_body.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/personas.ts";
 import { versionAnswer } from "./schemas/versions.ts";
 

@@ -1,11 +1,11 @@
 /** `/api/presets`: samplers, and the prompts around a chat with their order. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Presets, StoredPreset } from "../services/presets/presets.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { jsonFile } from "./json_file.ts";
-import { readUpload } from "./multipart.ts";
-import { rawAnswer } from "./raw_answer.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { jsonFile } from "./http/json_file.ts";
+import { readUpload } from "./http/multipart.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";
 
 /** Routes of presets. */

@@ -1,9 +1,9 @@
 /** `/api/conversations/{id}/revisions`: what conversations were before their changes. */
-import type { ConversationReader } from "../services/chat/conversation_reader.ts";
-import type { Revisions } from "../services/chat/revisions.ts";
+import type { ConversationReader } from "../services/conversations/conversation_reader.ts";
+import type { Revisions } from "../services/conversations/revisions/revisions.ts";
 import { wholeAnswer } from "./conversations.ts";
-import { preconditionOf } from "./etag.ts";
-import { newRouter } from "./router.ts";
+import { preconditionOf } from "./http/etag.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/revisions.ts";
 
 /** Routes of revisions. */

@@ -1,6 +1,6 @@
 /** `/api/models/local/run`, `stop` and `runner`: the model that Parlor itself runs. */
-import type { Runner } from "../services/models/runner.ts";
-import { newRouter } from "./router.ts";
+import type { Runner } from "../services/models/runner/runner.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/runner.ts";
 
 /** Routes of the runner. */

@@ -1,7 +1,7 @@
 /** `/api/search`: finding messages and titles. */
 import { clientSignal } from "../middleware/env.ts";
-import type { Search } from "../services/chat/search.ts";
-import { newRouter } from "./router.ts";
+import type { Search } from "../services/conversations/search/search.ts";
+import { newRouter } from "./http/router.ts";
 import { searchRoute } from "./schemas/search.ts";
 
 /** Route of the search. */

@@ -1,8 +1,8 @@
 /** `/api/settings`: what the owner likes, on every device. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Settings, SettingsState } from "../services/settings/settings.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { newRouter } from "./http/router.ts";
 import { getRoute, patchRoute } from "./schemas/settings.ts";
 
 /** Routes of the settings. */

@@ -1,6 +1,6 @@
 /** `/api/setup`: the first-run flag. */
-import type { Setup } from "../services/setup/setup.ts";
-import { newRouter } from "./router.ts";
+import type { Setup } from "../services/settings/setup.ts";
+import { newRouter } from "./http/router.ts";
 import { completeRoute, statusRoute } from "./schemas/setup.ts";
 
 /** Routes of the first-run flag. */

@@ -1,6 +1,6 @@
 /** `/api/tailnet`: the optional node in the owner's private network. */
 import type { Tailnet } from "../services/tailnet/tailnet.ts";
-import { newRouter } from "./router.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/tailnet.ts";
 
 /** Routes of the node. */

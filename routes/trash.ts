@@ -1,6 +1,6 @@
 /** `/api/trash`: what was removed in the last days and can come back. */
-import type { Trash } from "../services/transfer/trash.ts";
-import { newRouter } from "./router.ts";
+import type { Trash } from "../services/storage/trash.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/trash.ts";
 
 /** Routes of the trash. */

@@ -1,8 +1,8 @@
 /** `/api/tts`: speech, its endpoint, its voices and models. */
 import { clientSignal } from "../middleware/env.ts";
 import type { Speech } from "../services/speech/speech.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { newRouter } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/tts.ts";
 
 /** Routes of speech. */

@@ -1,10 +1,10 @@
 /** `/api/voices`: the library of voice samples. */
 import type { VoiceImports } from "../services/speech/voice_import.ts";
 import type { VoiceSamples } from "../services/speech/voice_samples.ts";
-import { etag, preconditionOf } from "./etag.ts";
-import { readUpload } from "./multipart.ts";
-import { fileAnswer } from "./ranged_file.ts";
-import { newRouter, schemaError } from "./router.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { readUpload } from "./http/multipart.ts";
+import { fileAnswer } from "./http/ranged_file.ts";
+import { newRouter, schemaError } from "./http/router.ts";
 import * as schema from "./schemas/voices.ts";
 import { versionAnswer } from "./schemas/versions.ts";
 

@@ -4,21 +4,21 @@
  * when they are first asked for. What is in a room stands in rooms/; only the files there and this one know every room.
  */
 import type { HostPolicy } from "./auth/host_names.ts";
-import type { Auth } from "./auth/open_auth.ts";
+import type { Auth } from "./auth/auth.ts";
 import type { PageOriginWatch } from "./auth/page_origin.ts";
-import type { ByteBudget } from "./byte_budget.ts";
+import type { ByteBudget } from "./async/byte_budget.ts";
 import type { ChatService } from "./chat/chat.ts";
 import { unendedReplies } from "./chat/reply_rows.ts";
-import type { Search } from "./chat/search.ts";
-import type { Config } from "./config.ts";
+import type { Search } from "./conversations/search/search.ts";
+import type { Config } from "./config/config.ts";
 import { messageOf } from "./errors.ts";
 import type { EventHub } from "./events/event_hub.ts";
-import type { BackendLimits } from "./images/backend.ts";
+import type { BackendLimits } from "./image_generation/backend.ts";
 import type { JobRunner } from "./jobs/job_runner.ts";
 import { isEnd } from "./jobs/job_states.ts";
 import type { Log } from "./log.ts";
 import type { Models } from "./models/models.ts";
-import { type OnDemand, Openings } from "./on_demand.ts";
+import { type OnDemand, Openings } from "./async/lazy.ts";
 import type { AnsweringRoom } from "./rooms/answering.ts";
 import type { CarryingRoom } from "./rooms/carrying.ts";
 import type { ConversationRoom } from "./rooms/conversations.ts";
@@ -30,12 +30,12 @@ import type { Library } from "./rooms/library.ts";
 import type { SpeechRoom } from "./rooms/speech.ts";
 import { openTidying, type Tidying } from "./rooms/tidying.ts";
 import type { Settings } from "./settings/settings.ts";
-import type { Setup } from "./setup/setup.ts";
+import type { Setup } from "./settings/setup.ts";
 import type { NodeTimes } from "./tailnet/node_status.ts";
 import type { Door, Tailnet } from "./tailnet/tailnet.ts";
-import type { Backups } from "./transfer/backups.ts";
-import type { Trash } from "./transfer/trash.ts";
-import type { Upkeep } from "./upkeep/upkeep.ts";
+import type { Backups } from "./backup/backups.ts";
+import type { Trash } from "./storage/trash.ts";
+import type { Upkeep } from "./diagnostics/data_report.ts";
 
 /** Everything the routes can be given: what is open, then what is opened by asking for it. */
 export interface Services {
@@ -144,7 +144,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       return await openConversations(ground, await library());
     });
     const search = onDemand(async (onClose) => {
-      const { Search } = await import("./chat/search.ts");
+      const { Search } = await import("./conversations/search/search.ts");
       const search = new Search({ path: ground.databasePath, sealer: ground.sealer.forPurpose("conversations") });
       onClose(() => search.close());
       return search;
@@ -172,7 +172,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       return await openCarrying(ground, rooms, onClose);
     });
     const backups = onDemand(async (onClose): Promise<Backups> => {
-      const { Backups } = await import("./transfer/backups.ts");
+      const { Backups } = await import("./backup/backups.ts");
       const backups = Backups.open({
         ...{ jobs, log, now, version, dataDir: ground.dataDir.path, storageKey: ground.storageKey },
         ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
@@ -183,13 +183,15 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
     });
     const setup = onDemand(async () => {
       const [{ createSetup }, { findSurroundings }] = await Promise.all([
-        import("./setup/setup.ts"),
-        import("./setup/surroundings.ts"),
+        import("./settings/setup.ts"),
+        import("./settings/setup_environment.ts"),
       ]);
       const flag = ground.rememberedFlag("setup_completed", config.setupCompleted);
       return createSetup({ flag, events, surroundings: await findSurroundings(config.discoverHosts) });
     });
-    const upkeep = onDemand(async () => new (await import("./upkeep/upkeep.ts")).Upkeep(config, await backups()));
+    const upkeep = onDemand(async () =>
+      new (await import("./diagnostics/data_report.ts")).Upkeep(config, await backups())
+    );
     let openDoor: ((tailnet: Tailnet) => Door) | undefined;
     const tailnet: OnDemand<Tailnet> = onDemand(async (onClose) => {
       const { openTailnet } = await import("./tailnet/open_tailnet.ts");

@@ -1,6 +1,6 @@
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { CONFIG_KEYS } from "../services/config_keys.ts";
+import { CONFIG_KEYS } from "../services/config/config_keys.ts";
 import { en, loadLater } from "../static/src/texts/en/en.ts";
 
 const ROOT = resolve(import.meta.dirname!, "..");

@@ -2,37 +2,32 @@ import { expect, test } from "vitest";
 import { dirname, join, relative, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname!, "..");
-const FLOOR = ["storage", "crypto", "net", "jobs", "events"];
-/** Which rooms of services/ may import which beside the floor, itself and the files in services/ itself. */
-const ROOMS: Record<string, string[]> = {
+/** What every folder of services/ may build on; these import only each other, services/errors.ts and services/log.ts. */
+const FLOOR = ["async", "config", "crypto", "events", "http", "jobs", "json", "process", "storage"];
+/** Which other folders of services/ each folder may import, besides the floor. */
+const FOLDERS: Record<string, string[]> = {
   attachments: [],
   auth: [],
-  characters: ["attachments"],
-  cli: ["doctor", "imports", "transfer"],
-  doctor: ["auth", "tailnet"],
-  chat: ["attachments", "llm", "lorebooks", "prompts"],
-  creator: ["attachments", "characters", "chat", "llm"],
-  documents: [],
-  exports: [
-    ...["attachments", "characters", "chat", "images", "llm", "lorebooks", "personas", "presets", "settings", "speech"],
-  ],
-  images: ["attachments", "characters"],
-  imports: [
-    ...["attachments", "characters", "chat", "exports", "images", "llm", "lorebooks", "personas", "presets", "prompts"],
-    ...["settings", "speech"],
+  backup: ["attachments"],
+  characters: ["attachments", "chat", "llm"],
+  chat: ["attachments", "conversations", "llm", "lorebooks", "prompts"],
+  cli: ["backup", "diagnostics", "import_export"],
+  conversations: ["attachments", "chat", "llm"],
+  diagnostics: ["auth", "backup", "tailnet"],
+  image_generation: ["attachments", "characters"],
+  import_export: [
+    ...["attachments", "characters", "conversations", "image_generation", "llm", "lorebooks", "personas", "presets"],
+    ...["prompts", "settings", "speech"],
   ],
   llm: [],
-  lorebooks: ["documents"],
-  presets: ["documents"],
-  prompts: ["characters", "llm", "lorebooks", "presets"],
-  personas: ["attachments", "characters"],
+  lorebooks: [],
   models: [],
+  personas: ["attachments", "characters"],
+  presets: [],
+  prompts: ["characters", "llm", "lorebooks", "presets"],
   settings: [],
-  setup: [],
   speech: [],
-  transfer: ["attachments", "documents"],
   tailnet: [],
-  upkeep: ["doctor", "transfer"],
 };
 
 /** The same for the page. Views stand on all; what they stand on knows no view, and nothing but views knows components. */
@@ -87,7 +82,7 @@ async function importsOf(folders: string[]): Promise<Import[]> {
 }
 
 const imports = await importsOf(["routes", "middleware", "services", "static/src"]);
-const room = (path: string) => path.split("/")[1]!;
+const folder = (path: string) => path.split("/")[1]!;
 const isFileInServices = (path: string) => /^services\/[^/]+\.ts$/.test(path);
 
 test("imports were found at all", () => {
@@ -110,27 +105,26 @@ test("services know no web framework", async () => {
   }
 });
 
-test("a floor room imports no other room but services/errors.ts", () => {
+test("the floor of services imports only itself, the error type and the log", () => {
   const wrong = imports.filter(({ from, to }) =>
-    from.startsWith("services/") && FLOOR.includes(room(from)) && to !== "services/errors.ts" && room(to) !== room(from)
+    from.startsWith("services/") && FLOOR.includes(folder(from)) && !isFileInServices(to) && !FLOOR.includes(folder(to))
   );
-  // Types of the floor's own interfaces cost nothing at run time: jobs speak of databases, sealers and events.
-  expect(wrong.filter(({ to }) => !FLOOR.includes(room(to)))).toEqual([]);
+  expect(wrong).toEqual([]);
 });
 
-test("a room imports only the rooms named for it", () => {
+test("a folder of services imports only the folders listed for it", () => {
   const wrong = imports.filter(({ from, to }) => {
-    if (!from.startsWith("services/") || isFileInServices(from) || FLOOR.includes(room(from))) return false;
+    if (!from.startsWith("services/") || isFileInServices(from) || FLOOR.includes(folder(from))) return false;
     if (from.startsWith(COMPOSITION)) return to === "services/services.ts";
     if (isFileInServices(to)) return to === "services/services.ts";
-    return ![room(from), ...FLOOR, ...ROOMS[room(from)] ?? []].includes(room(to));
+    return ![folder(from), ...FLOOR, ...FOLDERS[folder(from)] ?? []].includes(folder(to));
   });
   expect(wrong).toEqual([]);
 });
 
-test("a file in services/ itself knows the floor and its neighbours; only services.ts knows rooms", () => {
+test("services/errors.ts and services/log.ts import nothing of the services", () => {
   const wrong = imports.filter(({ from, to }) =>
-    isFileInServices(from) && from !== "services/services.ts" && !isFileInServices(to) && !FLOOR.includes(room(to))
+    isFileInServices(from) && from !== "services/services.ts" && !isFileInServices(to)
   );
   expect(wrong).toEqual([]);
 });
@@ -171,7 +165,9 @@ test("a start loads what a first answer rests on, and no room, schema or command
     for (const { from, to, isLoaded } of all) if (isLoaded && from === path) loaded.add(to);
   }
   const eager = [...loaded];
-  expect(eager).toEqual(expect.arrayContaining(["services/auth/access.ts", "services/storage/database.ts"]));
+  expect(eager).toEqual(
+    expect.arrayContaining(["services/auth/access_policy.ts", "services/storage/database/database.ts"]),
+  );
   expect(eager.filter((path) => path.startsWith("routes/schemas/"))).toEqual([]);
   const rooms = ["ground", "entrance", "tidying"].map((name) => `${COMPOSITION}${name}.ts`);
   expect(eager.filter((path) => path.startsWith(COMPOSITION)).sort()).toEqual(rooms.sort());

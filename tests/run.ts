@@ -10,7 +10,7 @@
  * Ends with the tests that failed, the duration of each lane and one line of counts. `--reports FOLDER` at the very end keeps
  * vitest's reports; a run of `real` then also checks every security case against all reports in the folder.
  */
-import { builtUi } from "./helpers/built_ui.ts";
+import { builtUi } from "./helpers/app/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
 import { securityCaseLines } from "./security_results.ts";
 

@@ -2,8 +2,8 @@
  * Writes tests/fixtures/schemas/<version>.sql, the newest schema as it is released: `deno task fixture`. Each earlier one
  * is kept for good, and the tests upgrade it. What is released is never changed: a file that is there stays.
  */
-import { schemaFixture } from "./helpers/schema_fixtures.ts";
-import { MIGRATIONS } from "../services/storage/migrations.ts";
+import { schemaFixture } from "./helpers/app/schema_fixtures.ts";
+import { MIGRATIONS } from "../services/storage/database/migrations.ts";
 
 const folder = new URL("fixtures/schemas/", import.meta.url);
 await Deno.mkdir(folder, { recursive: true });

@@ -1,5 +1,5 @@
 /** docs/security-cases.md: every case with the tests that name it, read from the sources of the tests. */
-import { sampleTitle } from "./helpers/sample.ts";
+import { sampleTitle } from "./helpers/files/sample.ts";
 import { AWAITED_FEATURES, type AwaitedFeature, SECURITY_CASES } from "./security_cases.ts";
 
 const ROOT = new URL("../", import.meta.url);

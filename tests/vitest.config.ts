@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { PATIENCE_MS, TEST_MS } from "./helpers/patience.ts";
+import { PATIENCE_MS, TEST_MS } from "./helpers/app/patience.ts";
 
 /**
  * Test files of one run go one after another in their own processes: several start servers and real browsers, and the

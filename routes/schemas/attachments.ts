@@ -1,7 +1,7 @@
 /** Attachments on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_names.ts";
-import { isDeviceName } from "../../services/ids.ts";
+import { isDeviceName } from "../../services/storage/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json } from "./common.ts";
 import { restoreVersionRouteOf, VersionNumber, versionsRouteOf } from "./versions.ts";

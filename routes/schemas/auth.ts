@@ -1,6 +1,6 @@
 /** Authentication on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Identity } from "../../services/auth/access.ts";
+import type { Identity } from "../../services/auth/access_policy.ts";
 import { ERRORS, json } from "./common.ts";
 
 const AuthStatus = z.object({

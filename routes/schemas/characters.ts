@@ -1,6 +1,6 @@
 /** Characters on the wire. A card is its author's document: what is unknown here is kept. */
 import { createRoute as route, z } from "@hono/zod-openapi";
-import { CARD_FORMATS } from "../../services/characters/card_export.ts";
+import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { Job } from "./jobs.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 import {

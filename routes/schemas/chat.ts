@@ -4,8 +4,8 @@ import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat_
 import type { ChatPreview } from "../../services/chat/upstream_call.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
-import type { Counted, PromptEntry } from "../../services/prompts/sent_messages.ts";
-import { isTimeZone } from "../../services/prompts/macro_clock.ts";
+import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";
+import { isTimeZone } from "../../services/prompts/macros/macro_clock.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
 import { MissedEntry } from "./lorebooks.ts";
 import { MessageAnswer } from "./messages.ts";

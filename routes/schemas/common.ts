@@ -1,7 +1,7 @@
 /** Schemas that several resources share. */
 import { z } from "@hono/zod-openapi";
-import { isDeviceName, isPathWord } from "../../services/ids.ts";
-import { Pace } from "../../services/pace.ts";
+import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
+import { Pace } from "../../services/async/yield_to_event_loop.ts";
 
 /** An id of any resource, chosen by the client or made by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")

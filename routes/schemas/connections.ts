@@ -1,8 +1,8 @@
 /** Connection profiles on the wire: snake_case here, camelCase behind; the key goes in and never comes out. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Connection, ConnectionInput } from "../../services/llm/connections.ts";
-import type { DiscoveredServer } from "../../services/llm/discover.ts";
-import type { ConnectionVerdict } from "../../services/llm/verdict.ts";
+import type { Connection, ConnectionInput } from "../../services/llm/connections/connections.ts";
+import type { DiscoveredServer } from "../../services/llm/connections/discover.ts";
+import type { ConnectionVerdict } from "../../services/llm/connections/connection_test.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(["openai", "anthropic", "demo"]);

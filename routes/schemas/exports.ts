@@ -1,6 +1,6 @@
 /** Exports on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { CHAT_FORMATS } from "../../services/exports/chat_formats.ts";
+import { CHAT_FORMATS } from "../../services/import_export/chat_export_formats.ts";
 import { ERRORS, IdParams } from "./common.ts";
 
 const file = z.string().openapi({ format: "binary" });

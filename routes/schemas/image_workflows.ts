@@ -1,6 +1,6 @@
 /** ComfyUI's workflows on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { WorkflowEntry } from "../../services/images/workflows.ts";
+import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
 import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 import { restoreVersionRouteOf, VersionNumber, versionRouteOf, versionsRouteOf } from "./versions.ts";
 

@@ -1,14 +1,14 @@
 /** Image backends and their pictures on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { DiscoveredBackend } from "../../services/images/discover_images.ts";
-import type { BackendVerdict } from "../../services/images/drawing.ts";
-import type { GenerationRequest } from "../../services/images/generations.ts";
+import type { DiscoveredBackend } from "../../services/image_generation/discover_backends.ts";
+import type { BackendVerdict } from "../../services/image_generation/image_generator.ts";
+import type { GenerationRequest } from "../../services/image_generation/image_jobs.ts";
 import {
   BACKEND_KINDS,
   type DrawDefaults,
   type ImageProfile,
   type ImageProfileInput,
-} from "../../services/images/image_profile.ts";
+} from "../../services/image_generation/backend_profiles.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(BACKEND_KINDS);

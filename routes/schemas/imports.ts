@@ -1,6 +1,6 @@
 /** Imports on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { IMPORT_KINDS, IMPORTED_THINGS } from "../../services/imports/import_item.ts";
+import { IMPORT_KINDS, IMPORTED_THINGS } from "../../services/import_export/import_item.ts";
 import { ERRORS, Id, json } from "./common.ts";
 import { Job } from "./jobs.ts";
 

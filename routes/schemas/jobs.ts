@@ -1,7 +1,7 @@
 /** Background jobs on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { JobSnapshot } from "../../services/jobs/job_runner.ts";
-import { isJsonObject } from "../../services/plain_json.ts";
+import { isJsonObject } from "../../services/json/type_guards.ts";
 import { ERRORS, IdParams, json, Time } from "./common.ts";
 
 /** A background job. */

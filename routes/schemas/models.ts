@@ -1,8 +1,8 @@
 /** Models of the hub, their downloads, and those on disk, on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Download } from "../../services/models/downloads.ts";
-import type { FoundRepo } from "../../services/models/hub.ts";
-import type { LocalModel } from "../../services/models/local_models.ts";
+import type { Download } from "../../services/models/downloads/downloads.ts";
+import type { FoundRepo } from "../../services/models/hub/hub.ts";
+import type { LocalModel } from "../../services/models/local/local_models.ts";
 import type { RepoListing } from "../../services/models/models.ts";
 import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
 

@@ -1,6 +1,6 @@
 /** The model that Parlor itself runs, on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { RunnerStatus, RunRequest } from "../../services/models/runner_status.ts";
+import type { RunnerStatus, RunRequest } from "../../services/models/runner/runner_status.ts";
 import { ERRORS, json, jsonBody, Time } from "./common.ts";
 
 const Path = z.string().min(1).max(1024);

@@ -1,6 +1,6 @@
 /** The tailnet node on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { HOST_LABEL } from "../../services/config_values.ts";
+import { HOST_LABEL } from "../../services/config/config_values.ts";
 import { TAILNET_STATES, type TailnetStatus } from "../../services/tailnet/node_status.ts";
 import { ERRORS, json, optionalJsonBody } from "./common.ts";
 

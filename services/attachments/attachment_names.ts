@@ -1,6 +1,6 @@
 /** Names of attachments, and how messages refer to them. */
-import { isDeviceName } from "../ids.ts";
-import type { ImageType } from "./image_type.ts";
+import { isDeviceName } from "../storage/ids.ts";
+import type { ImageType } from "./images/image_type.ts";
 
 /** DESIGN section 4 */
 const NAME = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}";

@@ -5,8 +5,8 @@
  * entry there. `grace` is no owner: it holds an attachment until the time that stands in its id. `trash_file` holds not
  * the attachment of that name but the file of a removed one, whose version stands in its id.
  */
-import type { Database, SqlValue, Statement } from "../storage/database.ts";
-import type { ImageType } from "./image_type.ts";
+import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
+import type { ImageType } from "./images/image_type.ts";
 import { namesIn } from "./attachment_names.ts";
 
 /** A stored attachment. */

@@ -6,8 +6,8 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import type { Database, Statement } from "../storage/database.ts";
-import { Turns } from "../turns.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { Turns } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { nameWithEnding } from "./attachment_names.ts";
 import {
@@ -20,10 +20,10 @@ import {
   removeRow,
   saveRow,
 } from "./attachment_rows.ts";
-import { type ImageFacts, type ImageType, sniffImage } from "./image_type.ts";
+import { type ImageFacts, type ImageType, sniffImage } from "./images/image_type.ts";
 import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "./sealed_file.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
-import { wholeImage } from "./whole_image.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { wholeImage } from "./images/whole_image.ts";
 
 /** An attachment, without its picture. */
 export interface Attachment {

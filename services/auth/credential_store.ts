@@ -3,7 +3,7 @@ import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isLoopbackName } from "./host_names.ts";
-import { openSealedDocument } from "./sealed_document.ts";
+import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
 
 /** One enrolled passkey. */
 export interface CredentialRecord {

@@ -1,5 +1,5 @@
 /** Ends answers that are still being sent once the right to them is gone: a stream outlives the check at its beginning. */
-import type { Identity } from "./access.ts";
+import type { Identity } from "./access_policy.ts";
 
 /** How soon a file removed by hand ends the streams it gave the right to. */
 const LOOK_EVERY_MS = 1_000;

@@ -6,7 +6,7 @@ import type {
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Identity } from "./access.ts";
+import type { Identity } from "./access_policy.ts";
 import { type CeremonyScope, CHALLENGE_MS, type Challenges, createChallenges } from "./challenges.ts";
 import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
 import type { CodeTicket, EnrolmentCodes } from "./enrolment_codes.ts";

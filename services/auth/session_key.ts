@@ -2,7 +2,7 @@
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "../crypto/key_file.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { type FileState, fileState } from "./file_state.ts";
+import { type FileState, fileState } from "../storage/file_state.ts";
 
 const WHAT = "session key";
 

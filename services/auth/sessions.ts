@@ -2,7 +2,7 @@
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database } from "../storage/database/database.ts";
 import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
 import { readSession, type SessionClaims, signSession } from "./session_cookie.ts";
 import type { SessionKey } from "./session_key.ts";

@@ -4,7 +4,7 @@ import { randomToken, uuidV7 } from "../crypto/random.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { openSealedDocument } from "./sealed_document.ts";
+import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
 
 /** One token, without what it is made of. */
 export interface TokenRecord {

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
-import type { Database } from "../storage/database.ts";
-import type { CardIndex } from "./card_index.ts";
-import { findCard } from "./card_rows.ts";
+import type { Database } from "../storage/database/database.ts";
+import type { CardIndex } from "./index/card_index.ts";
+import { findCard } from "./index/card_rows.ts";
 import type { PictureTools } from "./characters.ts";
 import { readPlainFile, statPlainFile } from "./plain_files.ts";
-import { isPng, readHeader } from "./png_chunks.ts";
+import { isPng, readHeader } from "./png/png_chunks.ts";
 
 /** What the pictures stand on. */
 export interface AvatarParts {

@@ -6,26 +6,33 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { fileExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database } from "../storage/database/database.ts";
 import { filePieces } from "../storage/file_pieces.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
-import { type Card, cardOf } from "./card.ts";
-import type { ArrivingCards } from "./arriving_cards.ts";
-import { type CardAssets, CardFiles } from "./card_assets.ts";
-import { cardIn, NO_CARD, readCardBytes, readCardFile } from "./card_file.ts";
-import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card_head.ts";
-import type { CardIndex } from "./card_index.ts";
-import { type CardPage, type CardQuery, findCard, findCaseClash, listCards, type StoredCard } from "./card_rows.ts";
-import { cardBytes } from "./card_text.ts";
+import { type Card, cardOf } from "./card/card.ts";
+import type { ArrivingCards } from "./card_uploads.ts";
+import { type CardAssets, CardFiles } from "./charx/card_assets.ts";
+import { cardIn, NO_CARD, readCardBytes, readCardFile } from "./card/card_file.ts";
+import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card/card_head.ts";
+import type { CardIndex } from "./index/card_index.ts";
+import {
+  type CardPage,
+  type CardQuery,
+  findCard,
+  findCaseClash,
+  listCards,
+  type StoredCard,
+} from "./index/card_rows.ts";
+import { cardBytes } from "./card/card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
-import { isCharx } from "./charx_format.ts";
-import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./main_icon.ts";
+import { isCharx } from "./charx/charx_format.ts";
+import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./card/main_icon.ts";
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
-import { hasAssetChunks, withPicture } from "./png_assets.ts";
-import { embedCard } from "./png_card.ts";
-import { isPng } from "./png_chunks.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { hasAssetChunks, withPicture } from "./png/png_assets.ts";
+import { embedCard } from "./png/png_card.ts";
+import { isPng } from "./png/png_chunks.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {

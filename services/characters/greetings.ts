@@ -1,6 +1,6 @@
 /** What a character says first, as its card has it, and the names that its macros stand for. */
-import type { Card } from "./card.ts";
-import { NO_CARD } from "./card_file.ts";
+import type { Card } from "./card/card.ts";
+import { NO_CARD } from "./card/card_file.ts";
 import type { Characters } from "./characters.ts";
 
 /** Stands for the name of a character that has no card. */

@@ -1,7 +1,7 @@
 /** Portraits drawn in the background by whatever draws pictures. */
 import { AppError } from "../errors.ts";
 import type { JobContext, JobError, JobRunner, JobSnapshot, JobState } from "../jobs/job_runner.ts";
-import type { Card } from "./card.ts";
+import type { Card } from "./card/card.ts";
 import type { Characters } from "./characters.ts";
 
 /** Draws a picture of a character; given by whoever knows the image backends. */

@@ -1,8 +1,8 @@
 /** Replies that are written again: a failed attempt never takes the place of the answer before it. */
-import { replyText } from "./message.ts";
-import type { Message, MessageStatus } from "./message.ts";
-import type { Statement } from "../storage/database.ts";
-import type { VariantStore } from "./variants.ts";
+import { replyText } from "../conversations/message.ts";
+import type { Message, MessageStatus } from "../conversations/message.ts";
+import type { Statement } from "../storage/database/database.ts";
+import type { VariantStore } from "../conversations/variants.ts";
 
 /** The last try to write an answer again, where that failed; part of the message until the next success. */
 export interface LastAttempt {

@@ -1,5 +1,5 @@
 /** Answers chat requests: with a conversation, by a reply the server owns; without, by passing the model's stream on. */
-import { moveIn, moveOut, type PictureParts } from "../attachments/picture_parts.ts";
+import { moveIn, moveOut, type PictureParts } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -9,27 +9,27 @@ import type { Log } from "../log.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { Prompts } from "../prompts/prompts.ts";
 import type { Scenes } from "../prompts/scenes.ts";
-import type { TokenRatios } from "../prompts/token_ratios.ts";
-import type { Database, Statement } from "../storage/database.ts";
+import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
 import { attemptOf, settleAttempt } from "./attempts.ts";
-import type { BlockStore } from "./blocks.ts";
-import type { ConversationState } from "./conversation.ts";
-import type { Conversations } from "./conversations.ts";
+import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { ConversationState } from "../conversations/conversation.ts";
+import type { Conversations } from "../conversations/conversations.ts";
 import type { ChatRequest, ChatUpstream, StatefulChatRequest, WantedModel } from "./chat_request.ts";
-import type { ConversationStore } from "./conversation_store.ts";
-import type { Journal } from "./journal.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { Journal } from "./journal/journal.ts";
 import type { LiveReplies } from "./live_replies.ts";
-import { isEmptyFailure, isSameContent, type Message } from "./message.ts";
+import { isEmptyFailure, isSameContent, type Message } from "../conversations/message.ts";
 import { joined } from "./continuation.ts";
 import { Reply } from "./reply.ts";
 import type { ReplyPlace, ReplySource } from "./reply_source.ts";
 import { conversationsOfReply, findReplyRow, replyEnded } from "./reply_rows.ts";
 import { StoredReply } from "./stored_reply.ts";
 import { TemplateForms } from "./template_forms.ts";
-import { writeTurn } from "./turn_writer.ts";
-import type { Turns } from "../turns.ts";
-import type { Replied } from "./titles.ts";
-import { speakerOf } from "./staging.ts";
+import { writeTurn } from "./message_writer.ts";
+import type { Turns } from "../async/keyed_mutex.ts";
+import type { Replied } from "./summaries/titles.ts";
+import { speakerOf } from "./prompt_context.ts";
 import {
   callFor,
   type ChatPreview,
@@ -38,7 +38,7 @@ import {
   refuseNothing,
   type UpstreamCall,
 } from "./upstream_call.ts";
-import type { VariantStore } from "./variants.ts";
+import type { VariantStore } from "../conversations/variants.ts";
 
 /** A reply to follow. */
 export interface StartedReply {

@@ -2,8 +2,8 @@
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { PromptTurn } from "../prompts/prompts.ts";
-import type { BlockStore } from "./blocks.ts";
-import type { Message, MessageContent } from "./message.ts";
+import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { Message, MessageContent } from "../conversations/message.ts";
 
 /** Where the history ends. */
 export interface HistoryEnd {

@@ -1,6 +1,6 @@
 /** Which connection and which model answer a chat request. */
 import { AppError } from "../errors.ts";
-import type { Connections } from "../llm/connections.ts";
+import type { Connections } from "../llm/connections/connections.ts";
 import type { UpstreamClient, UpstreamTarget } from "../llm/upstream.ts";
 import type { ChatRoute, ChatUpstream } from "./chat_request.ts";
 

@@ -1,5 +1,5 @@
 /** The rows that say which message was written by which run of a reply, and which runs have not ended. */
-import type { Database, Statement } from "../storage/database.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
 
 /** One reply. */
 export interface ReplyRow {

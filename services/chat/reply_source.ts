@@ -1,6 +1,6 @@
 /** What follows a reply, running or long done: its steps, its end, and the places between them. */
 import type { Usage } from "../llm/chat_event.ts";
-import type { MessageStatus } from "./message.ts";
+import type { MessageStatus } from "../conversations/message.ts";
 
 /** A place in a reply: how much of it somebody has. Lengths are UTF-16 units of the whole message. */
 export interface ReplyPlace {

@@ -1,5 +1,5 @@
 /** A reply that no process writes any more, followed from what was stored of it. */
-import type { Message } from "./message.ts";
+import type { Message } from "../conversations/message.ts";
 import { type ReplyEnd, type ReplyPlace, type ReplySource, type ReplyStep, restFrom } from "./reply_source.ts";
 
 /** The error that an interrupted reply carries. */

@@ -5,10 +5,10 @@ import type { UpstreamTarget } from "../llm/upstream.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
 import type { ScenePreset } from "../prompts/scenes.ts";
 import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
-import type { ConversationHead, ConversationState } from "./conversation.ts";
-import type { ConversationStore } from "./conversation_store.ts";
+import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { HistoryEnd } from "./history.ts";
-import { setStage, speakerOf, speakersOf, type StagedReply, type StagingParts } from "./staging.ts";
+import { setStage, speakerOf, speakersOf, type StagedReply, type StagingParts } from "./prompt_context.ts";
 
 /** What making a call needs. */
 export interface CallParts extends StagingParts {

@@ -4,7 +4,7 @@ import { authInvite, type LocalServer } from "./auth_invite.ts";
 import { authLogin } from "./auth_login.ts";
 import { authLogout } from "./auth_logout.ts";
 import { authWhoami } from "./auth_whoami.ts";
-import { openOutside } from "./outside.ts";
+import { openOutside } from "./cli_environment.ts";
 
 /** Text of `parlor auth --help`. */
 export const AUTH_HELP =

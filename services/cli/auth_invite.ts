@@ -2,7 +2,7 @@
 import { operatorProof } from "../crypto/operator_proof.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { parseOptions } from "./options.ts";
-import { type CliOutside, readPem } from "./outside.ts";
+import { type CliOutside, readPem } from "./cli_environment.ts";
 import { openServerClient, Refusal, type ServerClient } from "./server_client.ts";
 
 /** What of the configuration tells where the server is, and that we may ask it. */

@@ -5,7 +5,7 @@ import { AppError } from "../errors.ts";
 import { openBrowser } from "./browser.ts";
 import { openCallbackListener } from "./callback_listener.ts";
 import { parseOptions } from "./options.ts";
-import { type CliOutside, readPem } from "./outside.ts";
+import { type CliOutside, readPem } from "./cli_environment.ts";
 import { openServerClient, type ServerClient } from "./server_client.ts";
 
 /** Time for finding the phone and the fingerprint. */

@@ -1,7 +1,7 @@
 /** `parlor auth logout`: revokes the token on its server and forgets it here. */
 import { messageOf } from "../errors.ts";
 import { parseOptions } from "./options.ts";
-import { type CliOutside, readPem } from "./outside.ts";
+import { type CliOutside, readPem } from "./cli_environment.ts";
 import { openServerClient, Refusal } from "./server_client.ts";
 
 /** Signs out; where the server cannot be asked, the token is forgotten all the same, and that it still counts is said. */

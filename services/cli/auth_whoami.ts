@@ -1,7 +1,7 @@
 /** `parlor auth whoami`: which server the token is for, and whether it still counts there. */
 import { AppError } from "../errors.ts";
 import { parseOptions } from "./options.ts";
-import { type CliOutside, readPem } from "./outside.ts";
+import { type CliOutside, readPem } from "./cli_environment.ts";
 import { openServerClient } from "./server_client.ts";
 
 /** @throws {AppError} `unauthenticated` when nobody is signed in, or the server does not know the token any more. */

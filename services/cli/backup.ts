@@ -2,8 +2,8 @@
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileExists } from "../storage/atomic_file.ts";
-import { makeBackup } from "../transfer/backup.ts";
-import { restoreBackup } from "../transfer/restore.ts";
+import { makeBackup } from "../backup/backup.ts";
+import { restoreBackup } from "../backup/restore.ts";
 import { type DataOutside, takeOptions } from "./data_commands.ts";
 import { readPassphrase } from "./passphrase.ts";
 

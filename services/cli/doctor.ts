@@ -1,5 +1,5 @@
 /** `parlor doctor`: prints what was found, and ends with 1 when something is wrong. */
-import { type DoctorConfig, examine } from "../doctor/doctor.ts";
+import { type DoctorConfig, examine } from "../diagnostics/doctor.ts";
 import { takeOptions } from "./data_commands.ts";
 
 /** Text of `parlor doctor --help`. */

@@ -1,8 +1,8 @@
 /** `parlor import KIND PATH`: brings in what lies on this machine, with the server stopped. */
 import { AppError } from "../errors.ts";
-import { IMPORT_KINDS, type ImportKind } from "../imports/import_item.ts";
-import type { ImportReport } from "../imports/import_report.ts";
-import type { ImportRequest } from "../imports/imports.ts";
+import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
+import type { ImportReport } from "../import_export/import_report.ts";
+import type { ImportRequest } from "../import_export/imports.ts";
 import { takeOptions } from "./data_commands.ts";
 
 /** What each kind brings, in the order of the help. */

@@ -2,8 +2,8 @@
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
-import { exportedKey, importKey, readExportedKey } from "../transfer/key_export.ts";
-import { rotateKey } from "../transfer/key_rotation.ts";
+import { exportedKey, importKey, readExportedKey } from "../backup/key_export.ts";
+import { rotateKey } from "../backup/key_rotation.ts";
 import { type DataOutside, takeOptions } from "./data_commands.ts";
 import { readPassphrase } from "./passphrase.ts";
 

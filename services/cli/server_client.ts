@@ -1,6 +1,6 @@
 /** Requests of the command line to a Parlor server, with failures in words for a terminal. */
 import { AppError } from "../errors.ts";
-import { connectFinding } from "../net/connect_finding.ts";
+import { connectFinding } from "../http/connect_error.ts";
 
 /** One server. Redirects are not followed: a token goes to the address it was made for. */
 export interface ServerClient {

@@ -2,12 +2,12 @@
 
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { additionalData, type Place } from "./additional_data.ts";
+import { additionalData, type Place } from "./aad.ts";
 import { nodeCrypto } from "./node_crypto.ts";
 import { randomBytes } from "./random.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
-export type { Place } from "./additional_data.ts";
+export type { Place } from "./aad.ts";
 
 /** First byte of a sealed value: AES-256-GCM, 12-byte IV, 16-byte tag behind the ciphertext. */
 const FORMAT_VERSION = 1;

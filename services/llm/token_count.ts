@@ -1,7 +1,7 @@
 /** Asks a server to count tokens with the tokeniser of its own model (llm.md, sections 4.1 and 4.6). */
-import { readText } from "../net/read_text.ts";
+import { readText } from "../http/read_text.ts";
 import { headerKey } from "./auth_key.ts";
-import { serverRoot } from "../net/base_url.ts";
+import { serverRoot } from "../http/base_url.ts";
 import type { UpstreamTarget } from "./provider.ts";
 import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
 

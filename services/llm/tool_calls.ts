@@ -1,5 +1,5 @@
 /** Puts the pieces of streamed tool calls together. */
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** One call as it stands so far. */
 export interface ToolCall {

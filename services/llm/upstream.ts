@@ -1,7 +1,7 @@
 /** The one door to model servers: chooses the kind, owns the HTTP connections. */
-import { createAnthropicProvider } from "./anthropic_provider.ts";
-import { createDemoProvider } from "./demo_provider.ts";
-import { createOpenAiProvider } from "./openai_provider.ts";
+import { createAnthropicProvider } from "./anthropic/anthropic_provider.ts";
+import { createDemoProvider } from "./demo/demo_provider.ts";
+import { createOpenAiProvider } from "./openai/openai_provider.ts";
 import type { Provider, ProviderKind } from "./provider.ts";
 import { openUpstreamHttp, type UpstreamHttpOptions } from "./upstream_http.ts";
 

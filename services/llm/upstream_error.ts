@@ -1,6 +1,6 @@
 /** What a model server's refusals mean: one class of error, its kinds, and how an error body is read (llm.md, section 6). */
 import { AppError, type ErrorCode } from "../errors.ts";
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** Why a call to a model server failed. */
 export type UpstreamErrorKind =

@@ -1,10 +1,10 @@
 /** One HTTP call to a model server: address rules, key header, redirects, limits, and its failures in our words. */
 import { AppError } from "../errors.ts";
-import { watchConnect } from "../net/connect_watch.ts";
-import { assertOwnerAddress, parseOwnerUrl } from "../net/owner_endpoint.ts";
-import { readText } from "../net/read_text.ts";
-import { CallWatch } from "./call_watch.ts";
-import { connectFailure } from "./connect_failure.ts";
+import { watchConnect } from "../http/connect_watch.ts";
+import { assertOwnerAddress, parseOwnerUrl } from "../http/endpoint_address.ts";
+import { readText } from "../http/read_text.ts";
+import { CallWatch } from "./timeouts.ts";
+import { connectFailure } from "./connect_error.ts";
 import type { UpstreamTarget } from "./provider.ts";
 import { errorFromReport, maskKey, readReportedError, readRetryAfter, textOfErrorBody } from "./upstream_error.ts";
 import { UpstreamError } from "./upstream_error.ts";

@@ -4,7 +4,7 @@ import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "./scan_yield.ts";
 import {
   type ActivationBook,
   type EntryPosition,

@@ -1,7 +1,7 @@
 /** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
 import { jobOf, type KeyJob } from "./key_job.ts";
 import type { KeyNews } from "./key_matcher_worker.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "./scan_yield.ts";
 import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
 /** One question: does any of these texts hold this key? */

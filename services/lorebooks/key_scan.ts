@@ -2,7 +2,7 @@
 import { nameOf } from "./activated_entry.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "./scan_yield.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 

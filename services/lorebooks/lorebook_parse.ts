@@ -1,6 +1,14 @@
 /** Reads lorebooks out of parsed JSON, whatever program wrote them, into the one form Parlor keeps. */
 import { AppError } from "../errors.ts";
-import { asNumber, asText, asTexts, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import {
+  asNumber,
+  asText,
+  asTexts,
+  isJsonObject,
+  jsonFault,
+  type JsonObject,
+  parseJsonBytes,
+} from "../json/type_guards.ts";
 import type { Lorebook, LorebookEntry } from "./lorebook_document.ts";
 import { MAX_BOOK_KEYS } from "./scan_entries.ts";
 import { fromSillyTavern, isSillyTavernBook } from "./sillytavern.ts";

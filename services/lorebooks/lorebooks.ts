@@ -1,13 +1,13 @@
 /** The owner's lorebooks: stored sealed, each for everything, for some characters or personas, or for chats that name it. */
-import type { DocumentStore, ListedDocument, StoredDocument } from "../documents/document_store.ts";
+import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
 import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
 import type { ActivationBook } from "./scan_entries.ts";
 import { toSillyTavern } from "./sillytavern.ts";
-import { type ExpectedVersion } from "../preconditions.ts";
+import { type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** What is known of a book without opening it. */
 export interface LorebookHead {

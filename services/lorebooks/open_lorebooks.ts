@@ -1,10 +1,10 @@
 /** Opens the room of lorebooks: the store, the matcher of keys, and the trial. */
-import { DocumentStore, type DocumentStoreOptions } from "../documents/document_store.ts";
+import { DocumentStore, type DocumentStoreOptions } from "../storage/documents/document_store.ts";
 import type { Activation } from "./activation.ts";
 import { WorkerKeyMatcher } from "./key_matcher.ts";
 import type { Lorebook } from "./lorebook_document.ts";
 import { type LorebookHead, Lorebooks } from "./lorebooks.ts";
-import { type TrialParts, type TrialRequest, tryLorebook } from "./trial.ts";
+import { type TrialParts, type TrialRequest, tryLorebook } from "./lorebook_trial.ts";
 
 /** What the room stands on. */
 export interface LorebookRoomOptions

@@ -1,7 +1,7 @@
 /** Entries as the scan takes them: whatever a V2 or V3 lorebook, or SillyTavern in its `extensions`, says of one. */
 import { type DecoratedContent, readDecorators } from "./decorators.ts";
 import { type Lorebook, type LorebookEntry, type LorebookScope, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
-import { isJsonObject, type JsonObject } from "../plain_json.ts";
+import { isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { patternOf, type ScanKey } from "./scan_keys.ts";
 
 /** A book that may add to a prompt. */

@@ -1,5 +1,5 @@
 /** Keys of lorebook entries: what one looks for, and whether a text holds it. Pure; used on both sides of the matcher's Worker. */
-import { normalized } from "../unicode.ts";
+import { normalized } from "../json/unicode.ts";
 
 /** What is looked for. */
 export interface ScanKey {

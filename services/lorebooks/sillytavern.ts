@@ -2,7 +2,7 @@
  * SillyTavern's world info and the form Parlor keeps, there and back. Its fields stand in `extensions` under the names it
  * gives them there itself (cards.md, section 6); those without such a name are kept beside them.
  */
-import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../plain_json.ts";
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { type Lorebook, type LorebookEntry, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
 
 /** Fields of an entry that SillyTavern keeps in `extensions` when it writes a card. */

@@ -3,17 +3,17 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
-import type { Guard } from "../net/guarded_fetch.ts";
-import { Downloads } from "./downloads.ts";
-import { DEFAULT_LIMITS, type DownloadLimits } from "./file_download.ts";
-import { type FoundRepo, Hub } from "./hub.ts";
-import { LocalModels } from "./local_models.ts";
-import { type ModelFormat, parseRepo } from "./model_paths.ts";
-import { ModelsFolder } from "./models_folder.ts";
-import { type Candidate, candidatesOf } from "./repo_files.ts";
-import type { RunnerTimes } from "./keep_running.ts";
-import { Runner } from "./runner.ts";
-import type { OfferedConnection } from "./runner_status.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import { Downloads } from "./downloads/downloads.ts";
+import { DEFAULT_LIMITS, type DownloadLimits } from "./downloads/file_download.ts";
+import { type FoundRepo, Hub } from "./hub/hub.ts";
+import { LocalModels } from "./local/local_models.ts";
+import { type ModelFormat, parseRepo } from "./local/model_paths.ts";
+import { ModelsFolder } from "./local/models_folder.ts";
+import { type Candidate, candidatesOf } from "./hub/repo_files.ts";
+import type { RunnerTimes } from "./runner/model_supervisor.ts";
+import { Runner } from "./runner/runner.ts";
+import type { OfferedConnection } from "./runner/runner_status.ts";
 
 /** What the models need. */
 export interface ModelsOptions {

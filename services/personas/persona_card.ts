@@ -1,6 +1,6 @@
 /** Personas as portable Tavern V2 cards: name and description where every program looks, our mark under a key of our own. */
 import { AppError } from "../errors.ts";
-import { type Card, cardOf } from "../characters/card.ts";
+import { type Card, cardOf } from "../characters/card/card.ts";
 
 /** Key of our extension; it tells a persona from a character. */
 const EXTENSION = "parlor/persona";

@@ -3,26 +3,26 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
-import { type Card, v2Of } from "../characters/card.ts";
-import { cardIn, NO_CARD, readCardBytes } from "../characters/card_file.ts";
-import { cardBytes } from "../characters/card_text.ts";
-import { isZip } from "../characters/charx_format.ts";
+import { type Card, v2Of } from "../characters/card/card.ts";
+import { cardIn, NO_CARD, readCardBytes } from "../characters/card/card_file.ts";
+import { cardBytes } from "../characters/card/card_text.ts";
+import { isZip } from "../characters/charx/charx_format.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
-import { withPicture } from "../characters/png_assets.ts";
-import { embedCard } from "../characters/png_card.ts";
-import { isPng } from "../characters/png_chunks.ts";
+import { withPicture } from "../characters/png/png_assets.ts";
+import { embedCard } from "../characters/png/png_card.ts";
+import { isPng } from "../characters/png/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import { inNameOrder } from "../name_order.ts";
+import { inNameOrder } from "../storage/collation.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { isId } from "../ids.ts";
+import { isId } from "../storage/ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
-import type { Database, Statement } from "../storage/database.ts";
-import { Turns } from "../turns.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { Turns } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** A persona as the API shows it. */
 export interface Persona extends PersonaText {

@@ -1,5 +1,5 @@
 /** Opens the room of presets. */
-import { DocumentStore, type DocumentStoreOptions } from "../documents/document_store.ts";
+import { DocumentStore, type DocumentStoreOptions } from "../storage/documents/document_store.ts";
 import type { PresetDocument } from "./preset_document.ts";
 import { type PresetHead, Presets } from "./presets.ts";
 

@@ -1,5 +1,5 @@
 /** A preset as the assembly of prompts uses it: every field read, every default filled in. */
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 import { BUILTIN_PRESET, COMMON_ORDER, MARKERS } from "./builtin_preset.ts";
 import type { PresetDocument, PresetPrompt, Sampler } from "./preset_document.ts";
 import { isNeutral } from "./sillytavern.ts";

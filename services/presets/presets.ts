@@ -1,13 +1,13 @@
 /** The owner's presets: stored sealed, beside the one that comes built in; and which of them holds for a chat. */
 import { uuidV7 } from "../crypto/random.ts";
-import type { DocumentStore, ListedDocument, StoredDocument } from "../documents/document_store.ts";
+import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { AppError } from "../errors.ts";
-import { jsonFault } from "../plain_json.ts";
+import { jsonFault } from "../json/type_guards.ts";
 import { BUILTIN_ID, BUILTIN_NAME, BUILTIN_PRESET } from "./builtin_preset.ts";
 import { type Preset, presetFrom } from "./preset.ts";
 import type { PresetDocument } from "./preset_document.ts";
 import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavern } from "./sillytavern.ts";
-import { type ExpectedVersion } from "../preconditions.ts";
+import { type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** What is known of a preset without opening it. */
 export interface PresetHead {

@@ -1,6 +1,6 @@
 /** SillyTavern's preset files and the form Parlor keeps, there and back. */
 import { AppError } from "../errors.ts";
-import { asNumber, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../plain_json.ts";
+import { asNumber, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset_document.ts";
 
 /** Names of samplers in files, by the names they have here. */

@@ -1,8 +1,8 @@
 /** Puts the pieces of a scene in their order (cards.md, section 6). Pure: the same scene gives the same pieces. */
 import { exampleDialogues } from "./examples.ts";
-import { byteLength } from "./macro_budget.ts";
+import { byteLength } from "./macros/macro_budget.ts";
 import type { LayoutItem } from "./layout.ts";
-import type { MacroPlace, Macros } from "./macros.ts";
+import type { MacroPlace, Macros } from "./macros/macros.ts";
 import { type BlockPart, loreName, type PlacedBlock, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
 import type { Scene, SceneLore } from "./scene.ts";
 

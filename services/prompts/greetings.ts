@@ -1,5 +1,5 @@
 /** Greetings as they begin a conversation: what their macros stand for is settled there and then. */
-import { Macros } from "./macros.ts";
+import { Macros } from "./macros/macros.ts";
 import { seededRandom } from "./seeded_random.ts";
 
 /**

@@ -2,12 +2,12 @@
 import { activate, type ActivationBook, type ActivationState } from "../lorebooks/activation.ts";
 import type { DropReason, EntryName } from "../lorebooks/activation.ts";
 import type { KeyMatcher, ScanSource } from "../lorebooks/activation.ts";
-import type { CastMember } from "./cast.ts";
+import type { CastMember } from "./participants.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
 import type { Seen } from "./prompts.ts";
 import type { Scene, SceneLore } from "./scene.ts";
 import type { SeededRandom } from "./seeded_random.ts";
-import { countedParts } from "./token_estimate.ts";
+import { countedParts } from "./tokens/token_estimate.ts";
 
 /** What is scanned beside the messages. */
 export interface LoreScene {

@@ -1,10 +1,10 @@
 /** Opens the room: what counts tokens, what knows context sizes, what assembles, and where scenes come from. */
 import type { UpstreamClient } from "../llm/upstream.ts";
-import { ContextSizes } from "./context_sizes.ts";
+import { ContextSizes } from "./tokens/context_sizes.ts";
 import { Prompts } from "./prompts.ts";
 import { type SceneParts, Scenes } from "./scenes.ts";
-import { TokenCounter } from "./token_counter.ts";
-import type { TokenRatios } from "./token_ratios.ts";
+import { TokenCounter } from "./tokens/token_counter.ts";
+import type { TokenRatios } from "./tokens/token_ratios.ts";
 
 /** What the room stands on. */
 export interface PromptRoomOptions extends SceneParts {

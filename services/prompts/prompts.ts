@@ -1,13 +1,13 @@
 /** Puts together what a model is sent: the pieces of the scene, and as much of the history as its context holds. */
 import type { ChatMessage } from "../llm/chat_event.ts";
-import { defaultMaxTokens } from "../llm/openai_request.ts";
-import type { ContextSize, ContextSizes } from "./context_sizes.ts";
+import { defaultMaxTokens } from "../llm/openai/openai_request.ts";
+import type { ContextSize, ContextSizes } from "./tokens/context_sizes.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { DroppedLore } from "./lore_scan.ts";
-import type { NotExpanded } from "./macro_budget.ts";
+import type { NotExpanded } from "./macros/macro_budget.ts";
 import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
-import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./sent_messages.ts";
-import type { CountedModel, TokenCounter } from "./token_counter.ts";
+import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./prompt_messages.ts";
+import type { CountedModel, TokenCounter } from "./tokens/token_counter.ts";
 import { Cuts, total } from "./trimming.ts";
 
 /** One message of the history. */

@@ -2,14 +2,14 @@
 import type { EntryName } from "../lorebooks/activation.ts";
 import { composeBlocks } from "./compose.ts";
 import { findLore, type LoreScene } from "./lore_scan.ts";
-import type { MacroBudget } from "./macro_budget.ts";
-import { type MacroField, Macros, type MacroScope } from "./macros.ts";
-import type { PrefixClocks } from "./prefix_clocks.ts";
+import type { MacroBudget } from "./macros/macro_budget.ts";
+import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
+import type { PrefixClocks } from "./macros/prefix_clocks.ts";
 import { loreName } from "./prompt_blocks.ts";
 import type { Composed, PromptTurn, Seen } from "./prompts.ts";
 import type { Scene } from "./scene.ts";
 import { seededRandom } from "./seeded_random.ts";
-import { countedParts } from "./token_estimate.ts";
+import { countedParts } from "./tokens/token_estimate.ts";
 
 /** What a scene is staged with. */
 export interface Stage {

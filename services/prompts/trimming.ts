@@ -2,7 +2,7 @@
  * Where the history of a prompt begins that is too long. A cut moves in big steps: between them the begin of the prompt
  * stays byte by byte the same, and so does what a server has cached of it.
  */
-import type { PromptEntry } from "./sent_messages.ts";
+import type { PromptEntry } from "./prompt_messages.ts";
 
 /**
  * Where trimming begins it takes away this share of the room, so that the next turns fit without another cut: what a

@@ -1,10 +1,10 @@
 /** Who answers: the owner's connections, the calls to model servers, and which of them a chat goes to. */
 import { createChatUpstream } from "../chat/model_choice.ts";
 import type { ChatUpstream } from "../chat/chat_request.ts";
-import { type Connections, openConnections } from "../llm/connections.ts";
+import { type Connections, openConnections } from "../llm/connections/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "../llm/upstream.ts";
 import type { Models } from "../models/models.ts";
-import type { Undo } from "../on_demand.ts";
+import type { Undo } from "../async/lazy.ts";
 import type { Ground } from "./ground.ts";
 
 /** The connection under which a model that Parlor itself runs can be chosen. */

@@ -1,7 +1,7 @@
 /** What comes in from other programs, and what is carried away. */
-import { Exports } from "../exports/exports.ts";
-import { Imports } from "../imports/imports.ts";
-import type { Undo } from "../on_demand.ts";
+import { Exports } from "../import_export/exports.ts";
+import { Imports } from "../import_export/imports.ts";
+import type { Undo } from "../async/lazy.ts";
 import type { AnsweringRoom } from "./answering.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { DrawnRoom } from "./drawn.ts";

@@ -1,12 +1,12 @@
 /** Replies: how they are assembled, asked for, written and kept, and what is made of them while nobody waits. */
 import { ChatService } from "../chat/chat.ts";
-import { IdleQueue } from "../chat/idle_queue.ts";
-import { Journal } from "../chat/journal.ts";
-import { Summaries } from "../chat/summaries.ts";
-import { Titles } from "../chat/titles.ts";
-import type { Undo } from "../on_demand.ts";
+import { IdleQueue } from "../chat/summaries/idle_queue.ts";
+import { Journal } from "../chat/journal/journal.ts";
+import { Summaries } from "../chat/summaries/summaries.ts";
+import { Titles } from "../chat/summaries/titles.ts";
+import type { Undo } from "../async/lazy.ts";
 import { openPrompts } from "../prompts/open_prompts.ts";
-import { TokenRatios } from "../prompts/token_ratios.ts";
+import { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { AnsweringRoom } from "./answering.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { Ground } from "./ground.ts";

@@ -1,16 +1,16 @@
 /** What a conversation offers to a trial of lorebooks. It is taken from four rooms. */
-import type { Card } from "../characters/card.ts";
+import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
 import { findCard, namesOf } from "../characters/greetings.ts";
-import type { BlockStore } from "../chat/blocks.ts";
-import type { ConversationStore } from "../chat/conversation_store.ts";
+import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { turnsOf } from "../chat/history.ts";
 import type { ScanSource } from "../lorebooks/activation.ts";
-import type { ScannedConversation } from "../lorebooks/trial.ts";
+import type { ScannedConversation } from "../lorebooks/lorebook_trial.ts";
 import type { Personas } from "../personas/personas.ts";
-import { Macros } from "../prompts/macros.ts";
+import { Macros } from "../prompts/macros/macros.ts";
 import { seededRandom } from "../prompts/seeded_random.ts";
-import { countedParts } from "../prompts/token_estimate.ts";
+import { countedParts } from "../prompts/tokens/token_estimate.ts";
 
 /** Where it is taken from. */
 export interface ScanParts {

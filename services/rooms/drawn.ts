@@ -1,11 +1,11 @@
 /** What models make beside replies: pictures, portraits, and characters out of a description. */
-import { MessagePictures } from "../chat/message_pictures.ts";
-import { createAskModel } from "../chat/side_question.ts";
+import { MessagePictures } from "../conversations/message_images.ts";
+import { createAskModel } from "../chat/one_shot_completion.ts";
 import { Portraits } from "../characters/portraits.ts";
-import { Creator } from "../creator/creator.ts";
-import type { BackendLimits } from "../images/backend.ts";
-import { type ImageRoom, openImages } from "../images/open_images.ts";
-import type { Undo } from "../on_demand.ts";
+import { Creator } from "../characters/generation/character_generator.ts";
+import type { BackendLimits } from "../image_generation/backend.ts";
+import { type ImageRoom, openImages } from "../image_generation/image_generation.ts";
+import type { Undo } from "../async/lazy.ts";
 import type { AnsweringRoom } from "./answering.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { Ground } from "./ground.ts";

@@ -1,11 +1,11 @@
 /** Who may come in, open before the first answer: hosts, passkeys, sessions, tokens, and the tailnet's names. */
 import { createHostPolicy, type HostPolicy } from "../auth/host_names.ts";
-import { type Auth, openAuth } from "../auth/open_auth.ts";
+import { type Auth, openAuth } from "../auth/auth.ts";
 import { createPageOriginWatch, type PageOriginWatch } from "../auth/page_origin.ts";
 import { findOpenAddresses, logOpenAddresses } from "../auth/open_addresses.ts";
-import type { Undo } from "../on_demand.ts";
-import type { NodeMemory } from "../tailnet/node_memory.ts";
-import { openNodeMemory } from "../tailnet/open_node_memory.ts";
+import type { Undo } from "../async/lazy.ts";
+import type { NodeMemory } from "../tailnet/node_state.ts";
+import { openNodeMemory } from "../tailnet/open_node_state.ts";
 import type { Ground } from "./ground.ts";
 
 /** Everything that judges a request before its route does. */

@@ -1,24 +1,24 @@
 /** What every room stands on, open before the first answer: the data folder with its key and database, events, jobs, trash. */
-import { ByteBudget } from "../byte_budget.ts";
-import type { Config } from "../config.ts";
-import { saveConfigKey } from "../config_file.ts";
+import { ByteBudget } from "../async/byte_budget.ts";
+import type { Config } from "../config/config.ts";
+import { saveConfigKey } from "../config/config_file.ts";
 import { settleKeyCheck } from "../crypto/key_check.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { loadStorageKey } from "../crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
-import { collectGarbage } from "../garbage.ts";
+import { collectGarbage } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
-import type { Undo } from "../on_demand.ts";
+import type { Undo } from "../async/lazy.ts";
 import { Settings } from "../settings/settings.ts";
-import { openRememberedFlag, type RememberedFlag } from "../setup/remembered_flag.ts";
-import { type Database, openDatabase } from "../storage/database.ts";
+import { openRememberedFlag, type RememberedFlag } from "../settings/persistent_flag.ts";
+import { type Database, openDatabase } from "../storage/database/database.ts";
 import { type DataDir, openDataDir } from "../storage/data_dir.ts";
-import { openModelsFolder } from "../models/open_models_folder.ts";
-import { finishIncoming } from "../storage/incoming.ts";
-import { holdsSealedData, refuseLostDatabase } from "../storage/sealed_data.ts";
-import { Trash } from "../transfer/trash.ts";
+import { openModelsFolder } from "../models/local/open_models_folder.ts";
+import { finishIncoming } from "../storage/file_swap.ts";
+import { holdsSealedData, refuseLostDatabase } from "../storage/database/lost_database.ts";
+import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
 
 /** Folders of the data directory, made at every start so that a disk that takes none stops it. */

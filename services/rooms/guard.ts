@@ -1,8 +1,8 @@
 /** Calls to addresses that a user, a page or a redirect supplied; what asks them is given the guard and no other way out. */
-import { CardSite } from "../characters/card_site.ts";
-import type { Config } from "../config.ts";
-import { type Guard, openGuard } from "../net/guarded_fetch.ts";
-import type { Undo } from "../on_demand.ts";
+import { CardSite } from "../characters/sites/card_site.ts";
+import type { Config } from "../config/config.ts";
+import { type Guard, openGuard } from "../http/guard/guarded_fetch.ts";
+import type { Undo } from "../async/lazy.ts";
 import type { Ground } from "./ground.ts";
 
 /** The guard, and the one site that it is opened for. */

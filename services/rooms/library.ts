@@ -1,10 +1,10 @@
 /** What chats are made of: characters, personas, lorebooks, presets, and the pictures they show. */
 import { Attachments } from "../attachments/attachments.ts";
-import { type ImagePool, openImagePool } from "../attachments/image_pool.ts";
-import type { PictureParts } from "../attachments/picture_parts.ts";
+import { type ImagePool, openImagePool } from "../attachments/images/image_pool.ts";
+import type { PictureParts } from "../attachments/image_parts.ts";
 import { type CharacterRoom, openCharacters } from "../characters/open_characters.ts";
 import { type LorebookRoom, openLorebooks } from "../lorebooks/open_lorebooks.ts";
-import type { Undo } from "../on_demand.ts";
+import type { Undo } from "../async/lazy.ts";
 import { Personas } from "../personas/personas.ts";
 import { openPresets } from "../presets/open_presets.ts";
 import type { Presets } from "../presets/presets.ts";

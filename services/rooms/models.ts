@@ -1,7 +1,7 @@
 /** Models that lie here or could, and running one. */
 import { Models } from "../models/models.ts";
-import type { Guard } from "../net/guarded_fetch.ts";
-import type { Undo } from "../on_demand.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { Undo } from "../async/lazy.ts";
 import { type AnsweringRoom, LOCAL_CONNECTION } from "./answering.ts";
 import { exactOriginsOf } from "./guard.ts";
 import type { Ground } from "./ground.ts";

@@ -1,7 +1,7 @@
 /** Reading aloud, and the voices for it. */
-import type { Guard } from "../net/guarded_fetch.ts";
-import { openOwnerClient } from "../net/owner_client.ts";
-import type { Undo } from "../on_demand.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import { openOwnerClient } from "../http/http_client.ts";
+import type { Undo } from "../async/lazy.ts";
 import { Speech } from "../speech/speech.ts";
 import { SpeechSettings } from "../speech/speech_config.ts";
 import { VoiceImports } from "../speech/voice_import.ts";

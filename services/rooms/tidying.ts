@@ -1,7 +1,7 @@
 /** What is looked after while nobody waits for it: what is too old to keep, and what a killed process left behind. */
-import { overdueRevisions } from "../chat/revision_age.ts";
+import { overdueRevisions } from "../conversations/revisions/revision_age.ts";
 import { messageOf } from "../errors.ts";
-import type { OnDemand } from "../on_demand.ts";
+import type { OnDemand } from "../async/lazy.ts";
 import type { CarryingRoom } from "./carrying.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { Ground } from "./ground.ts";

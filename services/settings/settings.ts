@@ -2,8 +2,8 @@
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { Database } from "../storage/database.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import type { Database } from "../storage/database/database.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** All settings; each has a value. */
 export interface OwnerSettings {

@@ -1,13 +1,13 @@
 /** Speech: reads one piece of text aloud through the owner's speech server, and tells which voices and models it has. */
 import { AppError } from "../errors.ts";
-import { normaliseBaseUrl, originOf } from "../net/base_url.ts";
-import type { OwnerClient } from "../net/owner_client.ts";
+import { normaliseBaseUrl, originOf } from "../http/base_url.ts";
+import type { OwnerClient } from "../http/http_client.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { curatedVoices, type Voice } from "./curated_voices.ts";
 import type { SpeechConfig, SpeechSettings } from "./speech_config.ts";
 import { SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { plainCall } from "./spoken_text.ts";
-import { Turnstile } from "../turnstile.ts";
+import { Turnstile } from "../async/semaphore.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
 
 /** One piece to speak; what is left out is as configured. */

@@ -1,12 +1,12 @@
 /** The owner's speech endpoint: one sealed document, its key inside and bound to one origin. */
-import { type BoundKey, keyAfter } from "../bound_key.ts";
+import { type BoundKey, keyAfter } from "../http/origin_bound_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { normaliseBaseUrl, originOf } from "../net/base_url.ts";
-import type { Database } from "../storage/database.ts";
+import { normaliseBaseUrl, originOf } from "../http/base_url.ts";
+import type { Database } from "../storage/database/database.ts";
 import type { AudioFormat } from "./audio_format.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** What the owner has set, without the key. */
 export interface SpeechConfig {

@@ -1,6 +1,6 @@
 /** What a speech server's refusal says, in the several shapes they have (tts.md, sections 1.2 and 3). */
 import { AppError } from "../errors.ts";
-import { maskedText, readRefusal, reported } from "../net/refusal.ts";
+import { maskedText, readRefusal, reported } from "../http/error_response.ts";
 
 /**
  * Reads a refusal and makes its error.

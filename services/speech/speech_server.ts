@@ -1,7 +1,7 @@
 /** The calls to one OpenAI-shaped speech server: speak, list voices, list models (tts.md, sections 1 and 2). */
 import { AppError } from "../errors.ts";
-import { endpointPrefixes, serverRoot } from "../net/base_url.ts";
-import type { OwnerClient, OwnerRequest } from "../net/owner_client.ts";
+import { endpointPrefixes, serverRoot } from "../http/base_url.ts";
+import type { OwnerClient, OwnerRequest } from "../http/http_client.ts";
 import {
   AUDIO_TYPES,
   type AudioFormat,

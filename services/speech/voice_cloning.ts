@@ -1,11 +1,11 @@
 /** How each family of speech server takes a voice sample (tts.md, section 3.1), and how the families are told apart. */
 import { AppError } from "../errors.ts";
-import { serverRoot } from "../net/base_url.ts";
+import { serverRoot } from "../http/base_url.ts";
 import { AUDIO_TYPES, type AudioFormat } from "./audio_format.ts";
 import { refusalOf } from "./speech_error.ts";
 import type { SpeechCall, SpeechServer } from "./speech_server.ts";
 import { plainCall, type SpokenText } from "./spoken_text.ts";
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** A voice sample of the library. */
 export interface ReferenceSample {

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner } from "../jobs/job_runner.ts";
-import type { Guard } from "../net/guarded_fetch.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { bytesToSniff, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
 import { SAMPLE_FORMATS, type VoiceSample, type VoiceSamples } from "./voice_samples.ts";
 import { downloadRecording } from "./yt_dlp.ts";

@@ -1,6 +1,6 @@
 /** Lists of voices in all the shapes that speech servers give. */
 import type { Voice } from "./curated_voices.ts";
-import { isJsonObject } from "../plain_json.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** Voices taken from one answer; a server with more is not believed. */
 const MAX_VOICES = 5_000;

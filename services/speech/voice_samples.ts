@@ -4,14 +4,14 @@ import { basename, join } from "node:path";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { inNameOrder } from "../name_order.ts";
+import { inNameOrder } from "../storage/collation.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
-import type { Database, Statement } from "../storage/database.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, sniffAudio } from "./audio_format.ts";
 import { probeAudio } from "./audio_probe.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../async/keyed_mutex.ts";
 import { type Version, versionPlace, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 

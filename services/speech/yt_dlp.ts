@@ -1,8 +1,8 @@
 /** The external downloader for pages with video or audio, kept on a short leash (tts.md, section 6; SECURITY-CASES.md, X01–X05). */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import { findOnPath } from "../find_program.ts";
-import { runChildGroup } from "./child_group.ts";
+import { findOnPath } from "../process/find_program.ts";
+import { runChildGroup } from "../process/process_group.ts";
 
 /** What one download takes. */
 export interface YtDlpOptions {

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../errors.ts";
-import { isLocked } from "./sqlite_errors.ts";
+import { isLocked } from "./database/sqlite_errors.ts";
 
 /** A held lock. */
 export interface ProcessLock {

@@ -1,7 +1,7 @@
 /** One life of the node's program: it is started when no other one holds its state, and is ended before this returns. */
 import { AppError } from "../errors.ts";
-import { pause } from "../pause.ts";
-import { startWatched, type WatchedProcess } from "../watched_process.ts";
+import { pause } from "../async/delay.ts";
+import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, withoutSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
 import { nodeSocketPath } from "./socket_path.ts";

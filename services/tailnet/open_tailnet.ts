@@ -1,5 +1,5 @@
 /** Puts the parts of this room together. */
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import { removeNodeSocket } from "./socket_path.ts";

@@ -2,9 +2,9 @@
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { Turns } from "../turns.ts";
-import { KeptNode } from "./kept_node.ts";
-import type { NodeMemory, OwnNames } from "./node_memory.ts";
+import { Turns } from "../async/keyed_mutex.ts";
+import { KeptNode } from "./node_supervisor.ts";
+import type { NodeMemory, OwnNames } from "./node_state.ts";
 import { DEFAULT_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
 import { findTailscaled } from "./tailscaled_program.ts";
 

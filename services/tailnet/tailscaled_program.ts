@@ -1,6 +1,6 @@
 /** Where tailscaled lies on this machine, how one gets it, and what it is started with. */
 import { AppError } from "../errors.ts";
-import { findOnPath, isFile } from "../find_program.ts";
+import { findOnPath, isFile } from "../process/find_program.ts";
 
 const PROGRAM = "tailscaled";
 

@@ -2,7 +2,7 @@
  * A client over one bare connection: it costs next to nothing, so that what is measured is the server. HTTP/1.1, one
  * request at a time, the connection kept.
  */
-import { joined } from "../helpers/joined.ts";
+import { joined } from "../helpers/app/joined.ts";
 
 /** Status and headers of an answer; names in lower case. */
 export interface AnswerHead {

@@ -1,6 +1,6 @@
 /** Card files for benchmarks: as SillyTavern leaves them, card behind the pixels. */
 import { deflateSync } from "node:zlib";
-import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from "../helpers/cards.ts";
+import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from "../helpers/files/cards.ts";
 
 /** Some 333 kB of pixels, in chunks as libraries write them. They are never decoded. */
 const CHUNK_BYTES = 32 * 1024;

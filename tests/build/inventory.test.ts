@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { packagesOfUi, stageServer } from "../../build.ts";
 import { packageFoldersIn, readPackages } from "../../build/inventory.ts";
 import { billOfMaterials } from "../../build/notices.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const LOCK: { npm: Record<string, { integrity: string; dependencies?: string[] }> } = JSON.parse(

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startPermissions } from "../../build.ts";
-import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
+import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCES = [

@@ -1,10 +1,10 @@
 /** The drill of whoever keeps backups: taken from a running server under load, brought back on another machine. */
 import { expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { runParlor } from "../helpers/parlor_command.ts";
-import { makeRgbaPng } from "../helpers/png_files.ts";
-import { RestlessWriter } from "../helpers/restless_writer.ts";
-import { filesWithText, tempFolder } from "../helpers/storage_folder.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
+import { makeRgbaPng } from "../helpers/files/png_files.ts";
+import { RestlessWriter } from "../helpers/processes/restless_writer.ts";
+import { filesWithText, tempFolder } from "../helpers/files/storage_folder.ts";
 
 const PASSPHRASE = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
 

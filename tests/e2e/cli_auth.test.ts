@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { startCli } from "../helpers/cli_child.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
-import { makeCertificate } from "../helpers/tls_certificate.ts";
-import { Visitor } from "../helpers/visitor.ts";
+import { startCli } from "../helpers/processes/cli_child.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { makeCertificate } from "../helpers/files/tls_certificate.ts";
+import { Visitor } from "../helpers/app/visitor.ts";
 
 /** A home folder with nothing in it. */
 async function emptyHome() {
@@ -107,7 +107,7 @@ test("login over HTTPS with the code pasted, for a server of an own authority; t
 
 /** Enrols a passkey as the store keeps it, and gives what its session would be bound to. */
 async function openSessionOf(app: TestApp): Promise<{ rpId: string; credentialId: string }> {
-  const { credentialRecord } = await import("../helpers/enrolled.ts");
+  const { credentialRecord } = await import("../helpers/app/enrolled.ts");
   await app.services.auth.credentials.add(credentialRecord("key1", "localhost"), true);
   return { rpId: "localhost", credentialId: "key1" };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ownEnvironment, startChildServer } from "../helpers/child_server.ts";
-import { makeCertificate } from "../helpers/tls_certificate.ts";
+import { ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
+import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 

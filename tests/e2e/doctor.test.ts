@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { startChildServer } from "../helpers/child_server.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { runParlor } from "../helpers/parlor_command.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
+import { startChildServer } from "../helpers/app/child_server.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 /** The lines of one level, without it. */
 function linesOf(stdout: string, level: string): string[] {

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { openFakeHub, sha256 } from "../helpers/fake_hub.ts";
-import { ggufFile } from "../helpers/gguf_file.ts";
-import { sample } from "../helpers/sample.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { openFakeHub, sha256 } from "../helpers/fakes/fake_hub.ts";
+import { ggufFile } from "../helpers/files/gguf_file.ts";
+import { sample } from "../helpers/files/sample.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 const MEBIBYTES = sample(96, 1024);
 const SIZE = MEBIBYTES.count * 1024 * 1024;

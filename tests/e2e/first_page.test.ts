@@ -1,10 +1,10 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../helpers/browser.ts";
-import { builtUi } from "../helpers/built_ui.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { eventually, sendMessage } from "../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../helpers/app/browser.ts";
+import { builtUi } from "../helpers/app/built_ui.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { eventually, sendMessage } from "../helpers/app/ui_page.ts";
 
 /** A loopback address of our own, so that nobody else's server is found; port 8080 is where llama.cpp is looked for. */
 const FOUND_HOST = "127.0.0.9";

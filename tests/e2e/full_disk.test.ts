@@ -1,9 +1,9 @@
 import { statfsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { startChildServer } from "../helpers/child_server.ts";
-import { openFakeHub } from "../helpers/fake_hub.ts";
-import { ggufFile } from "../helpers/gguf_file.ts";
-import { fill } from "../helpers/storage_small_disk.ts";
+import { startChildServer } from "../helpers/app/child_server.ts";
+import { openFakeHub } from "../helpers/fakes/fake_hub.ts";
+import { ggufFile } from "../helpers/files/gguf_file.ts";
+import { fill } from "../helpers/processes/storage_small_disk.ts";
 
 /** A file system of some megabytes; only root on Linux can mount one. */
 async function mountSmall(path: string, megabytes: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { startChildServer } from "../helpers/child_server.ts";
-import { runParlor } from "../helpers/parlor_command.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
+import { startChildServer } from "../helpers/app/child_server.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 const PASSPHRASE = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
 

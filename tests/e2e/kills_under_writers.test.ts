@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { startChildServer } from "../helpers/child_server.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { RestlessAsker, RestlessWriter } from "../helpers/restless_writer.ts";
-import { sample } from "../helpers/sample.ts";
+import { startChildServer } from "../helpers/app/child_server.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { RestlessAsker, RestlessWriter } from "../helpers/processes/restless_writer.ts";
+import { sample } from "../helpers/files/sample.ts";
 
 const KILLS = sample(6, 200);
 const [WRITERS, ASKERS] = [16, 4];

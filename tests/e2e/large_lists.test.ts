@@ -1,8 +1,8 @@
 /** Lists and conversations of a size that few owners reach, on a server in a process of its own, whose memory is measured. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type TempFolder, tempFolder } from "../helpers/storage_folder.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type TempFolder, tempFolder } from "../helpers/files/storage_folder.ts";
 
 const CONVERSATIONS = 10_000;
 const LISTS = 1_000;

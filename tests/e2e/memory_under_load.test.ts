@@ -1,8 +1,8 @@
 /** What large requests do to the memory of the real server, a process of its own. Linux tells the peak. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forgetPeak, peakBytes, residentBytes } from "../bench/process_facts.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../helpers/large_requests.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../helpers/app/large_requests.ts";
 
 const MIB = 1024 * 1024;
 /** DESIGN.md section 13, SECURITY-CASES F07. */

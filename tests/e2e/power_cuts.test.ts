@@ -2,16 +2,16 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkDatabase } from "../../services/storage/snapshot.ts";
-import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
-import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/crash_disk.ts";
-import { type TempFolder, tempFolder } from "../helpers/storage_folder.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { checkDatabase } from "../../services/storage/database/snapshot.ts";
+import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
+import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/processes/crash_disk.ts";
+import { type TempFolder, tempFolder } from "../helpers/files/storage_folder.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const STATES = 300;
 const ROUNDS = 12;
 const WRITERS = 4;
-const RECORDER = fileURLToPath(new URL("../helpers/disk_recorder.c", import.meta.url));
+const RECORDER = fileURLToPath(new URL("../helpers/processes/disk_recorder.c", import.meta.url));
 
 /** Something the server acknowledged, and how much of the log there was by then. */
 interface Acknowledged {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { presentedBy } from "../../middleware/authentication.ts";
-import { enrol } from "../helpers/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const stateOf = async (app: { port: number }, headers: Record<string, string> = {}) =>
   JSON.parse((await fetchAs(app, { path: "/api/auth/status", headers })).body);

@@ -2,12 +2,12 @@ import { expect, test, vi } from "vitest";
 import { bodyLimit } from "../../middleware/body_limit.ts";
 import { createRouteTable } from "../../middleware/route_table.ts";
 import { errorResponse } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/router.ts";
-import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
-import { PATIENCE_MS } from "../helpers/patience.ts";
-import { rawRequest, readToEnd, writeAll } from "../helpers/raw_http.ts";
-import { ByteBudget } from "../../services/byte_budget.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { newRouter } from "../../routes/http/router.ts";
+import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { PATIENCE_MS } from "../helpers/app/patience.ts";
+import { rawRequest, readToEnd, writeAll } from "../helpers/app/raw_http.ts";
+import { ByteBudget } from "../../services/async/byte_budget.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 const small = { config: { maxBodyBytes: 2_000 } };

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { enrol } from "../helpers/enrolled.ts";
-import { codeOf, fetchAs, type PlainRequest } from "../helpers/fetch_as.ts";
-import { rawRequest } from "../helpers/raw_http.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { codeOf, fetchAs, type PlainRequest } from "../helpers/app/fetch_as.ts";
+import { rawRequest } from "../helpers/app/raw_http.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 const completion: PlainRequest = { method: "POST", path: "/api/setup/complete", headers: JSON_TYPE, body: "{}" };

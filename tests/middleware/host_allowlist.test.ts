@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { enrol } from "../helpers/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 /** Every route below /api as a request, its parameters filled in. */
 async function allRoutes(app: TestApp): Promise<{ method: string; path: string }[]> {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { requestFactsFor } from "../../middleware/request_facts.ts";
-import { rejectionOf } from "../helpers/rejection.ts";
+import { rejectionOf } from "../helpers/app/rejection.ts";
 
 interface Asked {
   url?: string;

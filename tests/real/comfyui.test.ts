@@ -1,8 +1,8 @@
 /** Pictures by a real ComfyUI of the older dialect with a small checkpoint, and Parlor as a process beside it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sniffImage } from "../../services/attachments/image_type.ts";
-import { framesOf, until as untilWithin } from "../helpers/chat_client.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { framesOf, until as untilWithin } from "../helpers/app/chat_client.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { isFree } from "./helpers/llama_server.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 import { realPart } from "./helpers/real_part.ts";

@@ -1,6 +1,6 @@
 /** Chat with a real model: llama.cpp's server, and Parlor as a process beside it. Words are the model's; shapes are ours. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { isFree, type LlamaServer, startLlama, USUAL_PORT } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply, type SeenReply } from "./helpers/reply_stream.ts";

@@ -3,8 +3,8 @@
  * it, and beside that as a naive assembly would, which takes the same pieces and lets one message fall out a turn.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS as ALL_TURNS } from "../helpers/lighthouse_chat.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS as ALL_TURNS } from "../helpers/files/lighthouse_chat.ts";
 import { type LlamaServer, startLlama } from "./helpers/llama_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 

@@ -2,10 +2,10 @@
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { type Device, openDevice, openPasskeyBrowser } from "../helpers/passkey_browser.ts";
-import { makeCertificate } from "../helpers/tls_certificate.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { type Device, openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
+import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const PROXIES = realPart("REAL_PROXIES_DIR", "proxies.sh");

@@ -1,9 +1,9 @@
 /** A downloaded model run, asked and stopped from the page, with the real llama.cpp server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowser, openPage } from "../helpers/browser.ts";
-import { builtUi } from "../helpers/built_ui.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { sendMessage } from "../helpers/ui_page.ts";
+import { openBrowser, openPage } from "../helpers/app/browser.ts";
+import { builtUi } from "../helpers/app/built_ui.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { sendMessage } from "../helpers/app/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");

@@ -1,7 +1,7 @@
 /** A model under models/, run by the real llama.cpp server that Parlor starts itself: a reply, Stop, sudden death. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { findProcesses, isGone } from "../helpers/processes.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { findProcesses, isGone } from "../helpers/processes/processes.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { readReply } from "./helpers/reply_stream.ts";
 

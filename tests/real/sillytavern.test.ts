@@ -1,11 +1,11 @@
 /** Cards between the real SillyTavern and Parlor: its own parser judges what comes back. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { zipSync } from "fflate";
-import type { ImportReport } from "../../services/imports/import_report.ts";
-import { chunksOf } from "../helpers/cards.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { runParlor } from "../helpers/parlor_command.ts";
-import { makeRgbaPng } from "../helpers/png_files.ts";
+import type { ImportReport } from "../../services/import_export/import_report.ts";
+import { chunksOf } from "../helpers/files/cards.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
+import { makeRgbaPng } from "../helpers/files/png_files.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
 

@@ -1,7 +1,7 @@
 /** Speech by a real engine: Piper behind OpenAI's shape, and Parlor as a process beside it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sniffAudio } from "../../services/speech/audio_format.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 

@@ -1,9 +1,9 @@
 /** Parlor's own node in a tailnet of real parts: sign-in, a request from a second node, the raw way in, restarts, the end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/child_server.ts";
-import { enrol } from "../helpers/enrolled.ts";
-import { findProcesses, isGone } from "../helpers/processes.ts";
-import type { WireStatus } from "../helpers/tailnet_bench.ts";
+import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { findProcesses, isGone } from "../helpers/processes/processes.ts";
+import type { WireStatus } from "../helpers/app/tailnet_bench.ts";
 import { isIsolated, PrivateTailnet, runIsolated } from "./helpers/private_tailnet.ts";
 import { realPart } from "./helpers/real_part.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { enrol } from "../helpers/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
-import { rawRequest } from "../helpers/raw_http.ts";
-import { openTestApp } from "../helpers/test_app.ts";
-import { makeCertificate } from "../helpers/tls_certificate.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { rawRequest } from "../helpers/app/raw_http.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 
 test("health checks get 204 and nothing else, under any host and gated", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
@@ -229,7 +229,7 @@ test("the served document describes every mounted route and its bodies", async (
 });
 
 test("H19 the start is refused when localhost is listed while anyone may enrol, with the remedy", async () => {
-  const { loadConfig } = await import("../../services/config.ts");
+  const { loadConfig } = await import("../../services/config/config.ts");
   const load = (...args: string[]) =>
     loadConfig({
       args: ["--data-dir", "/nonexistent", ...args],

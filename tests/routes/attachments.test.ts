@@ -2,12 +2,12 @@ import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { fixtureImage, makeGif } from "../helpers/image_files.ts";
-import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/pictures.ts";
-import { pngChunk, pngFile, pngHeader } from "../helpers/png_files.ts";
-import { rawRequest } from "../helpers/raw_http.ts";
-import { filesWithText } from "../helpers/storage_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";
+import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/files/pictures.ts";
+import { pngChunk, pngFile, pngHeader } from "../helpers/files/png_files.ts";
+import { rawRequest } from "../helpers/app/raw_http.ts";
+import { filesWithText } from "../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { operatorProof } from "../../services/crypto/operator_proof.ts";
-import { openTestApp } from "../helpers/test_app.ts";
-import { openGatedApp, Visitor } from "../helpers/visitor.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
 
 const desk = { host: "desk.example", address: "203.0.113.5" };
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });

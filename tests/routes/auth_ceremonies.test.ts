@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { Authenticator } from "../helpers/authenticator.ts";
-import { encodeCbor } from "../helpers/cbor.ts";
-import { openTestApp } from "../helpers/test_app.ts";
-import { openGatedApp, Visitor } from "../helpers/visitor.ts";
+import { Authenticator } from "../helpers/fakes/authenticator.ts";
+import { encodeCbor } from "../helpers/fakes/cbor.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
 
 const CEREMONIES = 100_000;
 

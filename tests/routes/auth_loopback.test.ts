@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { fetchAs } from "../helpers/fetch_as.ts";
-import { runParlor } from "../helpers/parlor_command.ts";
-import { openTestApp, type TestApp, type TestAppOptions } from "../helpers/test_app.ts";
-import { Visitor } from "../helpers/visitor.ts";
+import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
+import { openTestApp, type TestApp, type TestAppOptions } from "../helpers/app/test_app.ts";
+import { Visitor } from "../helpers/app/visitor.ts";
 
 const SPELLINGS = ["localhost", "LOCALHOST.", "x.localhost", "127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]"];
 const GATED_PATHS = ["/api/conversations", "/api/settings", "/api/export"];

@@ -1,7 +1,7 @@
 /** The five things an operator can do, on a running server and across a restart: SPEC, "Operator reset actions". */
 import { expect, test } from "vitest";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
-import { openGatedApp, Visitor } from "../helpers/visitor.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
 
 const desk = { host: "desk.example", address: "203.0.113.5" };
 

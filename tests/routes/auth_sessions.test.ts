@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { readSession } from "../../services/auth/session_cookie.ts";
-import { fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
-import { openGatedApp, Visitor } from "../helpers/visitor.ts";
+import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const COOKIE = "__Host-app_sess";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { noise } from "../helpers/pictures.ts";
-import { cardChunk, END, plainPng, pngOf, type RawChunk } from "../helpers/cards.ts";
-import { fill, smallFileSystem } from "../helpers/storage_small_disk.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { noise } from "../helpers/files/pictures.ts";
+import { cardChunk, END, plainPng, pngOf, type RawChunk } from "../helpers/files/cards.ts";
+import { fill, smallFileSystem } from "../helpers/processes/storage_small_disk.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const card = (name: string, description: string) => ({
   spec: "chara_card_v2",

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { ask, gather, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { say } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { say } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

@@ -9,8 +9,8 @@ import {
   sillyTavernCard,
   sillyTavernPng,
   sillyTavernReads,
-} from "../helpers/cards.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+} from "../helpers/files/cards.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

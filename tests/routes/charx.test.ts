@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { plainPng, sillyTavernCard, sillyTavernReads } from "../helpers/cards.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { plainPng, sillyTavernCard, sillyTavernReads } from "../helpers/files/cards.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

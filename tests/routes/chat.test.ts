@@ -1,11 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chatRoutes } from "../../routes/chat.ts";
-import { newRouter } from "../../routes/router.ts";
-import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/chat_client.ts";
-import { FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { countListeners, measured } from "../helpers/leaks.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { newRouter } from "../../routes/http/router.ts";
+import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/app/chat_client.ts";
+import { FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { countListeners, measured } from "../helpers/processes/leaks.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const ROUNDS = 1_000;
 /** Clients that come and go at once. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const KEY = "sk-secret-0123456789";
 let app: TestApp;

@@ -3,10 +3,10 @@
  * at random. Seeded; a failure names its last steps.
  */
 import { expect, test } from "vitest";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { openTestApp } from "../helpers/test_app.ts";
-import { TreeWalk, type WalkedServer } from "../helpers/tree_walk.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { TreeWalk, type WalkedServer } from "../helpers/app/tree_walk.ts";
 
 /** Steps of one walk in the process of the test, and against a server that is killed. */
 const STEPS = { each: 1_620, killed: 300 };

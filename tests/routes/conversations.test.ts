@@ -2,9 +2,9 @@ import { DatabaseSync } from "node:sqlite";
 import { z } from "@hono/zod-openapi";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { longJsonBody } from "../../routes/schemas/common.ts";
-import { range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
-import { filesWithText } from "../helpers/storage_folder.ts";
+import { range, readConversation, say, type StoredMessage } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { filesWithText } from "../helpers/files/storage_folder.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -3,10 +3,10 @@ import { Buffer } from "node:buffer";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { unzipSync } from "fflate";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, gather, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { countRows, idsOf, range, readConversation, say, type StoredConversation } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { countRows, idsOf, range, readConversation, say, type StoredConversation } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { chunksOf, sillyTavernReads } from "../helpers/cards.ts";
-import { until, useModel } from "../helpers/chat_client.ts";
-import { FakeA1111 } from "../helpers/fake_a1111.ts";
-import { FakeComfy } from "../helpers/fake_comfy.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { noise } from "../helpers/pictures.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { chunksOf, sillyTavernReads } from "../helpers/files/cards.ts";
+import { until, useModel } from "../helpers/app/chat_client.ts";
+import { FakeA1111 } from "../helpers/fakes/fake_a1111.ts";
+import { FakeComfy } from "../helpers/fakes/fake_comfy.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { noise } from "../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const CARD = { name: "Fern", description: "{{char}} is a red fox with a green scarf." };
 

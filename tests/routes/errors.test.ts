@@ -2,10 +2,10 @@ import { HTTPException } from "hono/http-exception";
 import { expect, test } from "vitest";
 import { chained } from "../../routes/chain.ts";
 import { errorBody, statusOf, toAppError } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/router.ts";
+import { newRouter } from "../../routes/http/router.ts";
 import { AppError, type ErrorCode, traceOf } from "../../services/errors.ts";
-import { codeOf, fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 test.each<[ErrorCode, number]>([
   ["invalid_json", 400],

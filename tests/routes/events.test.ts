@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventRoutes } from "../../routes/events.ts";
 import { createEventHub } from "../../services/events/event_hub.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 /** Reads frames as they come. */
 function frameReader(answer: Response) {

@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { unzipSync, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { makePrivateChat } from "../helpers/exported_chat.ts";
-import { fillHouse } from "../helpers/full_house.ts";
-import { added, importJob, importReport, NOTHING_ADDED } from "../helpers/imported.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { makePrivateChat } from "../helpers/files/exported_chat.ts";
+import { fillHouse } from "../helpers/app/full_house.ts";
+import { added, importJob, importReport, NOTHING_ADDED } from "../helpers/app/imported.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 /** Fields in which an imported conversation differs from what it was. */
 // deno-lint-ignore no-explicit-any -- a conversation as it came

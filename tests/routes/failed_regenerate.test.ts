@@ -1,11 +1,11 @@
 /** What a regenerate leaves behind when it doesn't succeed. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/chat_client.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { fill, smallFileSystem } from "../helpers/storage_small_disk.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/app/chat_client.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { fill, smallFileSystem } from "../helpers/processes/storage_small_disk.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

@@ -1,6 +1,6 @@
 /** V3's group_only_greetings: offered where several characters take part, and nowhere else. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { openFakeHttp } from "../helpers/fake_llm_http.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeHttp } from "../helpers/fakes/fake_llm_http.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { discoverBackends } from "../../services/images/discover_images.ts";
-import { FakeA1111 } from "../helpers/fake_a1111.ts";
-import { FakeComfy } from "../helpers/fake_comfy.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { discoverBackends } from "../../services/image_generation/discover_backends.ts";
+import { FakeA1111 } from "../helpers/fakes/fake_a1111.ts";
+import { FakeComfy } from "../helpers/fakes/fake_comfy.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { framesOf, until } from "../helpers/chat_client.ts";
-import { FakeA1111 } from "../helpers/fake_a1111.ts";
-import { FakeComfy } from "../helpers/fake_comfy.ts";
-import { dataUrl, picture, putPicture } from "../helpers/pictures.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { framesOf, until } from "../helpers/app/chat_client.ts";
+import { FakeA1111 } from "../helpers/fakes/fake_a1111.ts";
+import { FakeComfy } from "../helpers/fakes/fake_comfy.ts";
+import { dataUrl, picture, putPicture } from "../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const EVENTS = { headers: { accept: "text/event-stream" } };
 

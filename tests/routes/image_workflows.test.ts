@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { STARTER_WORKFLOW } from "../../services/images/starter_workflow.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { STARTER_WORKFLOW } from "../../services/image_generation/comfyui/starter_workflow.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { descriptionOf } from "../../services/imports/agnai_card.ts";
-import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../helpers/agnai_files.ts";
-import { sillyTavernCard, sillyTavernPng } from "../helpers/cards.ts";
+import { descriptionOf } from "../../services/import_export/formats/agnai/agnai_card.ts";
+import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../helpers/files/agnai_files.ts";
+import { sillyTavernCard, sillyTavernPng } from "../helpers/files/cards.ts";
 import {
   added,
   got,
@@ -10,9 +10,9 @@ import {
   jsonFile,
   NOTHING_ADDED as NOTHING,
   zipped,
-} from "../helpers/imported.ts";
-import { lines } from "../helpers/tavern_folder.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+} from "../helpers/app/imported.ts";
+import { lines } from "../helpers/files/tavern_folder.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 // deno-lint-ignore no-explicit-any -- as they came
 const named = (items: any[], name: string) => items.find((item) => item.name === name);

@@ -10,8 +10,8 @@ import {
   jsonFile,
   NOTHING_ADDED as NOTHING,
   zipped,
-} from "../helpers/imported.ts";
-import { picture } from "../helpers/pictures.ts";
+} from "../helpers/app/imported.ts";
+import { picture } from "../helpers/files/pictures.ts";
 import {
   RISU_FORMS,
   risuBackup,
@@ -24,9 +24,9 @@ import {
   risuPreset,
   risuSave,
   UNDEFINED,
-} from "../helpers/risu_files.ts";
-import { DOUBLING } from "../helpers/macro_attacks.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+} from "../helpers/files/risu_files.ts";
+import { DOUBLING } from "../helpers/files/macro_attacks.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 2, lorebook: 4, preset: 1, attachment: 0 };
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { importReport } from "../helpers/imported.ts";
-import { dataUrl, picture } from "../helpers/pictures.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { importReport } from "../helpers/app/imported.ts";
+import { dataUrl, picture } from "../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 

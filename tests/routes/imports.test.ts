@@ -1,11 +1,11 @@
 import { strFromU8, unzipSync, type Zippable } from "fflate";
 import { expect, test } from "vitest";
-import { chunksOf, sillyTavernReads } from "../helpers/cards.ts";
-import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../helpers/imported.ts";
-import { picture } from "../helpers/pictures.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
-import { lines, tavernFolder } from "../helpers/tavern_folder.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { chunksOf, sillyTavernReads } from "../helpers/files/cards.ts";
+import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../helpers/app/imported.ts";
+import { picture } from "../helpers/files/pictures.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
+import { lines, tavernFolder } from "../helpers/files/tavern_folder.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../services/errors.ts";
 import type { JobContext } from "../../services/jobs/job_runner.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 /** Resolves when a signal fires. */
 const aborted = (signal: AbortSignal) =>

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import worldInfo from "../fixtures/sillytavern/world_info.json" with { type: "json" };
-import { say } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { say } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

@@ -1,12 +1,12 @@
 /** Macros that cost too much, in every place where foreign text can hold some. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { gather, useModel } from "../helpers/chat_client.ts";
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../helpers/macro_attacks.ts";
-import { cpuSecondsOf } from "../helpers/processes.ts";
-import { tempFolder } from "../helpers/storage_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { gather, useModel } from "../helpers/app/chat_client.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../helpers/files/macro_attacks.ts";
+import { cpuSecondsOf } from "../helpers/processes/processes.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

@@ -1,12 +1,12 @@
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sniffImage } from "../../services/attachments/image_type.ts";
-import { ask, gather, savedMessage, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/pictures.ts";
-import { countRows, range, readConversation } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { ask, gather, savedMessage, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/files/pictures.ts";
+import { countRows, range, readConversation } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;

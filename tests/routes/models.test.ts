@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { openFakeHub, sha256 } from "../helpers/fake_hub.ts";
-import { fakeLlamaServer } from "../helpers/fake_llama_server.ts";
-import { ggufFile } from "../helpers/gguf_file.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openFakeHub, sha256 } from "../helpers/fakes/fake_hub.ts";
+import { fakeLlamaServer } from "../helpers/fakes/fake_llama_server.ts";
+import { ggufFile } from "../helpers/files/gguf_file.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const MODEL = ggufFile({ sizeBytes: 300_000, keys: { "general.architecture": "llama" }, tensors: [[1000, 1000]] });
 const PATH = "owner/name/x-Q4_K_M.gguf";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { range, readConversation, say } from "../helpers/stored_chat.ts";
-import { filesBelow, filesWithText } from "../helpers/storage_folder.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { ask, gather, until, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { range, readConversation, say } from "../helpers/app/stored_chat.ts";
+import { filesBelow, filesWithText } from "../helpers/files/storage_folder.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 /** Words that stand nowhere else; each goes into the server in one way. */
 const NEEDLES = [

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createParts, type Part } from "../../routes/parts.ts";
-import { newRouter } from "../../routes/router.ts";
-import { fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { newRouter } from "../../routes/http/router.ts";
+import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const nobody = { peerAddress: "127.0.0.1", listener: "main" as const, closing: new AbortController().signal };
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { cardUnder, sillyTavernCard, sillyTavernPng, sillyTavernReads } from "../helpers/cards.ts";
-import { fixtureImage } from "../helpers/image_files.ts";
-import { dataUrl, noise, picture } from "../helpers/pictures.ts";
-import { makeRgbaPng, pngChunk, pngFile, readPng } from "../helpers/png_files.ts";
-import { filesBelow } from "../helpers/storage_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { cardUnder, sillyTavernCard, sillyTavernPng, sillyTavernReads } from "../helpers/files/cards.ts";
+import { fixtureImage } from "../helpers/files/image_files.ts";
+import { dataUrl, noise, picture } from "../helpers/files/pictures.ts";
+import { makeRgbaPng, pngChunk, pngFile, readPng } from "../helpers/files/png_files.ts";
+import { filesBelow } from "../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

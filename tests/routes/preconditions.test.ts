@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { wavFile } from "../helpers/fake_speech.ts";
-import { plainPng } from "../helpers/cards.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { wavFile } from "../helpers/fakes/fake_speech.ts";
+import { plainPng } from "../helpers/files/cards.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => void (app = await openTestApp()));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import chatPreset from "../fixtures/sillytavern/preset_chat_completion.json" with { type: "json" };
 import textPreset from "../fixtures/sillytavern/preset_text_completion.json" with { type: "json" };
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

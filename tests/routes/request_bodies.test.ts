@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OPTIONAL = ["/api/setup/complete", "/api/tailnet/enable", "/api/tailnet/disable"];
 

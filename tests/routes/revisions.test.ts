@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, gather, savedMessage, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, savedMessage, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 let app: TestApp;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fetchAs } from "../helpers/fetch_as.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

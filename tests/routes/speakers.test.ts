@@ -1,8 +1,8 @@
 /** Who spoke in a conversation: a character and a persona stay with what they said. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, gather, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

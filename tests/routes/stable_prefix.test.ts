@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { gather, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS } from "../helpers/lighthouse_chat.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { gather, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { KEEPER, NaiveChat, NOTE, question, type Said, TURNS } from "../helpers/files/lighthouse_chat.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 /** Gives what share of the prompts stands at the begin as it stood in the one before. */
 function unchangedShare(prompts: Said[][]): number {

@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { ask, gather, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { unreadAnswers } from "../helpers/large_requests.ts";
-import { PATIENCE_MS } from "../helpers/patience.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { unreadAnswers } from "../helpers/app/large_requests.ts";
+import { PATIENCE_MS } from "../helpers/app/patience.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const MESSAGE_CHARS = 4_000;
 /** More than a window of a streamed answer, which is 1 MiB. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { gather, until, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fake_llm.ts";
-import { range, readConversation, say } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { gather, until, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { range, readConversation, say } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

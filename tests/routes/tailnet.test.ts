@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { enrol } from "../helpers/enrolled.ts";
-import { fetchAs } from "../helpers/fetch_as.ts";
-import { isGone } from "../helpers/processes.ts";
-import { openTailnetBench } from "../helpers/tailnet_bench.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { enrol } from "../helpers/app/enrolled.ts";
+import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { isGone } from "../helpers/processes/processes.ts";
+import { openTailnetBench } from "../helpers/app/tailnet_bench.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OFF = {
   ...{ enabled: false, mode: "off", state: "disabled", hostname: "parlor" },

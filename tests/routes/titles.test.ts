@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { ask, gather, until, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, type ManualAnswer, openFakeLlm, type RecordedRequest } from "../helpers/fake_llm.ts";
-import { readConversation } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, until, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm, type RecordedRequest } from "../helpers/fakes/fake_llm.ts";
+import { readConversation } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 let llm: FakeLlm;

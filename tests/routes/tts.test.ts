@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { fakeAudio, openFakeSpeech, silentMp3, wavFile } from "../helpers/fake_speech.ts";
-import { joined } from "../helpers/joined.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { fakeAudio, openFakeSpeech, silentMp3, wavFile } from "../helpers/fakes/fake_speech.ts";
+import { joined } from "../helpers/app/joined.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 async function bytesOf(response: Response): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { conditionalGet } from "../../middleware/conditional_get.ts";
 import { PAGE_POLICY, uiAssetsRoutes } from "../../routes/ui_assets.ts";
 import { errorResponse } from "../../routes/errors.ts";
-import { newRouter } from "../../routes/router.ts";
+import { newRouter } from "../../routes/http/router.ts";
 
 let folder: string;
 const app = newRouter();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { ask, gather, savedMessage, until, useModel } from "../helpers/chat_client.ts";
-import { openFakeLlm } from "../helpers/fake_llm.ts";
-import { fill, smallFileSystem } from "../helpers/storage_small_disk.ts";
-import { openTestApp } from "../helpers/test_app.ts";
+import { ask, gather, savedMessage, until, useModel } from "../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { fill, smallFileSystem } from "../helpers/processes/storage_small_disk.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
 
 test("D03 a reply that a full disk keeps from being saved does not end as if it were whole, and is saved once there is room", async (context) => {
   const folder = await Deno.makeTempDir({ prefix: "parlor-test-" });

@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { oldVariantPlace, variantPlace } from "../../services/chat/sealed_places.ts";
+import { oldVariantPlace, variantPlace } from "../../services/conversations/aad.ts";
 import { createSealer } from "../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../services/crypto/storage_key.ts";
-import { ask, gather, useModel } from "../helpers/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { readConversation, say, type StoredConversation } from "../helpers/stored_chat.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { readConversation, say, type StoredConversation } from "../helpers/app/stored_chat.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const C1 = "/api/conversations/c1";
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { plainPng } from "../helpers/cards.ts";
-import { wavFile } from "../helpers/fake_speech.ts";
-import { picture, putPicture } from "../helpers/pictures.ts";
-import { filesBelow } from "../helpers/storage_folder.ts";
-import { dataFiles } from "../../services/transfer/data_files.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { plainPng } from "../helpers/files/cards.ts";
+import { wavFile } from "../helpers/fakes/fake_speech.ts";
+import { picture, putPicture } from "../helpers/files/pictures.ts";
+import { filesBelow } from "../helpers/files/storage_folder.ts";
+import { dataFiles } from "../../services/backup/data_files.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

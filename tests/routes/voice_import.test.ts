@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { wavFile } from "../helpers/fake_speech.ts";
-import { openFakeYtDlp } from "../helpers/fake_yt_dlp.ts";
-import { PUBLIC } from "../helpers/net_guard.ts";
-import { isGone } from "../helpers/processes.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { wavFile } from "../helpers/fakes/fake_speech.ts";
+import { openFakeYtDlp } from "../helpers/fakes/fake_yt_dlp.ts";
+import { PUBLIC } from "../helpers/app/net_guard.ts";
+import { isGone } from "../helpers/processes/processes.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 /** A site of a stranger's; `PUBLIC` stands for the public internet. */
 function openSite(answer: (path: string) => Response, hostname = PUBLIC) {

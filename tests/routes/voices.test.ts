@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fakeAudio, wavFile } from "../helpers/fake_speech.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { fakeAudio, wavFile } from "../helpers/fakes/fake_speech.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 function formOf(audio: Uint8Array<ArrayBuffer> | string, name: string | undefined, description?: string): FormData {
   const form = new FormData();

@@ -11,8 +11,8 @@ import {
   plainPng,
   pngOf,
   type RawChunk,
-} from "../helpers/cards.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+} from "../helpers/files/cards.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 const LIMIT = 300_000;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { cardChunk, END, header, pixels, plainPng, pngOf } from "../helpers/cards.ts";
-import { fixtureImage, makeGif } from "../helpers/image_files.ts";
-import { attachmentFiles, putPicture } from "../helpers/pictures.ts";
-import { openTestApp, type TestApp } from "../helpers/test_app.ts";
+import { cardChunk, END, header, pixels, plainPng, pngOf } from "../helpers/files/cards.ts";
+import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";
+import { attachmentFiles, putPicture } from "../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
 beforeEach(async () => {

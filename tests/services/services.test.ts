@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "../../services/log.ts";
 import { openServices } from "../../services/services.ts";
-import { testConfig } from "../helpers/test_app.ts";
+import { testConfig } from "../helpers/app/test_app.ts";
 
 const log = createLog({ level: "error", asJson: true, write: () => {}, now: Date.now });
 let dataDir: string;

@@ -3,10 +3,10 @@
  * model that drops or dawdles. After each life every acknowledged write has to be there; over the last, long one what the server
  * holds in memory has to stay the same. Ends with 1 when either fails; `--write` puts the figures into docs/benchmarks.md.
  */
-import { type ChildServer, startChildServer } from "../helpers/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fake_llm.ts";
-import { RestlessAsker, RestlessWriter } from "../helpers/restless_writer.ts";
-import { fill } from "../helpers/storage_small_disk.ts";
+import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { RestlessAsker, RestlessWriter } from "../helpers/processes/restless_writer.ts";
+import { fill } from "../helpers/processes/storage_small_disk.ts";
 import { growthOf, type HeldMemory, openProbe, PROBED, residentBytes } from "./memory.ts";
 import { writeSoakPart } from "./report.ts";
 

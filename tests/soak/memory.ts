@@ -1,5 +1,5 @@
 /** How much memory a process holds, and whether that grows. */
-import type { ChildServer } from "../helpers/child_server.ts";
+import type { ChildServer } from "../helpers/app/child_server.ts";
 
 const MIB = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-/** How many tokens a text may have, as the server guesses where it knows no better (services/prompts/token_estimate.ts). */
+/** How many tokens a text may have, as the server guesses where it knows no better (services/prompts/tokens/token_estimate.ts). */
 
 const TOKENS_PER_CHAR = 0.25;
 /** Of scripts without word gaps nearly every character is a token. */

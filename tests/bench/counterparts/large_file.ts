@@ -3,7 +3,7 @@
  * fast as it takes them. `http://127.0.0.1:PORT/` gives the bytes to anybody.
  */
 import { createHash } from "node:crypto";
-import { writeAll } from "../../../services/net/sockets.ts";
+import { writeAll } from "../../../services/http/guard/sockets.ts";
 
 const BLOCK_BYTES = 1024 * 1024;
 const BLOCKS = 1024;

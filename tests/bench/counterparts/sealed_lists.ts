@@ -3,7 +3,7 @@
  * arrays sealed and serves them as they were, `/full` opened ahead and streamed, `/summaries` at once.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { joined } from "../../helpers/joined.ts";
+import { joined } from "../../helpers/app/joined.ts";
 import { blocksOf, newKey, open, openBlocks, seal } from "./sealed_blocks.ts";
 
 /** Blocks opened ahead of what was sent. */

@@ -2,7 +2,7 @@
  * Saving and loading one document, and nothing else: `deno run -A sealed_store.ts DOCUMENT DATABASE` answers each line
  * `save` or `load` on standard input with the ms it took, by its own clock.
  */
-import { joined } from "../../helpers/joined.ts";
+import { joined } from "../../helpers/app/joined.ts";
 import { blocksOf, newKey, open, openBlocks, seal } from "./sealed_blocks.ts";
 
 if (import.meta.main) {

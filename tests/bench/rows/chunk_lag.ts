@@ -4,7 +4,7 @@ import { HttpConnection } from "../http_connection.ts";
 import { Parlor } from "../parlor.ts";
 import { samplePortrait } from "../sample_cards.ts";
 import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
-import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../../helpers/large_requests.ts";
+import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../../helpers/app/large_requests.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
 import { download, hubArgs, removeDownload } from "./download.ts";

@@ -1,10 +1,10 @@
 /** Card files that are read in memory: PNG with its text chunks, JSON of every version, Exif of JPEG and WebP. */
 import { Buffer } from "node:buffer";
-import { type Card, cardOf, v2Of } from "../../../services/characters/card.ts";
-import { readCardBytes } from "../../../services/characters/card_file.ts";
-import { rowOf } from "../../../services/characters/card_head.ts";
-import { cardBytes, parseCardText } from "../../../services/characters/card_text.ts";
-import { cardOfPng, embedCard } from "../../../services/characters/png_card.ts";
+import { type Card, cardOf, v2Of } from "../../../services/characters/card/card.ts";
+import { readCardBytes } from "../../../services/characters/card/card_file.ts";
+import { rowOf } from "../../../services/characters/card/card_head.ts";
+import { cardBytes, parseCardText } from "../../../services/characters/card/card_text.ts";
+import { cardOfPng, embedCard } from "../../../services/characters/png/png_card.ts";
 import {
   cardChunk,
   deflatedChunk,
@@ -22,8 +22,8 @@ import {
   sillyTavernCard,
   sillyTavernPng,
   webpWithExif,
-} from "../../helpers/cards.ts";
-import { fixtureImage } from "../../helpers/image_files.ts";
+} from "../../helpers/files/cards.ts";
+import { fixtureImage } from "../../helpers/files/image_files.ts";
 import { joined, jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import type { Random } from "../random.ts";
 import { claimSame, nextStretch, target, unlessRefused } from "../target.ts";

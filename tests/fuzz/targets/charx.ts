@@ -1,12 +1,12 @@
 /** CHARX files, which a Worker judges: a ZIP with a card and pictures, also behind a picture. */
 import { zipSync } from "fflate";
-import { readCardFile } from "../../../services/characters/card_file.ts";
-import { sillyTavernCard } from "../../helpers/cards.ts";
-import { fixtureImage } from "../../helpers/image_files.ts";
-import { picture } from "../../helpers/pictures.ts";
+import { readCardFile } from "../../../services/characters/card/card_file.ts";
+import { sillyTavernCard } from "../../helpers/files/cards.ts";
+import { fixtureImage } from "../../helpers/files/image_files.ts";
+import { picture } from "../../helpers/files/pictures.ts";
 import { joined, jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import { claim, claimSame, target, unlessRefusedLater } from "../target.ts";
-import { cardBytes, parseCardText } from "../../../services/characters/card_text.ts";
+import { cardBytes, parseCardText } from "../../../services/characters/card/card_text.ts";
 
 const CARD = {
   ...sillyTavernCard("Fox"),

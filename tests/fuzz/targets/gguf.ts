@@ -1,6 +1,6 @@
 /** Heads of GGUF files. */
-import { readGgufHeader } from "../../../services/models/gguf_header.ts";
-import { Bytes, ggufFile } from "../../helpers/gguf_file.ts";
+import { readGgufHeader } from "../../../services/models/local/gguf_header.ts";
+import { Bytes, ggufFile } from "../../helpers/files/gguf_file.ts";
 import { mutateBytes, oddText } from "../mutations.ts";
 import { claim, target } from "../target.ts";
 

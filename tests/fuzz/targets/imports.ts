@@ -1,14 +1,14 @@
 /** Files of other programs, as folders, zips, backups and single files. They are read in a Worker, so only an end counts. */
 import { zipSync } from "fflate";
 import { dirname } from "node:path";
-import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/imports/import_item.ts";
-import { addLine, newReport } from "../../../services/imports/import_report.ts";
-import { openSource } from "../../../services/imports/import_source.ts";
-import { READERS } from "../../../services/imports/readers.ts";
-import { Scratch } from "../../../services/imports/scratch.ts";
-import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/agnai_files.ts";
-import { sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
-import { picture } from "../../helpers/pictures.ts";
+import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/import_export/import_item.ts";
+import { addLine, newReport } from "../../../services/import_export/import_report.ts";
+import { openSource } from "../../../services/import_export/import_source.ts";
+import { READERS } from "../../../services/import_export/readers.ts";
+import { Scratch } from "../../../services/import_export/scratch_folder.ts";
+import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
+import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
+import { picture } from "../../helpers/files/pictures.ts";
 import {
   RISU_FORMS,
   risuBackup,
@@ -20,8 +20,8 @@ import {
   risuPersona,
   risuPreset,
   risuSave,
-} from "../../helpers/risu_files.ts";
-import { tavernFolder } from "../../helpers/tavern_folder.ts";
+} from "../../helpers/files/risu_files.ts";
+import { tavernFolder } from "../../helpers/files/tavern_folder.ts";
 import { joined, jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import type { Random } from "../random.ts";
 import { claim, target, unlessRefusedLater } from "../target.ts";

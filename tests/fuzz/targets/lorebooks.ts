@@ -3,7 +3,7 @@ import { activate } from "../../../services/lorebooks/activation.ts";
 import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_parse.ts";
 import { toSillyTavern } from "../../../services/lorebooks/sillytavern.ts";
-import { sillyTavernCard } from "../../helpers/cards.ts";
+import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { jsonText, mutateBytes, mutateJson, tokenText } from "../mutations.ts";
 import { claim, target, unlessRefused } from "../target.ts";
 

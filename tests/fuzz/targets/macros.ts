@@ -1,8 +1,8 @@
 /** Macros of cards, presets, lorebooks and notes, which expand each other. */
-import { MACRO_LIMITS, MacroBudget } from "../../../services/prompts/macro_budget.ts";
-import { type MacroField, Macros, type MacroScope } from "../../../services/prompts/macros.ts";
+import { MACRO_LIMITS, MacroBudget } from "../../../services/prompts/macros/macro_budget.ts";
+import { type MacroField, Macros, type MacroScope } from "../../../services/prompts/macros/macros.ts";
 import { seededRandom } from "../../../services/prompts/seeded_random.ts";
-import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../helpers/macro_attacks.ts";
+import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../helpers/files/macro_attacks.ts";
 import { mutateText, tokenText } from "../mutations.ts";
 import type { Random } from "../random.ts";
 import { claim, claimSame, nextStretch, target } from "../target.ts";

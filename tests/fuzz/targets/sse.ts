@@ -1,10 +1,10 @@
 /** Streams of replies: what a model server sends to Parlor, and what Parlor sends to its page. However a stream is cut, it means the same. */
 import { parseReplyFrame, placeDelta } from "../../../static/src/api/reply_frames.ts";
 import { readEvents } from "../../../static/src/api/stream_reader.ts";
-import { anthropicTranslator } from "../../../services/llm/anthropic_events.ts";
+import { anthropicTranslator } from "../../../services/llm/anthropic/anthropic_events.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
-import { openAiTranslator } from "../../../services/llm/openai_events.ts";
-import { readReply } from "../../../services/llm/reply_reader.ts";
+import { openAiTranslator } from "../../../services/llm/openai/openai_events.ts";
+import { readReply } from "../../../services/llm/streaming/reply_reader.ts";
 import { UpstreamCall } from "../../../services/llm/upstream_http.ts";
 import { target as upstream } from "../../services/llm/calls.ts";
 import { jsonText, MAX_INPUT_CHARS, mutateBytes, mutateJson } from "../mutations.ts";

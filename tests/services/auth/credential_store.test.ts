@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createCredentialStore, CREDENTIALS_PLACE } from "../../../services/auth/credential_store.ts";
-import { credentialRecord } from "../../helpers/enrolled.ts";
+import { credentialRecord } from "../../helpers/app/enrolled.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 
 const sealer = createSealer(new Uint8Array(32).fill(7)).forPurpose("credentials");

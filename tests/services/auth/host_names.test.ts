@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createHostPolicy, isLoopbackName, parseHost } from "../../../services/auth/host_names.ts";
-import { rejectionOf } from "../../helpers/rejection.ts";
+import { rejectionOf } from "../../helpers/app/rejection.ts";
 
 test.each([
   ["LOCALHOST.:8787", "localhost", 8787],

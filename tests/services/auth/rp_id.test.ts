@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rpIdForHost } from "../../../services/auth/rp_id.ts";
-import { rejectionOf } from "../../helpers/rejection.ts";
+import { rejectionOf } from "../../helpers/app/rejection.ts";
 
 test.each([
   ["a.tail.ts.net", "tail.ts.net", "the parent below the suffix"],

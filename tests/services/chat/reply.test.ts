@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { Reply } from "../../../services/chat/reply.ts";
 import type { ReplyPlace } from "../../../services/chat/reply_source.ts";
 import { StoredReply } from "../../../services/chat/stored_reply.ts";
-import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal.ts";
-import { completeMessage, type Message } from "../../../services/chat/message.ts";
+import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal/journal.ts";
+import { completeMessage, type Message } from "../../../services/conversations/message.ts";
 import { AppError } from "../../../services/errors.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { IMPORT_HELP } from "../../../services/cli/import.ts";
-import { IMPORT_KINDS } from "../../../services/imports/import_item.ts";
-import { runParlor } from "../../helpers/parlor_command.ts";
-import { tempFolder } from "../../helpers/storage_folder.ts";
-import { tavernFolder } from "../../helpers/tavern_folder.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
+import { IMPORT_KINDS } from "../../../services/import_export/import_item.ts";
+import { runParlor } from "../../helpers/processes/parlor_command.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { tavernFolder } from "../../helpers/files/tavern_folder.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
 
 /** Each command is a start of the whole program. */
 const SLOW_MS = 180_000;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { additionalData } from "../../../services/crypto/additional_data.ts";
+import { additionalData } from "../../../services/crypto/aad.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createOpener, createSealer, type Place, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
-import { runChild } from "../../helpers/storage_child.ts";
+import { runChild } from "../../helpers/processes/storage_child.ts";
 
 const PLACE: Place = { table: "draft", id: "c1", field: "sealed", version: 3 };
 const key = randomBytes(32);
@@ -131,7 +131,9 @@ test("K04 100,000 values have distinct random IVs, and the uses of the key are c
 test("K04 Workers and processes that begin with the same key share no IV", async () => {
   const count = 2000;
   const fromWorker = () => {
-    const worker = new Worker(new URL("../../helpers/storage_iv_child.ts", import.meta.url), { type: "module" });
+    const worker = new Worker(new URL("../../helpers/processes/storage_iv_child.ts", import.meta.url), {
+      type: "module",
+    });
     return new Promise<string[]>((resolve, reject) => {
       worker.onmessage = ({ data }) => resolve(data);
       worker.onerror = (event) => reject(new Error(event.message));

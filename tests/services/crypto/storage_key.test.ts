@@ -3,7 +3,7 @@ import { settleKeyCheck } from "../../../services/crypto/key_check.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey, parseStorageKey } from "../../../services/crypto/storage_key.ts";
-import { tempFolder, testDatabase } from "../../helpers/storage_folder.ts";
+import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o777).toString(8);
 const namesIn = async (path: string) => (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JobKind } from "../../../services/jobs/job.ts";
-import { filesWithText } from "../../helpers/storage_folder.ts";
-import { heldKind, type JobBench, jobBench } from "../../helpers/storage_jobs.ts";
+import { filesWithText } from "../../helpers/files/storage_folder.ts";
+import { heldKind, type JobBench, jobBench } from "../../helpers/processes/storage_jobs.ts";
 
 /** Stores jobs as a killed process leaves them: one that ran and one that waited. */
 async function leaveBehind(bench: JobBench, state = "running"): Promise<{ ran: string; waited: string }> {

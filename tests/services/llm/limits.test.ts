@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
-import { openFakeLlm, seededWords } from "../../helpers/fake_llm.ts";
-import { happened, standingClock } from "../../helpers/standing_clock.ts";
+import { openFakeLlm, seededWords } from "../../helpers/fakes/fake_llm.ts";
+import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./calls.ts";
 
 const ROUNDS = 1_000;

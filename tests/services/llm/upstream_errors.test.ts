@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
 import { classifyError, maskKey, readReportedError, readRetryAfter } from "../../../services/llm/upstream_error.ts";
-import { openFakeLlm } from "../../helpers/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
 import { ask, failureOf, gather, kindOf, never, target } from "./calls.ts";
 
 let client: UpstreamClient;

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { activate, type Activation, type ActivationInput } from "../../../services/lorebooks/activation.ts";
 import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import type { Lorebook, LorebookEntry, LorebookScope } from "../../../services/lorebooks/lorebook_document.ts";
-import { PATIENCE_MS } from "../../helpers/patience.ts";
+import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 
 // These tests are about what is found: on a busy machine the time for that would be over first.
 const matcher = new WorkerKeyMatcher({ patternMs: PATIENCE_MS, callMs: PATIENCE_MS });

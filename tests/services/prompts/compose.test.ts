@@ -4,10 +4,10 @@ import type { LayoutItem, PromptLayout } from "../../../services/prompts/layout.
 import { scenePreset } from "../../../services/prompts/preset_layout.ts";
 import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
 import { presetFrom } from "../../../services/presets/preset.ts";
-import { Macros } from "../../../services/prompts/macros.ts";
+import { Macros } from "../../../services/prompts/macros/macros.ts";
 import type { Scene, SceneCharacter, SceneLore } from "../../../services/prompts/scene.ts";
 import { seededRandom } from "../../../services/prompts/seeded_random.ts";
-import { messagesOf, withInserted } from "../../../services/prompts/sent_messages.ts";
+import { messagesOf, withInserted } from "../../../services/prompts/prompt_messages.ts";
 
 const { layout: BUILTIN } = scenePreset(presetFrom({ id: "b", name: "B", isBuiltin: true }, BUILTIN_PRESET), "normal");
 const ADA: SceneCharacter = {

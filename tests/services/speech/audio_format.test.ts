@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { bytesToSniff, hasTwoMp3Frames, sniffAudio, sniffContainer } from "../../../services/speech/audio_format.ts";
-import { fakeAudio, silentMp3 } from "../../helpers/fake_speech.ts";
-import { joined } from "../../helpers/joined.ts";
+import { fakeAudio, silentMp3 } from "../../helpers/fakes/fake_speech.ts";
+import { joined } from "../../helpers/app/joined.ts";
 
 const mp3 = silentMp3(1);
 const adts = new Uint8Array([0xff, 0xf1, 0x50, 0x80, 0, 0x1f, 0xfc, ...new Uint8Array(100)]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readFileIfExists, writeFileAtomic } from "../../../services/storage/atomic_file.ts";
-import { startChild } from "../../helpers/storage_child.ts";
-import { filesBelow, tempFolder } from "../../helpers/storage_folder.ts";
+import { startChild } from "../../helpers/processes/storage_child.ts";
+import { filesBelow, tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const OLD = "old ".repeat(20_000);
 const NEW = "new ".repeat(25_000);

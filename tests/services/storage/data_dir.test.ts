@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { openDataDir } from "../../../services/storage/data_dir.ts";
-import { MIGRATIONS } from "../../../services/storage/migrations.ts";
-import { holdsSealedData } from "../../../services/storage/sealed_data.ts";
-import { runChild, startChild } from "../../helpers/storage_child.ts";
-import { makeReadOnly, smallFileSystem } from "../../helpers/storage_small_disk.ts";
-import { tempFolder } from "../../helpers/storage_folder.ts";
+import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
+import { holdsSealedData } from "../../../services/storage/database/lost_database.ts";
+import { runChild, startChild } from "../../helpers/processes/storage_child.ts";
+import { makeReadOnly, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o7777).toString(8);
 

@@ -4,8 +4,8 @@ import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 import { writeFileAtomic } from "../../../services/storage/atomic_file.ts";
 import { openDataDir } from "../../../services/storage/data_dir.ts";
-import { filesWithText, tempFolder, testDatabase } from "../../helpers/storage_folder.ts";
-import { slowMigrations } from "../../helpers/storage_migrations.ts";
+import { filesWithText, tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
+import { slowMigrations } from "../../helpers/processes/storage_migrations.ts";
 
 const SECRETS = ["message: the heron at dusk", "draft: unsent words", "sk-provider-key-12345", "token-abcdef-98765"];
 

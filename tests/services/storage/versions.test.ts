@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { type VersionLimits, Versions } from "../../../services/storage/versions.ts";
-import { fill, smallFileSystem } from "../../helpers/storage_small_disk.ts";
-import { filesBelow, tempFolder } from "../../helpers/storage_folder.ts";
+import { fill, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
+import { filesBelow, tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const FOX = { kind: "characters", id: "fox" } as const;
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { waveOf, withLengths } from "../../../static/src/speech/wave_file.ts";
-import { fakeAudio, wavFile } from "../../helpers/fake_speech.ts";
+import { fakeAudio, wavFile } from "../../helpers/fakes/fake_speech.ts";
 
 test("a streamed file gets the lengths that its sender did not know", () => {
   const file = withLengths(fakeAudio("wav", "A sentence."));

@@ -1,8 +1,8 @@
 import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
 import { guessKind } from "../../../static/src/state/import_guess.ts";
-import { sillyTavernCard, sillyTavernPng } from "../../helpers/cards.ts";
-import { tavernFolder } from "../../helpers/tavern_folder.ts";
+import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
+import { tavernFolder } from "../../helpers/files/tavern_folder.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const zip = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { FINDINGS } from "../../../services/doctor/finding_texts.ts";
-import { filledText } from "../../../services/filled_text.ts";
-import { codedReason, IMPORT_REASONS } from "../../../services/imports/import_reasons.ts";
-import { addLine, newReport } from "../../../services/imports/import_report.ts";
+import { FINDINGS } from "../../../services/diagnostics/finding_texts.ts";
+import { filledText } from "../../../services/json/message_template.ts";
+import { codedReason, IMPORT_REASONS } from "../../../services/import_export/import_reasons.ts";
+import { addLine, newReport } from "../../../services/import_export/import_report.ts";
 import { said as de } from "../../../static/src/texts/de/said.ts";
 import { said as ja } from "../../../static/src/texts/ja/said.ts";
 import { saidFinding, saidReason } from "../../../static/src/texts/said.ts";

@@ -1,12 +1,12 @@
 /** What the page sends before the real server: the texts that the model gets, as the model gets them. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { useModel } from "../../helpers/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fake_llm.ts";
-import { openTestApp, type TestApp } from "../../helpers/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { useModel } from "../../helpers/app/chat_client.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { eventually, PHONE, sendMessage } from "../../helpers/app/ui_page.ts";
 
 /** A whole way through the page on a machine that has other things to do. */
 const PATIENCE_MS = 120_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection, FoundServer } from "../../../static/src/api/types.ts";
-import { demoConnection } from "../../helpers/fake_api.ts";
-import { eventually, openUiBench, type UiBench } from "../../helpers/ui_page.ts";
+import { demoConnection } from "../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, type UiBench } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

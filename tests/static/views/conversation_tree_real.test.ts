@@ -1,14 +1,14 @@
 /** The page beside a random walk through a conversation's tree: what it shows is what the API shows. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { useModel } from "../../helpers/chat_client.ts";
-import { openFakeLlm } from "../../helpers/fake_llm.ts";
-import { readConversation, say, type StoredConversation } from "../../helpers/stored_chat.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
-import { TreeWalk, type WalkedServer } from "../../helpers/tree_walk.ts";
-import { eventually, PHONE } from "../../helpers/ui_page.ts";
+import { openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { useModel } from "../../helpers/app/chat_client.ts";
+import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { readConversation, say, type StoredConversation } from "../../helpers/app/stored_chat.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { TreeWalk, type WalkedServer } from "../../helpers/app/tree_walk.ts";
+import { eventually, PHONE } from "../../helpers/app/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -2,13 +2,13 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { useModel } from "../../helpers/chat_client.ts";
-import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../helpers/fake_llm.ts";
-import { noise } from "../../helpers/pictures.ts";
-import { openTestApp, type TestApp } from "../../helpers/test_app.ts";
-import { eventually, PHONE } from "../../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { useModel } from "../../helpers/app/chat_client.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { noise } from "../../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../helpers/app/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

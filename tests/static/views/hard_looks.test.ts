@@ -1,10 +1,10 @@
 /** What is hard on a screen, on the real server: names of 200 characters without a break, fingers, long pages, forced colours. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
-import { PHONE } from "../../helpers/ui_page.ts";
+import { openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { PHONE } from "../../helpers/app/ui_page.ts";
 
 const LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk".repeat(4).slice(0, 200);
 

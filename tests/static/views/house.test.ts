@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Job } from "../../../static/src/api/types.ts";
-import { eventually, openUiBench, type UiBench } from "../../helpers/ui_page.ts";
+import { eventually, openUiBench, type UiBench } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

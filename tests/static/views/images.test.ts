@@ -2,14 +2,14 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { until, useModel } from "../../helpers/chat_client.ts";
-import { FakeA1111 } from "../../helpers/fake_a1111.ts";
-import { FakeComfy } from "../../helpers/fake_comfy.ts";
-import { openFakeLlm } from "../../helpers/fake_llm.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
-import { PHONE } from "../../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { until, useModel } from "../../helpers/app/chat_client.ts";
+import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
+import { FakeComfy } from "../../helpers/fakes/fake_comfy.ts";
+import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { PHONE } from "../../helpers/app/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FakeApi } from "../../helpers/fake_api.ts";
-import { openUiBench, type UiBench } from "../../helpers/ui_page.ts";
+import type { FakeApi } from "../../helpers/fakes/fake_api.ts";
+import { openUiBench, type UiBench } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

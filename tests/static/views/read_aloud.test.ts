@@ -1,12 +1,12 @@
 /** Reading aloud before the real server, with doubles of the model and of the speech server behind it. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import { FakeLlm } from "../../helpers/fake_llm.ts";
-import { fakeAudio, openFakeSpeech, silentMp3 } from "../../helpers/fake_speech.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
-import { eventually, LOOKS, sendMessage } from "../../helpers/ui_page.ts";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { FakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { fakeAudio, openFakeSpeech, silentMp3 } from "../../helpers/fakes/fake_speech.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { eventually, LOOKS, sendMessage } from "../../helpers/app/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Message } from "../../../static/src/api/types.ts";
-import { eventually, type Opened, openUiBench, type UiBench, type UiOptions } from "../../helpers/ui_page.ts";
+import { eventually, type Opened, openUiBench, type UiBench, type UiOptions } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FakeApi } from "../../helpers/fake_api.ts";
-import { openUiBench, type UiBench } from "../../helpers/ui_page.ts";
+import type { FakeApi } from "../../helpers/fakes/fake_api.ts";
+import { openUiBench, type UiBench } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

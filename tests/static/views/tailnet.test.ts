@@ -1,11 +1,11 @@
 /** The tailnet's panel before the real server, with the double of tailscaled behind it. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
-import { builtUi } from "../../helpers/built_ui.ts";
-import type { Switches } from "../../helpers/fake_tailscaled_types.ts";
-import { openTailnetBench } from "../../helpers/tailnet_bench.ts";
-import { PHONE } from "../../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import type { Switches } from "../../helpers/fakes/fake_tailscaled_types.ts";
+import { openTailnetBench } from "../../helpers/app/tailnet_bench.ts";
+import { PHONE } from "../../helpers/app/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

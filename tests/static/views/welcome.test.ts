@@ -1,9 +1,9 @@
 /** The first visit: three steps, each to be skipped, and the built-in character at their end. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser.ts";
-import type { FakeApi } from "../../helpers/fake_api.ts";
-import { openTestApp } from "../../helpers/test_app.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../helpers/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import type { FakeApi } from "../../helpers/fakes/fake_api.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,0 +1,79 @@
+/** What the chain has to know of each route, read off the API document: declared once, used for 405, body caps and types. */
+import type { RouteFacts } from "../../middleware/route_table.ts";
+import { MAX_CHARX_BYTES } from "../../services/characters/charx/charx_format.ts";
+import type { Config } from "../../services/config/config.ts";
+import type { Router } from "./router.ts";
+
+/** Body caps in bytes, as configured. */
+export interface BodyLimits {
+  default: number;
+  chat: number;
+  conversation: number;
+  card: number;
+  cardForm: number;
+  charx: number;
+  upload: number;
+  voice: number;
+  import: number;
+}
+
+/** Routes whose bodies may be larger than the default; DESIGN.md section 4, "Body caps". */
+const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
+  "PUT /api/attachments/{name}": "upload",
+  "POST /api/chat": "chat",
+  "POST /api/chat/preview": "chat",
+  "POST /api/image/generate": "chat",
+  "PUT /api/conversations/{id}": "conversation",
+  "PUT /api/characters/{id}": "card",
+  "PUT /api/characters/{id}/avatar": "card",
+  "PUT /api/personas/{id}/avatar": "card",
+  "POST /api/personas/import": "cardForm",
+  "POST /api/characters/import": "charx",
+  "PUT /api/lorebooks/{id}": "card",
+  "POST /api/lorebooks/import": "card",
+  "POST /api/lorebooks/test": "card",
+  "PUT /api/presets/{id}": "card",
+  "POST /api/presets/import": "card",
+  "POST /api/conversations/{id}/messages": "chat",
+  "PATCH /api/conversations/{id}/messages/{mid}": "chat",
+  "POST /api/voices": "voice",
+  "POST /api/import": "import",
+};
+
+/** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
+const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "import"]);
+
+/** Room for the parts of a form around its file, whose size the route checks. */
+const FORM_BYTES = 16 * 1024;
+
+/** Picks the caps out of the configuration. */
+export function bodyLimitsOf(config: Config): BodyLimits {
+  return {
+    default: config.maxBodyBytes,
+    chat: config.maxChatBodyBytes,
+    conversation: config.maxConversationBodyBytes,
+    card: config.maxUploadBodyBytes, // read whole: a card is judged before anything of it is kept
+    cardForm: config.maxUploadBodyBytes + FORM_BYTES,
+    charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // of any other card no more is held than of "card"
+    upload: config.maxUploadBodyBytes,
+    voice: config.maxVoiceBodyBytes,
+    import: config.maxImportBodyBytes,
+  };
+}
+
+/** Reads the facts of all routes mounted so far. */
+export function routeFactsOf(router: Router, limits: BodyLimits): RouteFacts[] {
+  return router.openAPIRegistry.definitions.flatMap((definition) => {
+    if (definition.type !== "route") return [];
+    const { method, path: pattern, request } = definition.route;
+    const bodyClass = BODY_CLASSES[`${method.toUpperCase()} ${pattern}`] ?? "default";
+    return [{
+      method: method.toUpperCase(),
+      pattern,
+      bodyTypes: Object.keys(request?.body?.content ?? {}),
+      isBodyRequired: request?.body?.required === true,
+      bodyLimitBytes: limits[bodyClass],
+      isBodyStreamed: STREAMED_CLASSES.has(bodyClass),
+    }];
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * The listener over `Deno.serve`, for a runtime without the function that serve_connection.ts needs. `Deno.serve` has no
+ * limits on connections and speaks HTTP/2 over TLS; docs/decisions/0004 lists what that costs.
+ */
+import type { Connection } from "../../middleware/env.ts";
+import { messageOf } from "../../services/errors.ts";
+import type { Listener, ListenerOptions } from "./listener.ts";
+
+/** Pause before `Deno.serve` is started again after it ended by itself, as it does when descriptors run out. */
+const RESTART_PAUSE_MS = 100;
+
+/** Hosts that a runtime puts into the URL of a request that names none. */
+const STAND_INS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
+
+const WARNING =
+  "Cannot limit connections: this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve. " +
+  "Idle connections stay open, their number has no limit, and TLS offers HTTP/2, which needs a host name other than localhost";
+
+/** Opens a listener; throws what `Deno.serve` throws. @param urlOf Returns the address to show for a port. */
+export function openServeListener(
+  options: ListenerOptions,
+  { closeMs, urlOf }: { closeMs: number; urlOf(port: number): string },
+): Listener {
+  const { host, tls, handler, log, name = "main" } = options;
+  const hostname = host.replace(/^\[(.*)\]$/, "$1");
+  const closing = new AbortController();
+  const end = new AbortController();
+  let activeRequests = 0;
+  let drained = () => {};
+  let isEnding = false;
+
+  function answer(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
+    // `Deno.serve` can't stop accepting and still be aborted later, so it goes on until every answer has been sent.
+    if (closing.signal.aborted) return new Response(null, { status: 503, headers: { Connection: "close" } });
+    activeRequests++;
+    const ended = () => {
+      if (--activeRequests === 0) drained();
+    };
+    info.completed.then(ended, ended);
+    const from: Connection = { peerAddress: info.remoteAddr.hostname, listener: name, closing: closing.signal };
+    return handler(tls === undefined ? request : withHost(request), from);
+  }
+
+  const serve = (port: number) =>
+    Deno.serve({
+      ...{ hostname, port, ...tls, signal: end.signal, onListen() {} },
+      onError: () => new Response(null, { status: 500 }),
+    }, answer);
+
+  async function close(): Promise<void> {
+    closing.abort();
+    let limit: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => limit = setTimeout(resolve, closeMs));
+    await Promise.race([late, new Promise<void>((resolve) => activeRequests === 0 ? resolve() : drained = resolve)]);
+    isEnding = true;
+    // A shutdown still sends what a slow reader hasn't taken yet, but can't be aborted any more.
+    if (activeRequests > 0) {
+      end.abort();
+      await serving;
+    } else {
+      running.shutdown().catch(() => {});
+      await Promise.race([late, serving]);
+    }
+    clearTimeout(limit);
+  }
+
+  /** Serves until the end, also when `Deno.serve` ends by itself. */
+  async function serveOn(): Promise<void> {
+    for (;;) {
+      await running.finished.catch(() => {});
+      while (!isEnding) {
+        log(
+          "warn",
+          "Cannot accept connections: Deno.serve ended, probably for lack of file descriptors; starting it again",
+        );
+        await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS));
+        try {
+          if (!isEnding) running = serve(port);
+          break;
+        } catch (error) {
+          log("warn", `Cannot listen on ${host}, port ${port}: ${messageOf(error)}`);
+        }
+      }
+      if (isEnding) return;
+    }
+  }
+
+  let closed: Promise<void> | undefined;
+  let running = serve(options.port);
+  const { port } = running.addr;
+  const serving = serveOn();
+  log("warn", WARNING);
+  return {
+    url: urlOf(port),
+    port,
+    get connectionCount() {
+      return activeRequests;
+    },
+    close: () => closed ??= close(),
+  };
+}
+
+/**
+ * Adds the `Host` that an HTTP/2 request names in `:authority` instead (RFC 9113, section 8.3.1). One that names none has
+ * the runtime's stand-in in its URL; it gets no `Host`, and is refused.
+ */
+function withHost(request: Request): Request {
+  if (request.headers.has("host")) return request;
+  const { host, hostname } = new URL(request.url);
+  if (STAND_INS.includes(hostname)) return request;
+  return new Request(request, { headers: [...request.headers, ["host", host]] });
+}

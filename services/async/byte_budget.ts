@@ -1,0 +1,172 @@
+/** Limits the memory that large requests, answers and imports use at the same time. */
+import { AppError } from "../errors.ts";
+
+/** Bytes that all large requests may use together. DESIGN.md section 13. */
+const LIMIT_BYTES = 256 * 1024 * 1024;
+/** Part of the limit that only small reservations may use, so that one large request never delays all others. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+/** Largest small reservation. */
+const SMALL_BYTES = 8 * 1024 * 1024;
+/** Bytes of large reservations after which garbage is collected. */
+const COLLECTED_BYTES = 64 * 1024 * 1024;
+/** How long a request waits before it is refused. DESIGN.md section 13. */
+const WAIT_MS = 10_000;
+const RETRY_AFTER_SECONDS = 5;
+
+/** Requests below this size aren't counted: they never wait. */
+export const UNCOUNTED_BYTES = 64 * 1024;
+
+/** A reserved part of the budget. */
+export interface Reservation extends Disposable {
+  /** Returns it. Later calls have no effect. */
+  release(): void;
+}
+
+/** How to wait for a reservation. */
+export interface ReserveOptions {
+  /** Ends the wait, for example because the client disconnected. */
+  signal?: AbortSignal;
+  /** Defaults to 10 seconds; `Infinity` waits until there is space. */
+  waitMs?: number;
+}
+
+interface Waiting {
+  bytes: number;
+  start(): void;
+}
+
+/**
+ * A semaphore that counts bytes. There is one per process.
+ *
+ * Reservations are granted first come, first served. Small ones (up to 8 MiB) have a queue of their own and 64 MiB that
+ * large ones can't use. A reservation larger than the space for large ones counts as all of it, so it runs alone.
+ */
+export class ByteBudget {
+  readonly #limitBytes: number;
+  readonly #largeLimitBytes: number;
+  readonly #smallBytes: number;
+  readonly #waitMs: number;
+  readonly #collectGarbage: () => Promise<void>;
+  readonly #small: Waiting[] = [];
+  readonly #large: Waiting[] = [];
+  #usedBytes = 0;
+  /** Bytes of large reservations since garbage was collected. */
+  #uncollectedBytes = 0;
+
+  /** @param options.collectGarbage Called before very large reservations, and after large ones, before others get their space. */
+  constructor(
+    {
+      limitBytes = LIMIT_BYTES,
+      reserveBytes = RESERVE_BYTES,
+      smallBytes = SMALL_BYTES,
+      waitMs = WAIT_MS,
+      collectGarbage = async () => {},
+    }: {
+      limitBytes?: number;
+      reserveBytes?: number;
+      smallBytes?: number;
+      waitMs?: number;
+      collectGarbage?: () => Promise<void>;
+    } = {},
+  ) {
+    this.#limitBytes = limitBytes;
+    this.#largeLimitBytes = limitBytes - reserveBytes;
+    this.#smallBytes = smallBytes;
+    this.#waitMs = waitMs;
+    this.#collectGarbage = collectGarbage;
+  }
+
+  /** Bytes in use. May exceed the limit by what `take` added. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /**
+   * Reserves bytes, waiting until there is space.
+   *
+   * @throws {AppError} `busy` after the wait.
+   * @throws The reason of `signal`.
+   */
+  async reserve(bytes: number, { signal, waitMs = this.#waitMs }: ReserveOptions = {}): Promise<Reservation> {
+    signal?.throwIfAborted();
+    const isSmall = bytes <= this.#smallBytes;
+    const counted = isSmall ? bytes : Math.min(bytes, this.#largeLimitBytes);
+    const queue = isSmall ? this.#small : this.#large;
+    const mustWait = queue.length > 0 || !this.#hasSpace(counted, isSmall);
+    if (mustWait) await this.#wait(queue, counted, signal, waitMs);
+    else this.#usedBytes += counted;
+    const reservation = this.#reservation(counted, !isSmall);
+    // What earlier requests left would add to what this one uses. After a wait that's collected already.
+    if (!mustWait && counted >= COLLECTED_BYTES) await this.#collectGarbage();
+    return reservation;
+  }
+
+  /** Counts bytes without waiting, for the last step of a request that can no longer be refused. */
+  take(bytes: number): Reservation {
+    this.#usedBytes += bytes;
+    return this.#reservation(bytes);
+  }
+
+  #reservation(bytes: number, isLarge = false): Reservation {
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      if (!isLarge) return giveBack();
+      this.#uncollectedBytes += bytes;
+      if (this.#uncollectedBytes < COLLECTED_BYTES) return giveBack();
+      this.#uncollectedBytes = 0;
+      // Later, when the request that used it has ended and refers to nothing any more.
+      setTimeout(() => this.#collectGarbage().then(giveBack, giveBack));
+    };
+    const giveBack = () => {
+      this.#usedBytes -= bytes;
+      this.#startWaiting();
+    };
+    return { release, [Symbol.dispose]: release };
+  }
+
+  #wait(queue: Waiting[], bytes: number, signal: AbortSignal | undefined, waitMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (reason: unknown) => {
+        queue.splice(queue.indexOf(waiting), 1);
+        end();
+        reject(reason);
+        // The next in line may need less space.
+        this.#startWaiting();
+      };
+      const onAbort = () => leave(signal!.reason);
+      const timer = waitMs === Infinity ? undefined : setTimeout(() => leave(busy()), waitMs);
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+      };
+      const waiting: Waiting = {
+        bytes,
+        start: () => {
+          this.#usedBytes += bytes;
+          end();
+          resolve();
+        },
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      queue.push(waiting);
+    });
+  }
+
+  #startWaiting(): void {
+    for (const [queue, isSmall] of [[this.#small, true], [this.#large, false]] as const) {
+      while (queue.length > 0 && this.#hasSpace(queue[0]!.bytes, isSmall)) queue.shift()!.start();
+    }
+  }
+
+  #hasSpace(bytes: number, isSmall: boolean): boolean {
+    return this.#usedBytes + bytes <= (isSmall ? this.#limitBytes : this.#largeLimitBytes);
+  }
+}
+
+function busy(): AppError {
+  return new AppError("busy", "The server is busy with other large requests. Try again in a few seconds.", {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}

@@ -1,0 +1,168 @@
+/** Puts the parts of this room together, and holds what concerns several of them: revoking, and what revoking ends. */
+import { messageOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database/database.ts";
+import {
+  type AccessFacts,
+  type AccessPolicy,
+  type AccessSettings,
+  createAccessPolicy,
+  type Identity,
+  type PresentedCredentials,
+} from "./access_policy.ts";
+import { type CliCodes, createCliCodes } from "./cli_codes.ts";
+import { createCredentialStore, type CredentialRecord, type CredentialStore } from "./credential_store.ts";
+import { createEnrolmentCodes, type EnrolmentCodes } from "./enrolment_codes.ts";
+import { createFailureLimiter, type FailureLimiter } from "./failure_limiter.ts";
+import type { HostPolicy } from "./host_names.ts";
+import { createOpenStreams, type OpenStreams } from "./open_streams.ts";
+import { isOperatorProof } from "../crypto/operator_proof.ts";
+import type { PageOriginWatch } from "./page_origin.ts";
+import { createPasskeys, type Passkeys } from "./passkeys.ts";
+import { openSessionKey } from "./session_key.ts";
+import { openSessions, type Sessions } from "./sessions.ts";
+import { createTokenStore, type TokenRecord, type TokenStore } from "./token_store.ts";
+
+/** Everything about who may pass. */
+export interface Auth {
+  readonly access: AccessPolicy;
+  readonly credentials: CredentialStore;
+  readonly sessions: Sessions;
+  readonly passkeys: Passkeys;
+  readonly codes: EnrolmentCodes;
+  readonly cliCodes: CliCodes;
+  readonly failures: FailureLimiter;
+  readonly streams: OpenStreams;
+  /** Ends a session, and the streams it opened. */
+  endSession(id: string): Promise<void>;
+  /** A passkey was enrolled: grace ended for its RPID, and the streams that grace opened end with it. */
+  announceEnrolment(): Promise<void>;
+  /** Revokes a passkey, its sessions and their streams. @throws {AppError} `not_found` */
+  revokeCredential(id: string): Promise<void>;
+  /** Gives all passkeys, newest first. */
+  listCredentials(): Promise<CredentialRecord[]>;
+  listTokens(): Promise<TokenRecord[]>;
+  /** Makes a token; its text is given this once. */
+  mintToken(label: string): Promise<{ record: TokenRecord; token: string }>;
+  /** Revokes a token and ends its streams. @throws {AppError} `not_found` */
+  revokeToken(id: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What the room needs. */
+export interface AuthOptions {
+  /** Paths of `credentials.json`, `tokens.json`, `session-key`. */
+  paths: { credentials: string; tokens: string; sessionKey: string };
+  settings: AccessSettings;
+  sealer: Sealer;
+  db: Database;
+  events: EventHub;
+  hosts: HostPolicy;
+  pageOrigins: PageOriginWatch;
+  /** MagicDNS suffix of the own tailnet node, last value known. */
+  ownSuffix?: () => string | undefined;
+  /** Shows the pairing code to whoever sees the terminal. */
+  announcePairingCode(code: string): void;
+  log: Log;
+  now(): number;
+}
+
+/** @throws {AppError} `internal` when the session key cannot be used. */
+export async function openAuth(options: AuthOptions): Promise<Auth> {
+  const { paths, settings, sealer, db, events, hosts, log, now } = options;
+  const pairing = settings.pairing === "code" && settings.requireAuth ? "code" : "open";
+  const failures = createFailureLimiter(now);
+  const credentials = createCredentialStore({
+    path: paths.credentials,
+    sealer: sealer.forPurpose("credentials"),
+    log,
+  });
+  const tokens: TokenStore = createTokenStore({ path: paths.tokens, sealer: sealer.forPurpose("tokens"), log, now });
+  const key = await openSessionKey(paths.sessionKey, log);
+  const sessions = await openSessions({ db, key, credentials, log, now });
+  const codes = createEnrolmentCodes({
+    now,
+    announcePairingCode: pairing === "code" ? options.announcePairingCode : undefined,
+  });
+  const access = createAccessPolicy({
+    ...{ settings, credentials, failures, pageOrigins: options.pageOrigins, ownSuffix: options.ownSuffix },
+    checks: [checkToken, checkSession],
+  });
+
+  async function checkToken(facts: AccessFacts, { bearerToken }: PresentedCredentials): Promise<Identity | undefined> {
+    if (typeof bearerToken !== "string") return undefined;
+    const found = await tokens.find(bearerToken);
+    if (found !== undefined) return { method: "token", tokenId: found.id, label: found.label };
+    // Somebody who listens must not get one to use again, so it comes from this machine or over HTTPS.
+    const sessionKey = facts.isPeerLoopback || facts.scheme === "https" ? await key.read() : undefined;
+    const isOperator = sessionKey !== undefined && isOperatorProof(bearerToken, sessionKey, now());
+    return isOperator ? { method: null, bypass: "loopback" } : undefined;
+  }
+
+  /** A token decides where one was presented (SPEC); another scheme in its header is somebody else's business. */
+  async function checkSession(facts: AccessFacts, presented: PresentedCredentials): Promise<Identity | undefined> {
+    if (presented.sessionCookie === undefined || typeof presented.bearerToken === "string") return undefined;
+    const session = await sessions.find(presented.sessionCookie, access.rpIdOf(facts.host));
+    if (session === undefined) return undefined;
+    const { id, rpId, credentialId, renewal } = session;
+    return { method: "session", sessionId: id, rpId, credentialId, renewal };
+  }
+
+  async function stillCounts(identity: Identity, rpId: string): Promise<boolean> {
+    if (identity.method === "session") return await sessions.isLive(identity.sessionId);
+    if (identity.method === "token") return await tokens.has(identity.tokenId);
+    return identity.bypass !== "grace" || !await credentials.isGated(rpId);
+  }
+
+  const streams = createOpenStreams((identity, rpId) =>
+    stillCounts(identity, rpId).catch((error) => {
+      log("error", "Cannot tell whether a stream may go on; it ends", { error: messageOf(error) });
+      return false;
+    })
+  );
+  const changed = async (id: "credentials" | "tokens") => {
+    // Names nobody: whoever may see the list asks for it.
+    events.publish({ kind: "access", id });
+    await streams.look();
+  };
+
+  return {
+    access,
+    credentials,
+    sessions,
+    codes,
+    failures,
+    streams,
+    passkeys: createPasskeys({ credentials, codes, hosts, failures, pairing, log, now }),
+    cliCodes: createCliCodes(now),
+    async endSession(id) {
+      await sessions.end(id);
+      await streams.look();
+    },
+    announceEnrolment: () => changed("credentials"),
+    async revokeCredential(id) {
+      await credentials.remove(id);
+      await sessions.endOfCredential(id);
+      await changed("credentials");
+    },
+    async listCredentials() {
+      return [...await credentials.load()].reverse();
+    },
+    listTokens: tokens.list,
+    async mintToken(label) {
+      const minted = await tokens.mint(label);
+      await changed("tokens");
+      return minted;
+    },
+    async revokeToken(id) {
+      await tokens.revoke(id);
+      await changed("tokens");
+    },
+    async close() {
+      streams.close();
+      await tokens.close();
+    },
+  };
+}

@@ -1,0 +1,186 @@
+/** Makes a backup of a data directory, beside a server that goes on writing. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { randomToken } from "../crypto/random.ts";
+import { bytesOfFile } from "../crypto/sealed_pieces.ts";
+import { AppError } from "../errors.ts";
+import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
+import { snapshotDatabase } from "../storage/database/snapshot.ts";
+import type { ArchiveEntry } from "./archive.ts";
+import { backupBytes, openBackup } from "./backup_file.ts";
+import { DATABASE_NAME, dataFiles } from "./data_files.ts";
+
+/** What to make a backup of, and how. */
+export interface BackupRequest {
+  dataDir: string;
+  storageKey: Uint8Array;
+  /** Where it goes; the caller has looked that nothing is overwritten unasked. */
+  path: string;
+  /** Seals it, with the storage key inside; without one it is sealed by the storage key, which it does not hold. */
+  passphrase?: string;
+  /** Version of the program. */
+  version: string;
+  nowMs: number;
+}
+
+/** Whoever waits for a backup. */
+export interface BackupWatch {
+  /** Ends it; nothing of it remains then. */
+  signal?: AbortSignal;
+  /** Told often: bytes that were written or read back, of what both together are expected to be. */
+  progress?(doneBytes: number, totalBytes: number): void;
+}
+
+/** What was made. */
+export interface BackupReport {
+  path: string;
+  sizeBytes: number;
+  files: number;
+}
+
+/** Entry under which a backup carries the storage key. */
+export const KEY_ENTRY = "storage-key";
+
+/** Copies of the database that a killed backup left are older than this. */
+const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Makes a backup and reads it back.
+ *
+ * Everything acknowledged before the call is in it. Files go first, then the database as it is at one moment, then what
+ * became of the files meanwhile: so no row of the database misses a file that was removed since, nor one that is new.
+ *
+ * @throws {AppError} `storage_full`, or `internal` when something cannot be read, the result is not what was written, or
+ *   it was ended; no file remains then.
+ */
+export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}): Promise<BackupReport> {
+  const { dataDir, storageKey, path, passphrase, version, nowMs } = request;
+  await removeLeftovers(dataDir);
+  const took = await counterOf(dataDir, watch);
+  const digests = new Map<string, string>();
+  const key = passphrase === undefined ? { storageKey } : { passphrase };
+  const entries = digested(entriesOf(request), digests, took);
+  await writeChunksAtomic(path, backupBytes({ version, nowMs }, key, entries));
+  try {
+    await checkBackup(request, digests, took);
+  } catch (error) {
+    await Deno.remove(path).catch(() => {});
+    throw error;
+  }
+  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size };
+}
+
+/** Takes the size of every piece that was worked on. @throws the signal's reason */
+type Took = (bytes: number) => void;
+
+/** What is written is read back, so all of it counts twice. */
+async function counterOf(dataDir: string, { signal, progress }: BackupWatch): Promise<Took> {
+  let totalBytes = 0;
+  if (progress !== undefined) {
+    totalBytes = (await Deno.stat(join(dataDir, DATABASE_NAME)).catch(() => undefined))?.size ?? 0;
+    for await (const { sizeBytes } of dataFiles(dataDir)) totalBytes += sizeBytes;
+    totalBytes *= 2;
+  }
+  let doneBytes = 0;
+  return (bytes) => {
+    signal?.throwIfAborted();
+    doneBytes += bytes;
+    // Files grow while it runs.
+    progress?.(Math.min(doneBytes, totalBytes), totalBytes);
+  };
+}
+
+async function checkBackup(
+  { path, passphrase, storageKey }: BackupRequest,
+  digests: Map<string, string>,
+  took: Took,
+): Promise<void> {
+  const keys = { passphrase: () => Promise.resolve(passphrase!), storageKey: () => Promise.resolve(storageKey) };
+  using backup = await openBackup(path, keys);
+  const found = new Map<string, string>();
+  for await (const entry of digested(backup.entries, found, took)) for await (const _ of entry.content);
+  const isSame = found.size === digests.size && [...digests].every(([name, digest]) => found.get(name) === digest);
+  if (!isSame) throw new AppError("internal", `The backup "${path}" does not hold what was written to it`);
+}
+
+async function* entriesOf({ dataDir, storageKey, passphrase }: BackupRequest): AsyncGenerator<ArchiveEntry> {
+  if (passphrase !== undefined) {
+    yield { path: KEY_ENTRY, sizeBytes: storageKey.byteLength, content: only(storageKey) };
+  }
+  const seen = new Map<string, string>();
+  yield* filesOf(dataDir, seen);
+  yield* databaseOf(dataDir);
+  yield* filesOf(dataDir, seen);
+}
+
+/** The database stands in the archive only once; a file may come again, and then the later one counts. */
+async function* databaseOf(dataDir: string): AsyncGenerator<ArchiveEntry> {
+  const copy = join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`);
+  try {
+    await snapshotDatabase(join(dataDir, DATABASE_NAME), copy);
+    yield* fileOf(copy, DATABASE_NAME);
+  } finally {
+    for (const ending of ["", "-wal", "-shm", "-journal"]) await Deno.remove(copy + ending).catch(() => {});
+  }
+}
+
+async function* filesOf(dataDir: string, seen: Map<string, string>): AsyncGenerator<ArchiveEntry> {
+  for await (const { path, state } of dataFiles(dataDir)) {
+    if (seen.get(path) === state) continue;
+    seen.set(path, state);
+    yield* fileOf(join(dataDir, path), path);
+  }
+}
+
+/** A file is never changed in place but the journals, which only grow: its size when opened is a whole one. */
+async function* fileOf(from: string, path: string): AsyncGenerator<ArchiveEntry> {
+  let file: Deno.FsFile;
+  try {
+    file = await Deno.open(from);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return; // removed since it was listed
+    throw fileError(`Cannot back up "${from}"`, cause);
+  }
+  try {
+    const { size } = await file.stat();
+    yield { path, sizeBytes: size, content: bytesOfFile(file, size, from) };
+  } finally {
+    file.close();
+  }
+}
+
+async function* digested(
+  entries: AsyncIterable<ArchiveEntry>,
+  digests: Map<string, string>,
+  took: Took,
+): AsyncGenerator<ArchiveEntry> {
+  for await (const entry of entries) {
+    yield { ...entry, content: withDigest(entry.content, took, (digest) => digests.set(entry.path, digest)) };
+  }
+}
+
+async function* withDigest(
+  content: AsyncIterable<Uint8Array>,
+  took: Took,
+  take: (digest: string) => void,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash("sha256");
+  for await (const chunk of content) {
+    took(chunk.byteLength);
+    hash.update(chunk);
+    yield chunk;
+  }
+  take(hash.digest("hex"));
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function removeLeftovers(dataDir: string): Promise<void> {
+  for await (const { name } of Deno.readDir(dataDir)) {
+    if (!/^\.backup-.*\.tmp$/.test(name)) continue;
+    const { mtime } = await Deno.lstat(join(dataDir, name));
+    if ((mtime?.getTime() ?? 0) < Date.now() - LEFTOVER_AGE_MS) await Deno.remove(join(dataDir, name));
+  }
+}

@@ -1,0 +1,217 @@
+/** Every sealed file of a data directory, for whoever seals them all anew; what nobody knows makes that fail. */
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { versionOfPart } from "../attachments/attachments.ts";
+import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
+import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
+import { linkOrCopy, versionNumber, versionPlace } from "../storage/versions.ts";
+import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
+import { type Candidate, reseal } from "./reseal_rows.ts";
+
+/** Names in the data directory whose files are not sealed. */
+const IN_THE_CLEAR = ["characters", "personas", "voices", "workflows", "config.toml", "session-key", "lost+found"];
+const LENGTH_BYTES = 4;
+
+/** Where the files are read and written, and under which keys. */
+export interface ResealPlan {
+  dataDir: string;
+  /** Folder that gets the new files, laid out as the data directory. */
+  folder: string;
+  from: Sealer;
+  to: Sealer;
+}
+
+/** Says which file nobody knows how to seal anew. @throws {AppError} `conflict` */
+export async function refuseUnknownFiles(dataDir: string): Promise<void> {
+  const known = [...IN_THE_CLEAR, ...Object.keys(DOCUMENTS), "attachments", "trash", "replies", "versions"];
+  for await (const { name } of Deno.readDir(dataDir)) {
+    if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
+    throw new AppError(
+      "conflict",
+      `Cannot seal the data anew: nobody knows whether "${name}" is sealed; move it away first`,
+    );
+  }
+}
+
+const DOCUMENTS: Record<string, Candidate> = {
+  "credentials.json": {
+    purpose: "credentials",
+    place: { table: "credentials.json", id: "credentials", field: "document", version: 1 },
+  },
+  "tokens.json": { purpose: "tokens", place: { table: "tokens.json", id: "tokens", field: "document", version: 1 } },
+};
+
+/** Seals all files anew. @returns Names of those that could not be opened, and stay as they are or missing. */
+export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Promise<string[]> {
+  return [
+    ...await resealWhole(
+      plan,
+      Object.entries(DOCUMENTS).map(([path, candidate]) => ({ path, candidates: [candidate] })),
+    ),
+    ...await resealAttachments(plan, database),
+    ...await resealTrashFolder(plan),
+    ...await resealJournals(plan),
+    ...await resealVersions(plan),
+  ];
+}
+
+async function resealWhole(
+  { dataDir, folder, from, to }: ResealPlan,
+  files: { path: string; candidates: Candidate[] }[],
+): Promise<string[]> {
+  const unreadable: string[] = [];
+  for (const { path, candidates } of files) {
+    if (!await fileExists(`${dataDir}/${path}`)) continue;
+    const old = await Deno.readFile(`${dataDir}/${path}`);
+    const fresh = reseal(old, candidates, from, to);
+    if (fresh === undefined) unreadable.push(path);
+    await writeFileAtomic(`${folder}/${path}`, fresh ?? old);
+  }
+  return unreadable;
+}
+
+async function resealAttachments({ dataDir, folder, from, to }: ResealPlan, database: DatabaseSync): Promise<string[]> {
+  const unreadable: string[] = [];
+  await Deno.mkdir(`${folder}/attachments`, { mode: 0o700 });
+  const rows = database.prepare(
+    `SELECT name, created_at AS version FROM attachment UNION
+     SELECT name, CAST(owner_id AS INTEGER) FROM attachment_ref WHERE owner_kind = 'trash_file'`,
+  ).all() as { name: string; version: number }[];
+  for (const { name, version } of rows) {
+    const [old, fresh] = [dataDir, folder].map((root) => attachmentFile(`${root}/attachments`, name, version));
+    if (await resealPieces("attachments", from, old!, to, fresh!)) continue;
+    unreadable.push(`attachments ${name}`);
+    if (await fileExists(old!.path)) await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
+  }
+  return unreadable;
+}
+
+/** Seals a file anew that is sealed piece by piece. @returns False when it cannot be opened; nothing is written then. */
+async function resealPieces(
+  purpose: string,
+  from: Sealer,
+  old: SealedFile,
+  to: Sealer,
+  fresh: SealedFile,
+): Promise<boolean> {
+  try {
+    await writeSealedFile(to.forPurpose(purpose), fresh, readSealedFile(from.forPurpose(purpose), old));
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "storage_full") throw error;
+    return false;
+  }
+}
+
+/** What lies in the trash in several pieces, by the field it is bound to: removed personas, and what lay beside removed cards. */
+const TRASH_PIECES = ["persona", "assets"];
+
+/** Removed cards lie there in one piece. */
+async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
+  const { dataDir, folder, from, to } = plan;
+  await Deno.mkdir(`${folder}/trash`, { mode: 0o700 });
+  const whole: string[] = [];
+  for (const name of await namesIn(`${dataDir}/trash`)) {
+    let isDone = false;
+    for (const field of TRASH_PIECES) {
+      const place = { table: "trash", id: name, field, version: 1 };
+      const [old, fresh] = [dataDir, folder].map((root) => ({ path: `${root}/trash/${name}`, place }));
+      isDone ||= await resealPieces("trash", from, old!, to, fresh!);
+    }
+    if (!isDone) whole.push(name);
+  }
+  return await resealWhole(
+    plan,
+    whole.map((name) => ({
+      path: `trash/${name}`,
+      candidates: [{ purpose: "trash", place: { table: "trash", id: name, field: "file", version: 1 } }],
+    })),
+  );
+}
+
+/** A record that was torn ends its journal, as it does for whoever reads it. */
+async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
+  await Deno.mkdir(`${folder}/replies`, { mode: 0o700 });
+  for (const name of await namesIn(`${dataDir}/replies`)) {
+    const number = String(Number(name.split(".")[0]));
+    const bytes = await Deno.readFile(`${dataDir}/replies/${name}`);
+    const view = new DataView(bytes.buffer);
+    const records: Uint8Array[] = [];
+    for (let at = 0, index = 0; at + LENGTH_BYTES <= bytes.length; index++) {
+      const end = at + LENGTH_BYTES + view.getUint32(at);
+      const place = { table: "replies", id: number, field: "record", version: index };
+      const fresh = end > bytes.length
+        ? undefined
+        : reseal(bytes.subarray(at + LENGTH_BYTES, end), [{ purpose: "journal", place }], from, to);
+      if (fresh === undefined) break;
+      records.push(bytes.subarray(at, at + LENGTH_BYTES), fresh); // of the same length
+      at = end;
+    }
+    await writeFileAtomic(
+      `${folder}/replies/${name}`,
+      new Uint8Array(await new Blob(records as BlobPart[]).arrayBuffer()),
+    );
+  }
+  return [];
+}
+
+/** Versions of cards, personas and workflows aren't sealed; their files are the same ones in the new folder. */
+async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
+  const unreadable: string[] = [];
+  await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
+  if (!await fileExists(`${dataDir}/versions`)) return [];
+  for (const path of await filesBelow(`${dataDir}/versions`)) {
+    const [old, fresh] = [dataDir, folder].map((root) => `${root}/versions/${path}`) as [string, string];
+    await Deno.mkdir(dirname(fresh), { recursive: true, mode: 0o700 });
+    const [kind, , version, part = ""] = path.split("/");
+    const { isSealed, isDone } = await resealVersion(
+      kind!,
+      { old, fresh, n: versionNumber(version ?? ""), part },
+      from,
+      to,
+    );
+    if (isSealed && !isDone) unreadable.push(`versions ${path}`);
+    if (!isDone) await linkOrCopy(old, fresh);
+  }
+  return unreadable;
+}
+
+async function resealVersion(
+  kind: string,
+  { old, fresh, n, part }: { old: string; fresh: string; n: number | undefined; part: string },
+  from: Sealer,
+  to: Sealer,
+): Promise<{ isSealed: boolean; isDone: boolean }> {
+  if (n === undefined || part === "" || (kind !== "attachments" && kind !== "voices")) {
+    return { isSealed: false, isDone: false };
+  }
+  if (kind === "attachments") {
+    const { name, version } = versionOfPart(part);
+    const { place } = attachmentFile("", name, version);
+    const isDone = await resealPieces("attachments", from, { path: old, place }, to, { path: fresh, place });
+    return { isSealed: true, isDone };
+  }
+  const place = versionPlace({ kind, id: part.replace(/\.sealed$/, "") }, n);
+  const bytes = reseal(await Deno.readFile(old), [{ purpose: "voices", place }], from, to);
+  if (bytes !== undefined) await writeFileAtomic(fresh, bytes);
+  return { isSealed: true, isDone: bytes !== undefined };
+}
+
+/** Lists files by their paths below a folder. */
+async function filesBelow(root: string, path = ""): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory, isFile } of Deno.readDir(path === "" ? root : `${root}/${path}`)) {
+    const below = path === "" ? name : `${path}/${name}`;
+    if (isDirectory) found.push(...await filesBelow(root, below));
+    else if (isFile && !name.endsWith(TEMPORARY_ENDING)) found.push(below);
+  }
+  return found;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  if (!await fileExists(folder)) return [];
+  return (await Array.fromAsync(Deno.readDir(folder))).filter(({ isFile, name }) => isFile && !name.endsWith(".tmp"))
+    .map(({ name }) => name);
+}

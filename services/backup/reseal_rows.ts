@@ -1,0 +1,199 @@
+/**
+ * Every sealed value of the database and what it is bound to, for whoever seals them all anew. A value that fits none of
+ * this is never passed over: it makes the whole undertaking fail.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Place, Sealer } from "../crypto/sealer.ts";
+import { bodyOf, headOf, joined, partPlace } from "../storage/documents/sealed_document.ts";
+import { AppError } from "../errors.ts";
+
+type Row = Record<string, string | number | null | Uint8Array>;
+
+/** One way in which a value may be sealed: the first under which it opens is the right one. */
+export interface Candidate {
+  purpose: string;
+  place: Place;
+}
+
+/** Every purpose there is. */
+export const PURPOSES = [
+  "attachment names",
+  "attachments",
+  "backup",
+  "connections",
+  "conversations",
+  "credentials",
+  "images",
+  "jobs",
+  "journal",
+  "key-check",
+  "lorebooks",
+  "presets",
+  "settings",
+  "speech",
+  "tokens",
+  "trash",
+  "voices",
+] as const;
+
+/** Tables whose rows belong to several rooms: the value says under whose key it opens. */
+const SHARED_PURPOSES = PURPOSES.filter((purpose) => !["conversations", "jobs", "journal", "trash"].includes(purpose));
+
+const chat = (table: string, field: string, id: unknown, version: unknown): Candidate[] => [
+  { purpose: "conversations", place: { table, id: String(id), field, version: Number(version) } },
+];
+
+const shared = (table: string, fields: string[], id: string, versions: unknown[]): Candidate[] =>
+  SHARED_PURPOSES.flatMap((purpose) =>
+    fields.flatMap((field) =>
+      versions.map((version) => ({ purpose, place: { table, id, field, version: Number(version) } }))
+    )
+  );
+
+/** Columns with sealed values, each with what a row's may be bound to. */
+const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
+  conversation: {
+    head: (row) => chat("conversation", "head", row.id, row.revision),
+    summary: (row) => chat("conversation", "summary", row.id, row.revision),
+  },
+  block: { sealed: (row) => chat("block", "messages", `${row.id}/${row.conversation_id}`, row.version) },
+  variant: {
+    sealed: (row) => [
+      ...chat("variant", "text", `${row.mid}/${row.n}/${row.conversation_id}`, row.version),
+      ...chat("variant", "text", `${row.mid}/${row.n}`, row.version), // before schema 3
+    ],
+  },
+  draft: { sealed: (row) => chat("draft", "text", row.conversation_id, row.version) },
+  revision: { sealed: (row) => chat("revision", "record", `${row.n}/${row.conversation_id}`, row.n) },
+  setting: { sealed: (row) => shared("setting", ["value", "sealed"], String(row.key), [row.version, 1]) },
+  document: {
+    sealed: (row) =>
+      shared("document", ["sealed", "value"], `${row.kind}/${row.id}`, [
+        row.version,
+        1,
+        row.updated_at,
+        row.created_at,
+      ]),
+  },
+  job: {
+    sealed: (row) => [{
+      purpose: "jobs",
+      place: { table: "job", id: String(row.id), field: "sealed", version: Number(row.updated_at) },
+    }],
+  },
+};
+
+/** Purposes of documents in two parts. */
+const DOCUMENT_PURPOSES = ["lorebooks", "presets"] as const;
+
+/** What is in the trash: a title behind its length, and a record. */
+const TRASH_PARTS = ["title", "record"] as const;
+
+/** Says which table holds values nobody here knows. @throws {AppError} `internal` */
+export function refuseUnknownColumns(database: DatabaseSync): void {
+  const columns = database.prepare(
+    `SELECT t.name AS tbl, c.name AS col FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c
+     WHERE t.type = 'table' AND upper(c.type) = 'BLOB'`,
+  ).all() as { tbl: string; col: string }[];
+  for (const { tbl, col } of columns) {
+    if (COLUMNS[tbl]?.[col] !== undefined || (tbl === "trash" && col === "sealed")) continue;
+    throw new AppError("internal", `Cannot seal the data anew: nobody knows how ${tbl}.${col} is sealed`);
+  }
+}
+
+/**
+ * Copies all rows of a database into an empty one of the same schema, every value sealed anew. (Changed in place, its free
+ * pages would go on holding what the old key opens.)
+ *
+ * @returns How many values were sealed, and which fitted no candidate and were copied as they are.
+ */
+export function resealRows(
+  source: DatabaseSync,
+  target: DatabaseSync,
+  from: Sealer,
+  to: Sealer,
+): { resealed: number; unreadable: string[] } {
+  refuseUnknownColumns(source);
+  const found = { resealed: 0, unreadable: [] as string[] };
+  const take = (old: Uint8Array, fresh: Uint8Array | undefined, what: string) => {
+    if (fresh === undefined) found.unreadable.push(what);
+    else found.resealed++;
+    return fresh ?? old;
+  };
+  target.exec("BEGIN IMMEDIATE");
+  // Programs that copy the database elsewhere keep tables of their own in it.
+  const own = new Set(tablesOf(target));
+  for (const table of tablesOf(source).filter((name) => own.has(name))) {
+    let insert: StatementSync | undefined;
+    for (const row of source.prepare(`SELECT * FROM ${table}`).iterate() as Iterable<Row>) {
+      const what = `${table} ${row.id ?? row.key ?? row.mid ?? row.conversation_id}`;
+      for (const [column, candidates] of Object.entries(COLUMNS[table] ?? {})) {
+        const old = row[column] as Uint8Array;
+        const fresh = reseal(old, candidates(row), from, to);
+        row[column] = take(old, fresh ?? (table === "document" ? resealParts(row, from, to) : undefined), what);
+      }
+      if (table === "trash") row.sealed = take(row.sealed as Uint8Array, resealTrash(row, from, to), what);
+      insert ??= target.prepare(
+        `INSERT INTO ${table}(${Object.keys(row)}) VALUES(${Object.keys(row).map(() => "?")})`,
+      );
+      insert.run(...Object.values(row));
+    }
+  }
+  target.exec("COMMIT");
+  return found;
+}
+
+function tablesOf(database: DatabaseSync): string[] {
+  return database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
+    .map(({ name }) => String(name));
+}
+
+/** Seals one value anew. @returns `undefined` when it fits no candidate. */
+export function reseal(
+  sealed: Uint8Array,
+  candidates: Candidate[],
+  from: Sealer,
+  to: Sealer,
+): Uint8Array<ArrayBuffer> | undefined {
+  for (const { purpose, place } of candidates) {
+    let plain: Uint8Array;
+    try {
+      plain = from.forPurpose(purpose).openNow(place, sealed);
+    } catch {
+      continue; // not this one
+    }
+    return to.forPurpose(purpose).sealNow(place, plain);
+  }
+}
+
+/** A document that lists show: its head, behind its length, and its body. */
+function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
+  const whole = sealed as Uint8Array;
+  const [head, body] = ([["head", headOf(whole)], ["body", bodyOf(whole)]] as const).map(([field, part]) => {
+    const place = partPlace({ kind: String(kind), id: String(id) }, field, Number(version));
+    return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, place })), from, to);
+  });
+  return head === undefined || body === undefined ? undefined : joined(head, body);
+}
+
+function resealTrash(row: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
+  const sealed = row.sealed as Uint8Array;
+  const titleEnd = 2 + new DataView(sealed.buffer, sealed.byteOffset).getUint16(0);
+  const [title, record] = [sealed.subarray(2, titleEnd), sealed.subarray(titleEnd)].map((part, index) =>
+    reseal(
+      part,
+      [{
+        purpose: "trash",
+        place: { table: "trash", id: String(row.id), field: TRASH_PARTS[index]!, version: Number(row.deleted_at) },
+      }],
+      from,
+      to,
+    )
+  );
+  if (title === undefined || record === undefined) return undefined;
+  const fresh = new Uint8Array(sealed.length);
+  new DataView(fresh.buffer).setUint16(0, title.length);
+  fresh.set(title, 2);
+  fresh.set(record, 2 + title.length);
+  return fresh;
+}

@@ -1,0 +1,166 @@
+/** Brings a backup back into a data directory: whole or not at all, and never over data unless that was asked for. */
+import { dirname, join } from "node:path";
+import { settleKeyCheck } from "../crypto/key_check.ts";
+import { createSealer } from "../crypto/sealer.ts";
+import { findStorageKey, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
+import { AppError } from "../errors.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import { openDataDir } from "../storage/data_dir.ts";
+import { openIncoming } from "../storage/file_swap.ts";
+import { MIGRATIONS } from "../storage/database/migrations.ts";
+import { openReader } from "../storage/database/reader.ts";
+import { checkDatabase } from "../storage/database/snapshot.ts";
+import type { ArchiveEntry } from "./archive.ts";
+import { KEY_ENTRY } from "./backup.ts";
+import { type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
+import { DATABASE_NAME, isBackedUp, REPLACED_PREFIX } from "./data_files.ts";
+
+/** What to restore, and where to. */
+export interface RestoreRequest {
+  /** The backup. */
+  path: string;
+  dataDir: string;
+  /** Where the storage key lies when it is not in the data directory; it is read there, never written. */
+  storageKeyFile?: string;
+  passphrase(): Promise<string>;
+  /** Puts what the data directory holds aside, where otherwise the restore is refused. */
+  replace: boolean;
+  now(): number;
+}
+
+/** What was restored. */
+export interface RestoreReport {
+  head: BackupHead;
+  files: number;
+  /** Folder that keeps what was there before. */
+  keptIn?: string;
+  /** True when the storage key came out of the backup and now lies in the data directory. */
+  isKeyRestored: boolean;
+}
+
+/**
+ * Restores a backup. Everything is read and checked before the first file of the data directory moves.
+ *
+ * @throws {AppError} `conflict` when the directory holds data or a server runs on it, `unprocessable` and `internal` for a
+ *   backup that cannot be used, `invalid_request` when its key or passphrase is missing or wrong, `storage_full`
+ */
+export async function restoreBackup(request: RestoreRequest): Promise<RestoreReport> {
+  const { storageKeyFile, replace, now } = request;
+  const dataDir = await openDataDir(request.dataDir);
+  try {
+    const present = await namesIn(dataDir.path);
+    const others = present.filter((name) => name !== STORAGE_KEY_FILE_NAME);
+    if (others.length > 0 && !replace) {
+      throw new AppError(
+        "conflict",
+        `Cannot restore into "${dataDir.path}": it holds data (${
+          others.slice(0, 3).join(", ")
+        }); name another folder by ` +
+          "--data-dir, or give --replace to put aside what is there",
+      );
+    }
+    const presentKey = await findStorageKey({ dataDir: dataDir.path, storageKeyFile }).catch((error) => {
+      if (storageKeyFile !== undefined || !replace) throw error;
+      return undefined;
+    });
+    const storageKey = () => Promise.resolve(presentKey);
+    using backup = await openBackup(request.path, { passphrase: request.passphrase, storageKey });
+    const incoming = await openIncoming(dataDir.path);
+    const { files, key = presentKey! } = await unpack(backup, incoming.folder);
+    const isKeyNew = presentKey === undefined || presentKey.some((byte, index) => byte !== key[index]);
+    if (isKeyNew) {
+      if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) throw otherKey(storageKeyFile);
+      await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
+    }
+    await checkUnpacked(incoming.folder, key);
+
+    const isSomethingReplaced = others.length > 0 || (isKeyNew && present.includes(STORAGE_KEY_FILE_NAME));
+    const keptIn = isSomethingReplaced
+      ? REPLACED_PREFIX + new Date(now()).toISOString().replace(/[:.]/g, "-")
+      : undefined;
+    await incoming.commit(others, keptIn);
+    return {
+      ...{ head: backup.head, files, isKeyRestored: isKeyNew },
+      keptIn: keptIn && dataDir.file(keptIn),
+    };
+  } finally {
+    dataDir.close();
+  }
+}
+
+/** Gives what a restore would replace; the lock, models and caches are nobody's data. */
+async function namesIn(dataDir: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(dataDir)) {
+    if (!isBackedUp(name) && name !== STORAGE_KEY_FILE_NAME) continue;
+    if (isDirectory && (await Array.fromAsync(Deno.readDir(join(dataDir, name)))).length === 0) continue;
+    if (name !== "lost+found") names.push(name);
+  }
+  return names.sort();
+}
+
+async function unpack(
+  backup: OpenBackup,
+  folder: string,
+): Promise<{ files: number; key: Uint8Array | undefined }> {
+  const paths = new Set<string>();
+  let key: Uint8Array | undefined;
+  for await (const entry of backup.entries) {
+    if (entry.path === KEY_ENTRY) {
+      key = new Uint8Array((await Array.fromAsync(entry.content, (part) => [...part])).flat());
+      continue;
+    }
+    await writeEntry(folder, entry);
+    paths.add(entry.path);
+  }
+  if (!paths.has(DATABASE_NAME)) throw new AppError("unprocessable", "Cannot read the backup: it holds no database");
+  return { files: paths.size, key };
+}
+
+async function writeEntry(folder: string, { path, content }: ArchiveEntry): Promise<void> {
+  const segments = path.split("/");
+  const isInside = segments.every((segment) => !/^\.{0,2}$/.test(segment) && !/[\\\0]/.test(segment)) &&
+    isBackedUp(segments[0]!);
+  if (!isInside) throw new AppError("unprocessable", `Cannot read the backup: it names a file "${path}"`);
+  const to = join(folder, ...segments);
+  try {
+    await Deno.mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    using file = await Deno.open(to, { write: true, create: true, truncate: true, mode: 0o600 });
+    for await (const chunk of content) {
+      for (let at = 0; at < chunk.byteLength;) at += await file.write(chunk.subarray(at));
+    }
+  } catch (cause) {
+    throw fileError(`Cannot write "${path}"`, cause);
+  }
+}
+
+function otherKey(storageKeyFile: string | undefined): AppError {
+  const remedy = storageKeyFile === undefined
+    ? "move it away, or give --replace to put aside what is there"
+    : "restore without storage_key_file, then move the file storage-key of the data folder to where the key is to lie";
+  const where = storageKeyFile === undefined ? "in the data folder" : `"${storageKeyFile}"`;
+  return new AppError(
+    "conflict",
+    `Cannot restore beside the storage key ${where}: the backup was made with another one; ${remedy}`,
+  );
+}
+
+async function checkUnpacked(folder: string, key: Uint8Array): Promise<void> {
+  const path = join(folder, DATABASE_NAME);
+  const version = checkDatabase(path);
+  const newest = MIGRATIONS.at(-1)!.version;
+  if (version > newest) {
+    throw new AppError(
+      "unprocessable",
+      `Cannot restore the backup: its database has schema ${version} and this program knows schemas up to ${newest}; ` +
+        "use the newer program",
+    );
+  }
+  const reader = openReader(path);
+  try {
+    const write = () => Promise.reject(new AppError("unprocessable", "Cannot restore the backup: it has no key check"));
+    await settleKeyCheck(createSealer(key), { get: reader.get, write });
+  } finally {
+    reader.close();
+  }
+}

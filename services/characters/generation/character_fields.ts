@@ -1,0 +1,125 @@
+/** What a model's answer says of a character: JSON, or paragraphs under labels, whole or as far as it came. */
+import { withoutThoughts } from "../../chat/reasoning.ts";
+import { type PartialObject, readPartialObject } from "../../json/partial_json.ts";
+
+/** Fields that are one text, in the order in which they are asked for. */
+export const TEXT_FIELDS = [
+  ...["name", "description", "personality", "scenario", "first_mes", "mes_example", "creator_notes"] as const,
+];
+
+/** One text of a card. */
+export type TextField = (typeof TEXT_FIELDS)[number];
+
+/** What is known of a character so far. */
+export type CharacterFields = Partial<Record<TextField, string>> & { tags?: string[] };
+
+/** What models call the fields, whatever they were told. */
+const NAMES: Record<string, TextField | "tags"> = {
+  ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, field])),
+  tags: "tags",
+  character_name: "name",
+  char_name: "name",
+  full_name: "name",
+  char_persona: "description",
+  character_description: "description",
+  persona: "description",
+  personality_summary: "personality",
+  world_scenario: "scenario",
+  setting: "scenario",
+  first_message: "first_mes",
+  greeting: "first_mes",
+  char_greeting: "first_mes",
+  opening_message: "first_mes",
+  example_dialogue: "mes_example",
+  example_dialogues: "mes_example",
+  example_messages: "mes_example",
+  message_example: "mes_example",
+  message_examples: "mes_example",
+  dialogue_examples: "mes_example",
+  notes: "creator_notes",
+  creators_notes: "creator_notes",
+};
+const MAX_TAGS = 20;
+const MAX_TAG_CHARS = 60;
+const MAX_NAME_CHARS = 200;
+
+/** Reads the fields out of an answer; none where it holds none, as a refusal does. */
+export function readCharacterFields(answer: string): CharacterFields {
+  const text = withoutThoughts(answer);
+  const object = readPartialObject(text);
+  const found = object === undefined ? {} : fromObject(object);
+  return Object.keys(found).length > 0 ? found : fromLabels(text);
+}
+
+/** Cards are often wrapped: in `data`, in `character`. */
+function fromObject(object: PartialObject, depth = 0): CharacterFields {
+  const found: CharacterFields = {};
+  for (const [key, value] of Object.entries(object)) {
+    const field = fieldOf(key);
+    if (field === "tags") found.tags = tagsOf(value);
+    else if (field !== undefined) put(found, field, textOf(value));
+    else if (isObject(value) && depth < 2) Object.assign(found, { ...fromObject(value, depth + 1), ...found });
+  }
+  return found;
+}
+
+/** Paragraphs, each behind its label: `Name: Fern`, `**Description:**`, `## First message`. */
+function fromLabels(text: string): CharacterFields {
+  const found: CharacterFields = {};
+  let current: { field: TextField | "tags"; lines: string[] } | undefined;
+  const settle = () => {
+    if (current === undefined) return;
+    const said = current.lines.join("\n").trim();
+    if (current.field === "tags") found.tags = tagsOf(said);
+    else put(found, current.field, said);
+  };
+  for (const line of text.split(/\r?\n/)) {
+    const label = labelIn(line);
+    if (label !== undefined) {
+      settle();
+      current = { field: label.field, lines: [label.rest] };
+    } else if (!/^\s*(?:```|[-*_]{3,}\s*$)/.test(line)) current?.lines.push(line);
+  }
+  settle();
+  return found;
+}
+
+function labelIn(line: string): { field: TextField | "tags"; rest: string } | undefined {
+  const withColon = /^[\s#>*_-]*([A-Za-z][A-Za-z _']{2,30}?)[\s*_]*[:：](?:\*\*|__)?\s*(.*)$/.exec(line);
+  const heading = /^\s*(?:#{1,6}\s+|\*\*)([A-Za-z][A-Za-z _']{2,30}?)[\s*_#]*$/.exec(line);
+  const field = fieldOf((withColon ?? heading)?.[1] ?? "");
+  return field === undefined ? undefined : { field, rest: withColon?.[2] ?? "" };
+}
+
+function fieldOf(key: string): TextField | "tags" | undefined {
+  const name = key.trim().toLowerCase().replaceAll("'", "").replace(/[\s-]+/g, "_");
+  return Object.hasOwn(NAMES, name) ? NAMES[name] : undefined;
+}
+
+function put(found: CharacterFields, field: TextField, text: string): void {
+  const said = field === "name" ? nameIn(text) : text;
+  if (said !== "") found[field] = said;
+}
+
+function nameIn(text: string): string {
+  const line = text.trim().split(/\r?\n/)[0]!;
+  return line.replace(/^["'“”*_\s]+|["'“”*_\s]+$/g, "").slice(0, MAX_NAME_CHARS);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  if (Array.isArray(value)) return value.map(textOf).filter((text) => text !== "").join("\n");
+  if (!isObject(value)) return "";
+  return Object.entries(value).map(([key, inside]) => `${key}: ${textOf(inside)}`).join("\n");
+}
+
+function tagsOf(value: unknown): string[] {
+  const words = Array.isArray(value) ? value.map(textOf) : textOf(value).split(/[,、\n]/);
+  const tags = words.map((word) => word.replace(/^[#\s*-]+|\s+$/g, "").slice(0, MAX_TAG_CHARS));
+  return [...new Set(tags.filter((tag) => tag !== ""))].slice(0, MAX_TAGS);
+}
+
+function isObject(value: unknown): value is PartialObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

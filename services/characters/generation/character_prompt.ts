@@ -1,0 +1,74 @@
+/** How a model is asked for a character. */
+import type { ChatCall, ChatMessage } from "../../llm/chat_event.ts";
+import type { UpstreamTarget } from "../../llm/upstream.ts";
+import { TEXT_FIELDS } from "./character_fields.ts";
+
+/** What the character is made of; at least one of `idea` and `pictureUrl` says something. */
+export interface CharacterIdea {
+  idea: string;
+  /** The picture as a data URL. */
+  pictureUrl?: string;
+  /** Called as its speakers call it; where left out, the language of the idea. */
+  language?: string;
+}
+
+const INSTRUCTION =
+  `You invent characters for role play and write them down as character cards. Answer with one JSON object and nothing \
+else, its keys in this order:
+- "name": the name alone.
+- "description": who the character is: looks, past, habits, skills, what they want and what they fear. Three to five \
+paragraphs, concrete and without clichés.
+- "personality": the character's traits in one or two sentences.
+- "scenario": where {{char}} and {{user}} meet and why, in two or three sentences.
+- "first_mes": the message with which {{char}} begins the chat: actions between asterisks, speech in quotation marks, and \
+something for {{user}} to answer. It never speaks or acts for {{user}}.
+- "mes_example": two short exchanges that show how {{char}} talks. Each begins with a line <START>, its lines with \
+{{user}}: or {{char}}:.
+- "creator_notes": one sentence for somebody who looks for a character to talk to.
+- "tags": three to six short tags.
+Write {{char}} for the character's name and {{user}} for the other person, but the name itself under "name".`;
+
+/** Enough for a long card, and for what a model that thinks first needs before it. */
+const MAX_TOKENS = 6_000;
+
+/** The answer's form, for servers that hold a model to one. */
+const RESPONSE_FORMAT = {
+  type: "json_schema",
+  json_schema: {
+    name: "character",
+    strict: true,
+    schema: {
+      type: "object",
+      properties: {
+        ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, { type: "string" }])),
+        tags: { type: "array", items: { type: "string" } },
+      },
+      required: [...TEXT_FIELDS, "tags"],
+      additionalProperties: false,
+    },
+  },
+};
+
+/** Makes the call. @param isHeld Whether the server is asked to hold the model to the form. */
+export function characterCall(target: UpstreamTarget, model: string, idea: CharacterIdea, isHeld: boolean): ChatCall {
+  const half = target.contextSize === undefined ? MAX_TOKENS : Math.max(1, Math.floor(target.contextSize / 2));
+  return {
+    model,
+    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content: contentOf(idea) }],
+    params: { max_tokens: Math.min(MAX_TOKENS, half), ...(isHeld && { response_format: RESPONSE_FORMAT }) },
+  };
+}
+
+function contentOf({ idea, pictureUrl, language }: CharacterIdea): ChatMessage["content"] {
+  const told = [
+    pictureUrl === undefined
+      ? undefined
+      : "The picture shows the character. Describe what can be seen of the character in it, and invent what fits.",
+    idea.trim() === "" ? undefined : `The idea:\n${idea.trim()}`,
+    language === undefined
+      ? "Write in the language of the idea, the keys in English."
+      : `Write in this language: ${language}. The keys stay in English.`,
+  ].filter((text) => text !== undefined).join("\n\n");
+  if (pictureUrl === undefined) return told;
+  return [{ type: "text", text: told }, { type: "image_url", image_url: { url: pictureUrl } }];
+}

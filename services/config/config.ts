@@ -1,0 +1,192 @@
+/** Parses and checks the configuration once into a frozen Config. The table of keys is config_keys.ts. */
+import { parse as parseToml } from "smol-toml";
+import { AppError, messageOf } from "../errors.ts";
+import {
+  CONFIG_KEYS,
+  CONFIG_ROWS,
+  type ConfigKey,
+  type ConfigKeyName,
+  environmentName,
+  flagName,
+} from "./config_keys.ts";
+import { type ConfigValue, parseTomlValue, parseValueText } from "./config_values.ts";
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
+type ValueOf<K extends ConfigKey> = K["type"] extends "boolean" ? boolean
+  : K["type"] extends "integer" ? number
+  : K["type"] extends "list" ? readonly string[]
+  : K["default"] extends string ? string
+  : string | null;
+type ConfigValues = { readonly [K in ConfigKeyName as CamelCase<K>]: ValueOf<(typeof CONFIG_KEYS)[K]> };
+
+/** Where a value came from; "flag" and "environment" cannot be changed by the API. */
+export type ConfigSource = "flag" | "environment" | "file" | "default";
+
+/** The whole configuration of a running server, frozen. `dataDir` is always set. */
+export type Config = Omit<ConfigValues, "dataDir"> & {
+  readonly dataDir: string;
+  readonly sources: Readonly<Record<ConfigKeyName, ConfigSource>>;
+};
+
+/** What the outside gives to the configuration; tests hand in their own. */
+export interface ConfigInput {
+  /** Arguments without the command: `["--port", "0"]`. */
+  args: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Reads a text file; `undefined` when there is none. */
+  readTextFile(path: string): string | undefined;
+  os: typeof Deno.build.os;
+}
+
+/** Environment variables of Parlor that are no configuration keys. */
+const OTHER_VARIABLES = new Set(["PARLOR_BACKUP_PASSPHRASE"]);
+
+/**
+ * Reads flags, environment and `<datadir>/config.toml`, in this order of precedence.
+ *
+ * @throws {AppError} `invalid_request` with one sentence that names the key.
+ */
+export function loadConfig(input: ConfigInput): Config {
+  const flags = parseFlags(input.args);
+  const environment = parseEnvironment(input.environment);
+  const dataDir = flags.get("data_dir") ?? environment.get("data_dir") ?? defaultDataDir(input);
+  if (typeof dataDir !== "string") throw bad("data_dir", "data_dir", "expected a folder");
+  const file = parseFile(`${dataDir}/config.toml`, input);
+
+  const values: Record<string, unknown> = {};
+  const sources = {} as Record<ConfigKeyName, ConfigSource>;
+  for (const [key, row] of CONFIG_ROWS) {
+    const [source, value] = flags.has(key)
+      ? ["flag" as const, flags.get(key)]
+      : environment.has(key)
+      ? ["environment" as const, environment.get(key)]
+      : file.has(key)
+      ? ["file" as const, file.get(key)]
+      : ["default" as const, row.default];
+    sources[key] = source;
+    // An emptied value means "not set", and what is not set has its default.
+    values[camelCase(key)] = Object.freeze(value ?? row.default);
+  }
+  values.dataDir = dataDir;
+  const config = Object.freeze({ ...values, sources: Object.freeze(sources) }) as Config;
+  checkTogether(config);
+  return config;
+}
+
+/** Gives the value of a key by its spelling in the table. */
+export function configValue(config: Config, key: ConfigKeyName): ConfigValue {
+  return (config as unknown as Record<string, ConfigValue>)[camelCase(key)] ?? null;
+}
+
+function camelCase(key: string): string {
+  return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function bad(key: string, place: string, why: string): AppError {
+  return new AppError("invalid_request", `Bad value for ${key} (${place}): ${why}`);
+}
+
+function check(key: ConfigKeyName, place: string, parse: () => ConfigValue): ConfigValue {
+  try {
+    const value = parse();
+    if (value !== null) (CONFIG_KEYS[key] as ConfigKey).check?.(value);
+    return value;
+  } catch (error) {
+    throw bad(key, place, messageOf(error));
+  }
+}
+
+function parseFlags(args: readonly string[]): Map<ConfigKeyName, ConfigValue> {
+  const values = new Map<ConfigKeyName, ConfigValue>();
+  const byFlag = new Map(CONFIG_ROWS.map(([key, row]) => [flagName(key), { key, row }]));
+  for (let i = 0; i < args.length; i++) {
+    const [flag = "", inline] = splitOnce(args[i]!, "=");
+    const known = byFlag.get(flag);
+    if (known === undefined) {
+      const found = flag.startsWith("-") ? `Unknown option ${flag}` : `"${args[i]}" belongs to no option`;
+      throw new AppError("invalid_request", `${found}; parlor --help lists them all`);
+    }
+    let text = inline;
+    if (text === undefined) {
+      const next = args[i + 1];
+      const takesNext = known.row.type === "boolean"
+        ? next === "true" || next === "false"
+        : next !== undefined && !next.startsWith("--");
+      if (takesNext) text = args[++i]!;
+      else if (known.row.type === "boolean") text = "true";
+      else throw bad(known.key, flag, "no value given");
+    }
+    values.set(known.key, check(known.key, flag, () => parseValueText(known.row.type, text)));
+  }
+  return values;
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function parseEnvironment(environment: ConfigInput["environment"]): Map<ConfigKeyName, ConfigValue> {
+  const values = new Map<ConfigKeyName, ConfigValue>();
+  const byName = new Map(CONFIG_ROWS.map(([key, row]) => [environmentName(key), { key, row }]));
+  for (const [name, text] of Object.entries(environment)) {
+    if (!name.startsWith("PARLOR_") || text === undefined || OTHER_VARIABLES.has(name)) continue;
+    const known = byName.get(name);
+    if (known === undefined) {
+      throw new AppError(
+        "invalid_request",
+        `Unknown environment variable ${name}; parlor --help lists those there are`,
+      );
+    }
+    values.set(known.key, check(known.key, name, () => parseValueText(known.row.type, text)));
+  }
+  return values;
+}
+
+function parseFile(path: string, input: ConfigInput): Map<ConfigKeyName, ConfigValue> {
+  const values = new Map<ConfigKeyName, ConfigValue>();
+  const text = input.readTextFile(path);
+  if (text === undefined) return values;
+  let document: Record<string, unknown>;
+  try {
+    document = parseToml(text, { integersAsBigInt: false });
+  } catch (error) {
+    throw new AppError("invalid_request", `Cannot read "${path}": ${messageOf(error).split("\n")[0]}`);
+  }
+  for (const [name, value] of Object.entries(document)) {
+    if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in "${path}"`);
+    const key = name as ConfigKeyName;
+    const row: ConfigKey = CONFIG_KEYS[key];
+    if (row.notInFile) {
+      throw bad(key, path, `it cannot stand in this file; use ${flagName(key)} or ${environmentName(key)}`);
+    }
+    values.set(key, check(key, path, () => parseTomlValue(row.type, value)));
+  }
+  return values;
+}
+
+function defaultDataDir({ environment, os }: ConfigInput): string {
+  const home = environment.HOME ?? environment.USERPROFILE;
+  if (os === "windows" && environment.APPDATA) return `${environment.APPDATA}\\parlor`;
+  if (os !== "darwin" && environment.XDG_DATA_HOME) return `${environment.XDG_DATA_HOME}/parlor`;
+  if (!home) throw bad("data_dir", "default", "no home folder is known; give --data-dir");
+  return os === "darwin" ? `${home}/Library/Application Support/parlor` : `${home}/.local/share/parlor`;
+}
+
+/** Rules that hold between keys. */
+function checkTogether(config: Config): void {
+  if ((config.tlsCert === null) !== (config.tlsKey === null)) {
+    const missing = config.tlsCert === null ? "tls_cert" : "tls_key";
+    throw new AppError("invalid_request", `Bad value for ${missing}: tls_cert and tls_key are needed together`);
+  }
+  const openToLoopbackNames = config.allowedHosts.some((host) =>
+    /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)\.?$/i.test(host)
+  );
+  if (openToLoopbackNames && config.pairing === "open" && config.requireAuth) {
+    throw new AppError(
+      "invalid_request",
+      'Bad value for allowed_hosts: a loopback name there lets any peer enrol the first passkey; set pairing = "code" or require_auth = false beside it',
+    );
+  }
+}

@@ -1,0 +1,45 @@
+/** Writes single keys of `<datadir>/config.toml`, keeping everything else in it as the owner wrote it. */
+import { parse as parseToml } from "smol-toml";
+import { AppError } from "../errors.ts";
+import { type ConfigKeyName, flagName } from "./config_keys.ts";
+import { tomlText } from "./config_help.ts";
+import type { Config } from "./config.ts";
+import { Turns } from "../async/keyed_mutex.ts";
+import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+
+/** By path: a key written meanwhile by another room must not be lost. */
+const writes = new Turns();
+
+/** Gives a config.toml text in which `key` has the value; comments and order stay. */
+export function withKey(text: string, key: string, value: boolean | string): string {
+  const line = `${key} = ${tomlText(value)}`;
+  const pattern = new RegExp(`^([ \\t]*)${key}[ \\t]*=[ \\t]*(?:"[^"\\n]*"|[^#\\n]*?)([ \\t]*(?:#[^\\n]*)?)$`, "m");
+  if (pattern.test(text)) {
+    return text.replace(pattern, (_, indent: string, comment: string) => `${indent}${line}${comment}`);
+  }
+  return text === "" || text.endsWith("\n") ? `${text}${line}\n` : `${text}\n${line}\n`;
+}
+
+/**
+ * Saves one key.
+ *
+ * @throws {AppError} `conflict` when a flag or the environment fixes the key, so that the file could not take effect.
+ */
+export async function saveConfigKey(config: Config, key: ConfigKeyName, value: boolean | string): Promise<void> {
+  const source = config.sources[key];
+  if (source === "flag" || source === "environment") {
+    throw new AppError(
+      "conflict",
+      `Cannot change ${key}: it is fixed by ${source === "flag" ? flagName(key) : "the environment"}`,
+    );
+  }
+  const path = `${config.dataDir}/config.toml`;
+  await writes.take(path, async () => {
+    const bytes = await readFileIfExists(path);
+    const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
+    if (parseToml(text)[key] !== value) {
+      throw new AppError("internal", `Cannot write ${key} into "${path}": its layout is not understood`);
+    }
+    await writeFileAtomic(path, text);
+  });
+}

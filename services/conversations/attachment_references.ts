@@ -1,0 +1,103 @@
+/** Which attachments a conversation refers to: told with every write, and looked at afresh now and then to let go of the rest. */
+import { namesIn } from "../attachments/attachment_names.ts";
+import type { Attachments } from "../attachments/attachments.ts";
+import { AppError } from "../errors.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database/database.ts";
+import type { BlockRow } from "./blocks/block_rows.ts";
+import type { BlockStore } from "./blocks/blocks.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { revisionPlace } from "./aad.ts";
+import { openVariant, type VariantRow } from "./variants.ts";
+import type { Turns } from "../async/keyed_mutex.ts";
+
+/** What looking needs. */
+export interface ReferenceParts {
+  db: Database;
+  sealer: PurposeSealer;
+  store: ConversationStore;
+  blocks: BlockStore;
+  turns: Turns;
+  attachments: Attachments;
+  log: Log;
+}
+
+/** Values opened at once, off the serving thread. */
+const OPENED_AT_ONCE = 16;
+
+const decoder = new TextDecoder();
+
+/** Lets go of references that nothing in their conversations bears out any more. */
+export class AttachmentReferences {
+  readonly #parts: ReferenceParts;
+  /** Revision and draft at the last look; a conversation that has not moved since need not be looked at again. */
+  readonly #seen = new Map<string, string>();
+
+  constructor(parts: ReferenceParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks at every conversation that refers to attachments. */
+  async sweep(): Promise<void> {
+    const { turns, attachments, log } = this.#parts;
+    for (const id of attachments.referringConversations()) {
+      // One that cannot be read keeps its pictures and holds up no other.
+      await turns.take(id, () => this.#look(id)).catch((error) =>
+        log("warn", "Cannot see what a conversation refers to", { error: messageOf(error) })
+      );
+    }
+  }
+
+  /** In the conversation's turn: nothing comes into it meanwhile. */
+  async #look(id: string): Promise<void> {
+    const { db } = this.#parts;
+    const mark = this.#markOf(id);
+    if (mark !== undefined && this.#seen.get(id) === mark) return;
+    const found = mark === undefined ? [] : [...await this.#namesOf(id)];
+    await db.write([{
+      sql: `DELETE FROM attachment_ref WHERE owner_kind = 'conversation' AND owner_id = ?
+            AND name NOT IN (SELECT value FROM json_each(?))`,
+      params: [id, JSON.stringify(found)],
+    }]);
+    if (mark === undefined || found.length === 0) this.#seen.delete(id);
+    else this.#seen.set(id, mark);
+  }
+
+  /** What moves with everything a conversation could refer from; `undefined` when it is gone for good. */
+  #markOf(id: string): string | undefined {
+    const row = this.#parts.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
+      `SELECT revision, (SELECT version FROM draft WHERE conversation_id = c.id) AS draft,
+        (SELECT min(n) FROM revision WHERE conversation_id = c.id) AS oldest FROM conversation c WHERE id = ?`,
+      id,
+    );
+    return row === undefined ? undefined : `${row.revision}/${row.draft}/${row.oldest}`;
+  }
+
+  async #namesOf(id: string): Promise<Set<string>> {
+    const { db, sealer, blocks, store } = this.#parts;
+    const state = store.find(id) ?? store.findRemoved(id);
+    const draft = store.draft(id);
+    // What it refers to isn't known, so nothing may be removed.
+    if (draft.isUnreadable) {
+      throw new AppError("internal", `Can't read the draft of conversation "${id}": it is damaged`);
+    }
+    const names = new Set([...namesIn(JSON.stringify(state?.head ?? {})), ...namesIn(draft.text)]);
+    const opened: (() => Promise<Uint8Array>)[] = [
+      ...db.all<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)
+        .map((row) => () => blocks.open(id, row)),
+      ...db.all<VariantRow>(
+        "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ?",
+        id,
+      ).map((row) => () => openVariant(sealer, row)),
+      ...db.all<{ n: number; sealed: Uint8Array }>("SELECT n, sealed FROM revision WHERE conversation_id = ?", id)
+        .map((row) => () => sealer.open(revisionPlace(id, row.n), row.sealed)),
+    ];
+    for (let at = 0; at < opened.length; at += OPENED_AT_ONCE) {
+      const texts = await Promise.all(opened.slice(at, at + OPENED_AT_ONCE).map((open) => open()));
+      for (const text of texts) for (const name of namesIn(decoder.decode(text))) names.add(name);
+    }
+    return names;
+  }
+}

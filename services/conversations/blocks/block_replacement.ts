@@ -1,0 +1,82 @@
+/** How a conversation's blocks become those of another list of messages, with every block left alone that need not change. */
+import type { OpenBlock } from "./block_rows.ts";
+import { BLOCK_BYTES, pack, type Piece } from "./block_text.ts";
+import type { Message } from "../message.ts";
+
+/** One block of the conversation to come: one that stays, or one to be written. */
+export type Slot = { stays: OpenBlock } | { piece: Piece };
+
+/** Below this gap a position between two blocks can no longer be told from its neighbours. */
+export const SMALLEST_GAP = 1e-6;
+
+/**
+ * Plans the blocks for `messages`; those that stay keep their order.
+ *
+ * @param texts The JSON text of each message.
+ * @param branches Messages that have to be the last of their blocks.
+ */
+export function planReplacement(
+  stored: OpenBlock[],
+  messages: Message[],
+  texts: string[],
+  branches: ReadonlySet<string>,
+): Slot[] {
+  const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
+  const slots: Slot[] = [];
+  let from = 0;
+  /** Makes blocks of the messages from `from` up to this one. */
+  const flush = (end: number) => {
+    if (from === end) return;
+    const before = slots.at(-1);
+    // A page that saves the whole conversation at each turn would otherwise leave a block a turn.
+    const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
+      !branches.has(before.stays.messages.at(-1)!.id);
+    if (isOpen) {
+      const size = texts.slice(from, end).reduce((sum, text) => sum + text.length, 0);
+      if (before.stays.text.length + size <= BLOCK_BYTES) {
+        slots.pop();
+        from -= before.stays.messages.length;
+      }
+    }
+    slots.push(...pack(messages.slice(from, end), texts.slice(from, end), branches).map((piece) => ({ piece })));
+  };
+  let lastStaying = -1;
+  let at = 0;
+  while (at < messages.length) {
+    const index = starts.get(messages[at]!.id) ?? -1;
+    const block = index > lastStaying ? stored[index] : undefined;
+    const isSame = block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",");
+    if (block !== undefined && isSame && !block.messages.slice(0, -1).some(({ id }) => branches.has(id))) {
+      flush(at);
+      slots.push({ stays: block });
+      lastStaying = index;
+      at += block.messages.length;
+      from = at;
+    } else at++;
+  }
+  flush(at);
+  return slots;
+}
+
+/** Gives each slot a position, with those that stay where they are; `undefined` when there is no room left between two. */
+export function positionsOf(slots: Slot[]): number[] | undefined {
+  const positions: number[] = [];
+  for (let at = 0; at < slots.length;) {
+    const slot = slots[at]!;
+    if ("stays" in slot) {
+      positions.push(slot.stays.row.position);
+      at++;
+      continue;
+    }
+    let end = at;
+    while (end < slots.length && "piece" in slots[end]!) end++;
+    const count = end - at;
+    const next = slots[end];
+    const high = next !== undefined && "stays" in next ? next.stays.row.position : undefined;
+    const low = positions.at(-1) ?? (high ?? count + 1) - count - 1;
+    const step = high === undefined ? 1 : (high - low) / (count + 1);
+    if (step < SMALLEST_GAP) return undefined;
+    for (; at < end; at++) positions.push(low + step * (count - (end - at) + 1));
+  }
+  return positions;
+}

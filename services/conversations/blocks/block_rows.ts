@@ -1,0 +1,525 @@
+/** The rows of blocks: finding and opening them, and the statements that write them. What a change means is blocks.ts. */
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import { AppError } from "../../errors.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
+import { Pace } from "../../async/yield_to_event_loop.ts";
+import { parseBlock } from "./block_text.ts";
+import type { Message } from "../message.ts";
+import { OpenedTexts } from "../plaintext_cache.ts";
+import {
+  type ConversationTree,
+  type Location,
+  type Stretch,
+  TreeReader,
+  wholeSegment,
+} from "../tree/conversation_tree.ts";
+import { blockPlace } from "../aad.ts";
+
+/** A block as it lies in the database. */
+export interface BlockRow {
+  id: number;
+  version: number;
+  /** List of blocks to which it belongs; see paths.ts. */
+  segment: number;
+  position: number;
+  message_count: number;
+  sealed: Uint8Array;
+}
+
+/** A block and what it holds. */
+export interface OpenBlock {
+  row: BlockRow;
+  text: string;
+  messages: Message[];
+  /** It can't be read; of its messages only the ids are known. */
+  isUnreadable?: true;
+}
+
+/** Names one version of a block. */
+export type BlockName = readonly [id: number, version: number];
+
+/** Read, opened and parsed together: some 3 ms of work. */
+const BLOCKS_AT_ONCE = 32;
+const LOST_ID = -1;
+const COLUMNS = "id, version, segment, position, message_count, sealed";
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Blocks of a conversation in order: their names and sizes. Takes 24 bytes for each, as hundreds of readers may have one. */
+export class BlockList {
+  readonly #fields: Float64Array;
+  /** Sealed bytes of all blocks together. */
+  readonly bytes: number;
+
+  constructor(blocks: { id: number; version: number; bytes: number }[]) {
+    this.#fields = new Float64Array(blocks.length * 3);
+    blocks.forEach(({ id, version, bytes }, n) => this.#fields.set([id, version, bytes], n * 3));
+    this.bytes = blocks.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  get length(): number {
+    return this.#fields.length / 3;
+  }
+
+  nameAt(n: number): BlockName {
+    return [this.#fields[n * 3]!, this.#fields[n * 3 + 1]!];
+  }
+
+  /** Returns the end of a stretch of at most `maxBytes` sealed bytes, but at least one block, and its size. */
+  stretch(start: number, maxBytes: number): { end: number; bytes: number } {
+    let end = start;
+    let bytes = 0;
+    for (; end < this.length; end++) {
+      const next = this.#fields[end * 3 + 2]!;
+      if (end > start && bytes + next > maxBytes) break;
+      bytes += next;
+    }
+    return { end, bytes };
+  }
+
+  /** Returns true if the first `count` blocks of another list are the same as here, in the same versions. */
+  hasSameStart(other: BlockList, count: number): boolean {
+    if (this.length < count || other.length < count) return false;
+    for (let n = 0; n < count * 3; n++) if (n % 3 < 2 && this.#fields[n] !== other.#fields[n]) return false;
+    return true;
+  }
+}
+
+/** Reads the blocks of conversations. Unless a method says otherwise, it sees the active path alone. */
+export class BlockReader {
+  /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
+  protected readonly cache = new OpenedTexts<number>();
+  #db: Database;
+  #sealer: PurposeSealer;
+  readonly #trees: TreeReader;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+    this.#trees = new TreeReader(db);
+  }
+
+  /** Returns the versions of messages that have continuations of their own. */
+  tree(conversationId: string): ConversationTree {
+    return this.#trees.of(conversationId);
+  }
+
+  /**
+   * Returns the blocks of the active path in order, sealed. One that is on a damaged page of the database file is in its
+   * place, without content; see `lostBlock`.
+   */
+  rows(conversationId: string): BlockRow[] {
+    return this.rowsIn(conversationId, this.tree(conversationId).path);
+  }
+
+  /** Returns the blocks of some stretches in order, sealed. */
+  rowsIn(conversationId: string, stretches: readonly Stretch[]): BlockRow[] {
+    return stretches.flatMap((stretch) => this.#rowsOf(conversationId, stretch, "ASC"));
+  }
+
+  #rowsOf(
+    conversationId: string,
+    { segment, after, upTo }: Stretch,
+    order: "ASC" | "DESC",
+    limit = -1,
+    end: "<" | "<=" = "<=",
+  ): BlockRow[] {
+    const rest = `FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
+      AND position > ? AND position ${end} ? ORDER BY position ${order} LIMIT ?`;
+    const params = [conversationId, segment, after, upTo, limit] as const;
+    try {
+      return this.#db.all<BlockRow>(`SELECT ${COLUMNS} ${rest}`, ...params);
+    } catch {
+      // The index alone says which blocks there are, so each can be tried by itself.
+      return this.#db.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
+        .map(({ rowid, position }) => {
+          try {
+            return this.#db.get<BlockRow>(`SELECT ${COLUMNS} FROM block WHERE rowid = ?`, rowid)!;
+          } catch {
+            return lostBlock({ segment, position });
+          }
+        });
+    }
+  }
+
+  /** Returns the blocks that `rows` gives, without what is in them. */
+  list(conversationId: string): BlockList {
+    try {
+      return new BlockList(
+        this.tree(conversationId).path.flatMap(({ segment, after, upTo }) =>
+          this.#db.all<{ id: number; version: number; bytes: number }>(
+            `SELECT id, version, length(sealed) AS bytes FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
+             AND position > ? AND position <= ? ORDER BY position`,
+            conversationId,
+            segment,
+            after,
+            upTo,
+          )
+        ),
+      );
+    } catch {
+      return new BlockList(
+        this.rows(conversationId).map(({ id, version, sealed }) => {
+          return { id, version, bytes: sealed.length };
+        }),
+      );
+    }
+  }
+
+  /** Returns the size of all live blocks of a conversation, also off the active path, sealed. */
+  sizeBytes(conversationId: string): number {
+    try {
+      return this.#db.get<{ total: number }>(
+        "SELECT coalesce(sum(length(sealed)), 0) AS total FROM block WHERE conversation_id = ? AND live = 1",
+        conversationId,
+      )!.total;
+    } catch {
+      return this.list(conversationId).bytes; // some of it is on a damaged page
+    }
+  }
+
+  /** Gives the ids of the messages in a block, whether or not it can be read. */
+  midsOf(conversationId: string, row: BlockRow): string[] {
+    // Of a lost block only its place is known; both indexes together say which one is there.
+    const [sql, params] = isLost(row)
+      ? [
+        `SELECT id FROM block INDEXED BY sqlite_autoindex_block_1 WHERE rowid IN (
+           SELECT rowid FROM block INDEXED BY block_by_position
+           WHERE conversation_id = ? AND live = 1 AND segment = ? AND position = ?)`,
+        [conversationId, row.segment, row.position],
+      ] as const
+      : ["SELECT ?", [row.id]] as const;
+    return this.#db.all<{ mid: string }>(
+      `SELECT mid FROM message WHERE conversation_id = ? AND block_id IN (${sql}) ORDER BY mid`,
+      conversationId,
+      ...params,
+    ).map(({ mid }) => mid);
+  }
+
+  /** Gives the block of the active path that holds a message, if that can't be read. */
+  unreadableRowOf(conversationId: string, mid: string): BlockRow | undefined {
+    let row: BlockRow | undefined;
+    try {
+      row = this.rowOf(conversationId, mid);
+    } catch {
+      return this.rows(conversationId).find((one) => isLost(one) && this.midsOf(conversationId, one).includes(mid));
+    }
+    return row === undefined || this.readableMessagesOf(conversationId, row) !== undefined ? undefined : row;
+  }
+
+  /** Gives the parsed messages of one block, or `undefined` when it can't be read. */
+  readableMessagesOf(conversationId: string, row: BlockRow): Message[] | undefined {
+    try {
+      return this.messagesOf(conversationId, row);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Returns the first block of a stretch. */
+  firstOf(conversationId: string, stretch: Stretch): BlockRow | undefined {
+    return this.#rowsOf(conversationId, stretch, "ASC", 1)[0];
+  }
+
+  /** Returns the block behind a location in its segment, on the path or off it. */
+  nextIn(conversationId: string, { segment, position }: Location): BlockRow | undefined {
+    return this.firstOf(conversationId, { ...wholeSegment(segment), after: position });
+  }
+
+  /** Returns the last block of a stretch. */
+  lastOf(conversationId: string, stretch: Stretch): BlockRow | undefined {
+    return this.#rowsOf(conversationId, stretch, "DESC", 1)[0];
+  }
+
+  /** Returns the block behind another, or the first one. */
+  next(conversationId: string, row?: BlockRow): BlockRow | undefined {
+    return this.#neighbour(conversationId, row, "behind");
+  }
+
+  /** Returns true where another block of the path is behind one. */
+  hasNext(conversationId: string, row: BlockRow): boolean {
+    const tree = this.tree(conversationId);
+    const index = tree.stretchOf(row);
+    if (index === undefined) return false;
+    const [own, ...others] = tree.path.slice(index);
+    return [{ ...own!, after: row.position }, ...others].some(({ segment, after, upTo }) =>
+      this.#db.get(
+        `SELECT position FROM block WHERE conversation_id = ? AND segment = ? AND live = 1
+         AND position > ? AND position <= ? LIMIT 1`,
+        conversationId,
+        segment,
+        after,
+        upTo,
+      ) !== undefined
+    );
+  }
+
+  /** Returns the block before another, or the last one. */
+  previous(conversationId: string, row?: BlockRow): BlockRow | undefined {
+    return this.#neighbour(conversationId, row, "before");
+  }
+
+  #neighbour(conversationId: string, row: BlockRow | undefined, side: "behind" | "before"): BlockRow | undefined {
+    const tree = this.tree(conversationId);
+    const { path } = tree;
+    const [step, order] = side === "behind" ? [1, "ASC"] as const : [-1, "DESC"] as const;
+    let at = row === undefined ? (side === "behind" ? 0 : path.length - 1) : tree.stretchOf(row);
+    if (at === undefined) return undefined;
+    for (let from = row; at >= 0 && at < path.length; at += step, from = undefined) {
+      const stretch = { ...path[at]! };
+      const isBounded = side === "before" && from !== undefined;
+      if (from !== undefined) stretch[side === "behind" ? "after" : "upTo"] = from.position;
+      const [found] = this.#rowsOf(conversationId, stretch, order, 1, isBounded ? "<" : "<=");
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Finds the block that holds a message of the active path. */
+  rowOf(conversationId: string, mid: string): BlockRow | undefined {
+    const row = this.rowAnywhere(conversationId, mid);
+    return row === undefined || this.tree(conversationId).stretchOf(row) === undefined ? undefined : row;
+  }
+
+  /** Finds the live block that holds a message, also one that lies in the continuation of another version. */
+  rowAnywhere(conversationId: string, mid: string): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT b.id, b.version, b.segment, b.position, b.message_count, b.sealed FROM message m
+       JOIN block b ON b.id = m.block_id AND b.live = 1
+       WHERE m.mid = ? AND m.conversation_id = ?`,
+      mid,
+      conversationId,
+    );
+  }
+
+  /** Returns true for a message that the conversation has, but not on its active path. */
+  isOffPath(conversationId: string, mid: string): boolean {
+    return this.taken(conversationId, [mid]).size > 0 && this.rowOf(conversationId, mid) === undefined;
+  }
+
+  /**
+   * Refuses what only a message of the active path can be used for.
+   *
+   * @throws {AppError} `conflict`
+   */
+  requireOnPath(conversationId: string, mid: string): void {
+    if (this.tree(conversationId).isLine || !this.isOffPath(conversationId, mid)) return;
+    throw new AppError(
+      "conflict",
+      `Message "${mid}" follows another version of an earlier message; switch to that version first`,
+    );
+  }
+
+  /** Gives the ids of the live blocks that hold some of these messages. */
+  idsOf(conversationId: string, mids: string[]): Set<number> {
+    if (mids.length === 0) return new Set();
+    const rows = this.#db.all<{ id: number }>(
+      `SELECT DISTINCT block_id AS id FROM message
+       WHERE mid IN (SELECT value FROM json_each(?)) AND conversation_id = ?`,
+      JSON.stringify(mids),
+      conversationId,
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Counts the messages before one that is there. */
+  countBefore(conversationId: string, mid: string): number {
+    const row = this.rowOf(conversationId, mid);
+    if (row === undefined) return 0;
+    const { path } = this.tree(conversationId);
+    const stretches = path.slice(0, this.tree(conversationId).stretchOf(row)! + 1);
+    const own = this.#count(conversationId, { ...stretches.pop()!, upTo: row.position }) - row.message_count;
+    return this.countIn(conversationId, stretches) + own +
+      this.messagesOf(conversationId, row).findIndex(({ id }) => id === mid);
+  }
+
+  /** Counts the messages of some stretches. */
+  countIn(conversationId: string, stretches: readonly Stretch[]): number {
+    return stretches.reduce((sum, stretch) => sum + this.#count(conversationId, stretch), 0);
+  }
+
+  #count(conversationId: string, stretch: Stretch): number {
+    const { segment, after, upTo } = stretch;
+    try {
+      return this.#db.get<{ count: number }>(
+        `SELECT coalesce(sum(message_count), 0) AS count FROM block
+         WHERE conversation_id = ? AND segment = ? AND live = 1 AND position > ? AND position <= ?`,
+        conversationId,
+        segment,
+        after,
+        upTo,
+      )!.count;
+    } catch {
+      return this.#rowsOf(conversationId, stretch, "ASC").reduce(
+        (sum, row) => sum + (isLost(row) ? this.midsOf(conversationId, row).length : row.message_count),
+        0,
+      );
+    }
+  }
+
+  /** Finds one version of a block, also one that only a revision still refers to. */
+  version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
+    return this.#db.get<BlockRow>(
+      `SELECT ${COLUMNS} FROM block WHERE id = ? AND version = ? AND conversation_id = ?`,
+      id,
+      version,
+      conversationId,
+    );
+  }
+
+  /** Gives those of these ids that messages of a conversation have already. */
+  taken(conversationId: string, mids: string[]): Set<string> {
+    const rows = this.#db.all<{ mid: string }>(
+      "SELECT mid FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+      conversationId,
+      JSON.stringify(mids),
+    );
+    return new Set(rows.map(({ mid }) => mid));
+  }
+
+  /** Opens a block off the serving thread: messages as JSON texts joined by commas. */
+  async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
+    const known = this.cache.find(row);
+    return known === undefined
+      ? await this.#sealer.open(blockPlace(conversationId, row), row.sealed)
+      : encoder.encode(known);
+  }
+
+  /** Gives the parsed messages of one block. */
+  messagesOf(conversationId: string, row: BlockRow): Message[] {
+    return parseBlock(this.textOf(conversationId, row));
+  }
+
+  /** Gives the text of one block. */
+  textOf(conversationId: string, row: BlockRow): string {
+    let text = this.cache.find(row);
+    if (text === undefined) {
+      text = decoder.decode(this.#sealer.openNow(blockPlace(conversationId, row), row.sealed));
+      this.cache.keep(row, text);
+    }
+    return text;
+  }
+
+  /** Gives many blocks with what they hold, a few at a time, opened off the serving thread. */
+  async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
+    const pace = new Pace();
+    const opened: OpenBlock[] = [];
+    for (let at = 0; at < rows.length; at += BLOCKS_AT_ONCE) {
+      await pace.rest();
+      const texts = rows.slice(at, at + BLOCKS_AT_ONCE).map((row) => this.#openText(conversationId, row));
+      for (const [n, text] of (await Promise.all(texts)).entries()) {
+        opened.push({ row: rows[at + n]!, text, messages: parseBlock(text) });
+      }
+    }
+    return opened;
+  }
+
+  /** Returns the blocks of the active path with what they hold. The caller holds the conversation's turn. */
+  openPath(conversationId: string): Promise<OpenBlock[]> {
+    return this.openStretches(conversationId, this.tree(conversationId).path);
+  }
+
+  /** Returns the blocks of every segment with what they hold. The caller holds the conversation's turn. */
+  async openSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
+    const opened = new Map<number, OpenBlock[]>();
+    for (const segment of this.#segments(conversationId)) {
+      opened.set(segment, await this.openStretches(conversationId, [wholeSegment(segment)]));
+    }
+    return opened;
+  }
+
+  /**
+   * Returns the blocks of every segment. One that can't be read is in its place with messages of which only the id is
+   * known, marked `isUnreadable`. The caller holds the conversation's turn.
+   */
+  async openReadableSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
+    try {
+      return await this.openSegments(conversationId);
+    } catch {
+      const opened = new Map<number, OpenBlock[]>();
+      for (const segment of this.#segments(conversationId)) {
+        const blocks: OpenBlock[] = [];
+        for (const row of this.rowsIn(conversationId, [wholeSegment(segment)])) {
+          const found = await this.openMany(conversationId, [row]).catch(() => undefined);
+          blocks.push(...found ?? [this.#unreadable(conversationId, row)]);
+        }
+        opened.set(segment, blocks);
+      }
+      return opened;
+    }
+  }
+
+  #unreadable(conversationId: string, row: BlockRow): OpenBlock {
+    const tree = this.tree(conversationId);
+    // A message with versions is the last of its block; of the others the order isn't known.
+    const mids = this.midsOf(conversationId, row);
+    const ordered = [...mids.filter((mid) => tree.find(mid) === undefined), ...mids.filter((mid) => tree.find(mid))];
+    const messages = ordered.map((id) => ({ id }) as Message);
+    return { row, messages, text: messages.map((message) => JSON.stringify(message)).join(","), isUnreadable: true };
+  }
+
+  #segments(conversationId: string): number[] {
+    return this.#db.all<{ segment: number }>(
+      "SELECT DISTINCT segment FROM block WHERE conversation_id = ? AND live = 1",
+      conversationId,
+    ).map(({ segment }) => segment);
+  }
+
+  /** Returns the blocks of some stretches with what they hold, a few read at a time. */
+  async openStretches(conversationId: string, stretches: readonly Stretch[]): Promise<OpenBlock[]> {
+    const opened: OpenBlock[] = [];
+    for (const { segment, after, upTo } of stretches) {
+      for (let from = after;;) {
+        const rows = this.#rowsOf(conversationId, { segment, after: from, upTo }, "ASC", BLOCKS_AT_ONCE);
+        opened.push(...await this.openMany(conversationId, rows));
+        if (rows.length < BLOCKS_AT_ONCE) break;
+        from = rows.at(-1)!.position;
+      }
+    }
+    return opened;
+  }
+
+  async #openText(conversationId: string, row: BlockRow): Promise<string> {
+    let text = this.cache.find(row);
+    if (text === undefined) {
+      text = decoder.decode(await this.#sealer.open(blockPlace(conversationId, row), row.sealed));
+      this.cache.keep(row, text);
+    }
+    return text;
+  }
+}
+
+/** Stands for a block on a damaged page of the database file, of which nothing but its place is known. It never opens. */
+function lostBlock({ segment, position }: Location): BlockRow {
+  return { id: LOST_ID, version: 0, segment, position, message_count: 0, sealed: new Uint8Array() };
+}
+
+/** Says whether nothing but its place is known of a block. */
+export function isLost({ id }: BlockRow): boolean {
+  return id === LOST_ID;
+}
+
+/** Statements that take a version of a block out of its conversation; a revision may keep it. */
+export function retire(row: { id: number; version: number }): Statement[] {
+  return [
+    { sql: "DELETE FROM block WHERE id = ? AND version = ? AND kept = 0", params: [row.id, row.version] },
+    { sql: "UPDATE block SET live = 0 WHERE id = ? AND version = ?", params: [row.id, row.version] },
+  ];
+}
+
+/** Statement that adds a live block. */
+export function insertBlock(conversationId: string, row: BlockRow): Statement {
+  return {
+    sql:
+      "INSERT INTO block (id, version, conversation_id, segment, position, live, message_count, sealed) VALUES (?, ?, ?, ?, ?, 1, ?, ?)",
+    params: [row.id, row.version, conversationId, row.segment, row.position, row.message_count, row.sealed],
+  };
+}
+
+/** Statement that says which block holds which message. */
+export function insertMessages(conversationId: string, owners: (readonly [mid: string, blockId: number])[]): Statement {
+  return {
+    sql: "INSERT INTO message (mid, conversation_id, block_id) SELECT value ->> 0, ?, value ->> 1 FROM json_each(?)",
+    params: [conversationId, JSON.stringify(owners)],
+  };
+}

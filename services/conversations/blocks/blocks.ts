@@ -1,0 +1,718 @@
+/**
+ * Messages lie in sealed blocks of about 16 KiB of JSON text, as the API returns them, so that one edit rewrites one
+ * block and a list is blocks joined by commas. This file changes blocks; what a change means is its neighbours' affair.
+ */
+import { refer } from "../../attachments/attachment_rows.ts";
+import { AppError } from "../../errors.ts";
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import { collectGarbage } from "../../async/garbage_collection.ts";
+import { Pace } from "../../async/yield_to_event_loop.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
+import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
+import {
+  BlockReader,
+  type BlockRow,
+  insertBlock,
+  insertMessages,
+  isLost,
+  type OpenBlock,
+  retire,
+} from "./block_rows.ts";
+import type { Touched } from "../revisions/change_log.ts";
+import { BLOCK_BYTES, pack, type Piece, pieceOf, textsOf, textsOfMany } from "./block_text.ts";
+import { inOrder, type Message } from "../message.ts";
+import { branchIds, pathOf } from "../tree/message_tree.ts";
+import {
+  type BranchPoint,
+  type Continuation,
+  insertContinuations,
+  type Location,
+  removeContinuations,
+  type Stretch,
+  wholeSegment,
+} from "../tree/conversation_tree.ts";
+import { blockPlace } from "../aad.ts";
+
+/** A block grown by edits beyond this is split. */
+const SPLIT_BYTES = 24 * 1024;
+
+/** What becomes of messages: how to write it, and which one is the conversation's last then. */
+export interface BlockChange {
+  statements: Statement[];
+  last: Message | undefined | "unchanged";
+  /** Absent where it isn't known which messages that touches. */
+  touched?: Touched;
+}
+
+/** What becomes of one message. */
+export interface BlockEdit extends BlockChange {
+  before: Message;
+  /** `undefined` when it was removed. */
+  after?: Message;
+}
+
+/** Messages that a switch of versions names to clients, and bytes of their blocks: about 5 ms of work. */
+const MOST_NAMED = 400;
+const MOST_NAMED_BYTES = 512 * 1024;
+
+/** A longer text isn't returned: it would be in memory a second time. */
+const MAX_RETURNED_CHARS = 1024 * 1024;
+/** Pieces of a change whose texts are cached for the next one. More would only push out what other conversations use. */
+const MAX_CACHED_PIECES = 128;
+/** Texts sealed before their garbage is collected. Left alone, a long conversation would be in memory once more. */
+const COLLECTED_CHARS = 20 * 1024 * 1024;
+/** Sealed together: some 2 ms of work. */
+const SEALED_AT_ONCE = 32;
+
+/** A switch to a version of a message, and what follows that. */
+export interface VersionChange extends BlockChange {
+  before: Message;
+  after: Message;
+  /** Messages of the path after the switch. */
+  messageCount: number;
+}
+
+/** A message and all that hangs on it, taken out of a conversation. */
+export interface RemovedSubtree {
+  /** The rest of its segment, itself first. */
+  messages: Message[];
+  /** What was in the segments of further versions. */
+  segments: { segment: number; messages: Message[] }[];
+  continuations: Continuation[];
+}
+
+/** All messages of a conversation by segment. */
+export interface OpenTree {
+  segments: Map<number, OpenBlock[]>;
+  continuations: Continuation[];
+}
+
+interface NewBlock {
+  piece: Piece;
+  segment: number;
+  position: number;
+  /** The block of which it is the next version. */
+  over?: { id: number; version: number };
+}
+
+/** Ids between which messages stand or stood. */
+export interface Neighbours {
+  after?: string;
+  before?: string;
+  /** The segment they lie in; see paths.ts. */
+  segment?: number;
+}
+
+/** Reads and changes the blocks of conversations; every change is handed back as statements for one atomic write. */
+export class BlockStore extends BlockReader {
+  #db: Database;
+  #sealer: PurposeSealer;
+  /** Never used twice, also not after a restart: a deleted block's id must not come back under another content. */
+  #nextId = Date.now() * 1000;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    super(db, sealer);
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Returns an id that no block and no segment has had. */
+  newId(): number {
+    return this.#nextId++;
+  }
+
+  /** Returns all that a conversation holds, also where blocks of it can't be read. The caller holds the conversation's turn. */
+  async openReadableTree(conversationId: string): Promise<OpenTree> {
+    const continuations = this.tree(conversationId).rows();
+    return { segments: await this.openReadableSegments(conversationId), continuations };
+  }
+
+  /** Returns all that a conversation holds. The caller holds the conversation's turn. */
+  async openTree(conversationId: string): Promise<OpenTree> {
+    const continuations = this.tree(conversationId).rows();
+    return { segments: await this.openSegments(conversationId), continuations };
+  }
+
+  /**
+   * Replaces all messages of a conversation and leaves the blocks alone that hold the same as before.
+   *
+   * @param next The messages of each segment.
+   * @param branches Messages of which some have continuations of their own.
+   * @param standing All live blocks, as `openTree` gives them; none for a conversation that is new. They have to be
+   *   marked as kept first where a revision is to refer to them.
+   * @returns Besides the statements the text of each message unless all are long, the ids of stored messages whose text
+   *   is another now, and whether there was
+   *   nothing to change.
+   */
+  async replaceSegments(
+    conversationId: string,
+    next: ReadonlyMap<number, Message[]>,
+    branches: ReadonlySet<string> = new Set(),
+    standing: ReadonlyMap<number, OpenBlock[]> = new Map(),
+  ): Promise<
+    { statements: Statement[]; texts?: Map<Message, string>; changed: Set<string>; isUnchanged: boolean }
+  > {
+    const pace = new Pace();
+    const textOf = new Map<Message, string>();
+    const leaving: OpenBlock[] = [];
+    const moving: Statement[] = [];
+    const pieces: Omit<NewBlock, "over">[] = [];
+    for (const segment of new Set([...standing.keys(), ...next.keys()])) {
+      const [messages, blocks] = [next.get(segment) ?? [], standing.get(segment) ?? []];
+      const texts = await textsOfMany(messages);
+      messages.forEach((message, index) => textOf.set(message, texts[index]!));
+      await pace.rest();
+      const slots = planReplacement(blocks, messages, texts, branches);
+      await pace.rest();
+      const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
+      leaving.push(...blocks.filter((block) => !staying.has(block)));
+      const positions = positionsOf(slots);
+      slots.forEach((slot, index) => {
+        const position = positions?.[index] ?? (index + 1) * 1024;
+        if ("piece" in slot) pieces.push({ piece: slot.piece, segment, position });
+        else if (positions === undefined) {
+          const { id, version } = slot.stays.row;
+          moving.push({
+            sql: "UPDATE block SET position = ? WHERE id = ? AND version = ?",
+            params: [position, id, version],
+          });
+        }
+      });
+    }
+    const successors = new Map(
+      leaving.filter(({ row }) => !isLost(row)).map(({ row, messages }) => [messages[0]?.id, row]),
+    );
+    const added = pieces.map((block) => ({ ...block, over: successors.get(block.piece.mids[0]) }));
+    const changed = changedIds(leaving, next, textOf, pieces);
+    await pace.rest();
+    let chars = 0;
+    for (const text of textOf.values()) chars += text.length;
+    const isLong = chars > MAX_RETURNED_CHARS;
+    if (isLong) textOf.clear(); // the pieces have them, and free them one after the other
+    const written = await this.#insertPieces(conversationId, added);
+    await pace.rest();
+    const statements = [
+      ...leaving.flatMap(({ row }) => retire(row)),
+      ...moving,
+      ...moveMids(conversationId, leaving, written.owners),
+      ...written.statements,
+    ];
+    await pace.rest();
+    return {
+      ...{ statements, changed, texts: isLong ? undefined : textOf },
+      isUnchanged: leaving.length === 0 && added.length === 0,
+    };
+  }
+
+  /** Adds messages at the end. */
+  append(conversationId: string, messages: Message[]): Statement[] {
+    const tail = this.previous(conversationId);
+    const { segment } = this.tree(conversationId).path.at(-1)!;
+    return this.#appendTo(conversationId, segment, tail?.segment === segment ? tail : undefined, messages);
+  }
+
+  /** Adds messages at the end of a segment. @param tail Its last block. */
+  #appendTo(
+    conversationId: string,
+    segment: number,
+    tail: BlockRow | undefined,
+    messages: Message[],
+  ): Statement[] {
+    const [first, ...rest] = pack(messages);
+    if (first === undefined) return [];
+    const statements: Statement[] = [];
+    let position = tail?.position ?? 0;
+    const owners: (readonly [string, number])[] = [];
+    const addBlock = (piece: Piece) => {
+      const id = this.newId();
+      position = Math.floor(position) + 1;
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+      );
+      owners.push(...piece.mids.map((mid) => [mid, id] as const));
+    };
+    const isOpen = tail !== undefined && !this.tree(conversationId).endsInBranch(tail.id) &&
+      tail.sealed.length + first.text.length <= BLOCK_BYTES;
+    const text = isOpen ? this.#readableText(conversationId, tail) : undefined;
+    if (tail !== undefined && text !== undefined) {
+      statements.push(
+        ...this.#rewrite(conversationId, tail, tail.message_count + first.mids.length, `${text},${first.text}`),
+      );
+      owners.push(...first.mids.map((mid) => [mid, tail.id] as const));
+    } else addBlock(first);
+    rest.forEach(addBlock);
+    statements.push(insertMessages(conversationId, owners));
+    return statements;
+  }
+
+  /**
+   * Puts messages directly behind or before another; behind a message that has versions they follow its active one.
+   *
+   * @throws {AppError} `not_found` when the conversation has no such message.
+   */
+  insert(conversationId: string, added: Message[], side: "after" | "before", mid: string): BlockChange {
+    const tree = this.tree(conversationId);
+    const point = side === "after" ? tree.find(mid) : undefined;
+    if (point !== undefined) return this.insertAtStart(conversationId, added, point, point.active);
+    const { row, messages, index } = this.#find(conversationId, mid);
+    messages.splice(side === "after" ? index + 1 : index, 0, ...added);
+    const statements = [
+      insertMessages(conversationId, added.map(({ id }) => [id, row.id])),
+      ...this.#repack(conversationId, row, messages),
+    ];
+    const last = this.#lastAfter(conversationId, row, messages);
+    const isOnPath = tree.stretchOf(row) !== undefined;
+    return { statements, last, touched: isOnPath ? { added: added.map(({ id }) => id) } : {} };
+  }
+
+  /** Puts messages directly behind a version of a branch point. */
+  insertAtStart(conversationId: string, added: Message[], point: BranchPoint, n: number): BlockChange {
+    const tree = this.tree(conversationId);
+    const start = tree.startOf(point, n)!;
+    const isOnPath = tree.stretchOf(point) !== undefined && point.active === n;
+    const first = this.nextIn(conversationId, start);
+    if (first !== undefined) {
+      return this.insert(conversationId, added, "before", this.messagesOf(conversationId, first)[0]!.id);
+    }
+    const tail = start.segment === point.segment ? this.rowAnywhere(conversationId, point.mid) : undefined;
+    const statements = this.#appendTo(conversationId, start.segment, tail, added);
+    return isOnPath
+      ? { statements, last: added.at(-1), touched: { added: added.map(({ id }) => id) } }
+      : { statements, last: "unchanged", touched: {} };
+  }
+
+  /**
+   * Changes one message through `change`, or removes it when that gives `undefined`. One that has continuations of its own
+   * is removed by `removeFrom`.
+   *
+   * @throws {AppError} `not_found` when the conversation has no such message.
+   */
+  edit(conversationId: string, mid: string, change: (message: Message) => Message | undefined): BlockEdit {
+    const { row, messages, index } = this.#find(conversationId, mid);
+    const before = messages[index]!;
+    const changed = change(before);
+    const after = changed && inOrder(changed);
+    if (after !== undefined) messages[index] = after;
+    else messages.splice(index, 1);
+    const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
+    if (messages.length === 0) statements.push(...retire(row));
+    else statements.push(...this.#repack(conversationId, row, messages));
+    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+    const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
+    return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
+  }
+
+  /**
+   * Makes a version of a message its active one: what followed the version before leaves the path, and what follows this
+   * one comes onto it. Costs what one message costs, however much follows: at most one block is split, and rows of
+   * `continuation` say the rest.
+   *
+   * @param change Gives the message with the text of version `n`, as `active_variant` says too.
+   * @param n A version it has, or the next one.
+   * @param added Messages that follow a version that is new.
+   * @throws {AppError} `not_found` when the conversation has no such message.
+   */
+  switchVersion(
+    conversationId: string,
+    mid: string,
+    n: number,
+    change: (message: Message) => Message,
+    added: Message[] = [],
+  ): VersionChange {
+    const tree = this.tree(conversationId);
+    const { row, messages, index } = this.#find(conversationId, mid);
+    const before = messages[index]!;
+    const after = messages[index] = inOrder(change(before));
+    const point = tree.find(mid);
+    const statements = this.#repack(conversationId, row, messages, index + 1);
+    const segment = point?.segments.get(n);
+    const rows: Continuation[] = [];
+    if (point === undefined) {
+      rows.push({ mid, n: before.active_variant, segment: row.segment, isActive: n === before.active_variant });
+    }
+    const isKnown = segment !== undefined || rows.some((other) => other.n === n);
+    const fresh = isKnown ? undefined : this.newId();
+    if (fresh !== undefined) {
+      rows.push({ mid, n, segment: fresh, isActive: true });
+      statements.push(...this.#appendTo(conversationId, fresh, undefined, added));
+    }
+    if (point !== undefined) {
+      statements.push({
+        sql: `UPDATE continuation SET is_active = (n = ?3)
+              WHERE conversation_id = ?1 AND mid = ?2 AND is_active <> (n = ?3)`,
+        params: [conversationId, mid, n],
+      });
+    }
+    statements.push(...insertContinuations(conversationId, rows));
+    const following = point === undefined || segment === undefined ? [] : tree.stretchesFrom(tree.startOf(point, n)!);
+    const appearing = this.#fewMidsIn(conversationId, following);
+    const leaving = this.#fewMidsIn(conversationId, tree.behind(row));
+    const touched = appearing === undefined || leaving === undefined ? undefined : {
+      changed: [mid],
+      added: [...added.map(({ id }) => id), ...appearing],
+      removed: [...messages.slice(index + 1).map(({ id }) => id), ...leaving],
+    };
+    return {
+      ...{ statements, before, after, touched },
+      messageCount: this.countBefore(conversationId, mid) + 1 + added.length +
+        this.countIn(conversationId, following),
+      last: added.at(-1) ?? this.#lastIn(conversationId, following) ?? after,
+    };
+  }
+
+  /**
+   * Removes a message and all behind it, also what follows its other versions and those of messages behind it.
+   *
+   * @throws {AppError} `not_found` when the conversation has no such message.
+   */
+  async removeFrom(
+    conversationId: string,
+    mid: string,
+  ): Promise<BlockChange & { removed: RemovedSubtree; countOnPath: number }> {
+    const tree = this.tree(conversationId);
+    const { row, messages, index } = this.#find(conversationId, mid);
+    const behind = await this.openStretches(conversationId, [
+      { ...wholeSegment(row.segment), after: row.position },
+    ]);
+    const staying = messages.slice(0, index);
+    const removed = [...messages.slice(index), ...behind.flatMap((block) => block.messages)];
+    const rows = behind.map((block) => block.row);
+    const onPath = messages.slice(index).map(({ id }) => id);
+    const noteOnPath = (blocks: OpenBlock[]) => {
+      for (const block of blocks) {
+        if (tree.stretchOf(block.row) !== undefined) onPath.push(...block.messages.map(({ id }) => id));
+      }
+    };
+    noteOnPath(behind);
+    const segments: RemovedSubtree["segments"] = [];
+    const continuations: Continuation[] = [];
+    const points = tree.pointsFrom(row);
+    for (let point = points.pop(); point !== undefined; point = points.pop()) {
+      for (const [n, segment] of point.segments) {
+        continuations.push({ mid: point.mid, n, segment, isActive: n === point.active });
+        if (segment === point.segment) continue;
+        const whole = wholeSegment(segment);
+        const opened = await this.openStretches(conversationId, [whole]);
+        noteOnPath(opened);
+        rows.push(...opened.map((block) => block.row));
+        segments.push({ segment, messages: opened.flatMap((block) => block.messages) });
+        points.push(...tree.pointsFrom({ segment, position: whole.after }));
+      }
+    }
+    const mids = [...removed, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
+    const statements = [removeMids(conversationId, mids), ...rows.flatMap(retire)];
+    if (continuations.length > 0) statements.push(removeContinuations(conversationId, mids));
+    const countOnPath = row.message_count - index + this.countIn(conversationId, tree.behind(row));
+    if (staying.length === 0) statements.push(...retire(row));
+    else statements.push(...this.#repack(conversationId, row, staying));
+    const last = staying.at(-1) ?? this.#lastBefore(conversationId, row);
+    return {
+      ...{ statements, last, countOnPath },
+      removed: { messages: removed, segments, continuations },
+      touched: { removed: onPath },
+    };
+  }
+
+  /**
+   * Puts a subtree back at the end of what follows a location along the active versions: exactly where it was, as long as
+   * nothing was added there since.
+   *
+   * @param home The segment that `messages` were in.
+   * @param from The location behind which they stood.
+   */
+  restoreSubtree(
+    conversationId: string,
+    { messages, segments, continuations }: RemovedSubtree,
+    home: number | undefined,
+    from: Location,
+  ): BlockChange & { countOnPath: number } {
+    const tree = this.tree(conversationId);
+    const leaf = tree.stretchesFrom(from).at(-1)!;
+    const branches = branchIds({ continuations });
+    const tail = this.lastOf(conversationId, wholeSegment(leaf.segment));
+    const statements = this.#appendBroken(conversationId, leaf.segment, tail, messages, branches);
+    for (const { segment, messages } of segments) {
+      statements.push(...this.#appendBroken(conversationId, segment, undefined, messages, branches));
+    }
+    const rows = continuations.map((row) => row.segment === home ? { ...row, segment: leaf.segment } : row);
+    statements.push(...insertContinuations(conversationId, rows));
+    const lists = new Map([...segments.map((one) => [one.segment, one.messages] as const), [leaf.segment, messages]]);
+    const path = pathOf({ segments: lists, continuations: rows }, leaf.segment);
+    const isOnPath = tree.path.at(-1)!.segment === leaf.segment;
+    return isOnPath
+      ? { statements, countOnPath: path.length, last: path.at(-1), touched: { added: path.map(({ id }) => id) } }
+      : { statements, countOnPath: 0, last: "unchanged", touched: {} };
+  }
+
+  /** Adds messages at the end of a segment, with a new block behind each branch point. */
+  #appendBroken(
+    conversationId: string,
+    segment: number,
+    tail: BlockRow | undefined,
+    messages: Message[],
+    branches: ReadonlySet<string>,
+  ): Statement[] {
+    const statements: Statement[] = [];
+    let position = tail?.position ?? 0;
+    for (const piece of pack(messages, undefined, branches)) {
+      const id = this.newId();
+      position = Math.floor(position) + 1;
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+        insertMessages(conversationId, piece.mids.map((mid) => [mid, id] as const)),
+      );
+    }
+    return statements;
+  }
+
+  /** Gives the ids directly before and behind a message. */
+  neighboursOf(conversationId: string, mid: string): Neighbours {
+    const { row, messages, index } = this.#find(conversationId, mid);
+    const next = index + 1 < messages.length ? undefined : this.next(conversationId, row);
+    return {
+      after: messages[index - 1]?.id ?? this.#lastBefore(conversationId, row)?.id,
+      before: messages[index + 1]?.id ?? (next && this.messagesOf(conversationId, next)[0]?.id),
+      segment: row.segment,
+    };
+  }
+
+  /** Statements that forget one message of a block that can't be read, and the block with the last of them. */
+  forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
+    const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
+    return [removeMids(conversationId, [mid]), ...(isLast ? retire(row) : [])];
+  }
+
+  /** Forgets every block and id of a conversation. */
+  removeAll(conversationId: string): Statement[] {
+    return [
+      { sql: "DELETE FROM block WHERE conversation_id = ?", params: [conversationId] },
+      { sql: "DELETE FROM message WHERE conversation_id = ?", params: [conversationId] },
+      { sql: "DELETE FROM continuation WHERE conversation_id = ?", params: [conversationId] },
+    ];
+  }
+
+  /** Returns a message as it is stored, on the path or off it. @throws {AppError} `not_found` */
+  messageOf(conversationId: string, mid: string): Message {
+    const { messages, index } = this.#find(conversationId, mid);
+    return messages[index]!;
+  }
+
+  #find(conversationId: string, mid: string): { row: BlockRow; messages: Message[]; index: number } {
+    const row = this.rowAnywhere(conversationId, mid);
+    const messages = row === undefined ? [] : this.messagesOf(conversationId, row);
+    const index = messages.findIndex((message) => message.id === mid);
+    if (row !== undefined && index >= 0) {
+      // Messages stored before there were versions name neither.
+      const message = messages[index]!;
+      message.variant_count ??= 1;
+      message.active_variant ??= 0;
+      return { row, messages, index };
+    }
+    throw new AppError("not_found", `Conversation "${conversationId}" has no message "${mid}"`);
+  }
+
+  /** Gives the text of a block, or `undefined` when it can't be read. */
+  #readableText(conversationId: string, row: BlockRow): string | undefined {
+    try {
+      return this.textOf(conversationId, row);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Gives the last message of the path once `row` holds `messages`, or `unchanged` when that is another block's. */
+  #lastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
+    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+    if (!isOnPath || this.hasNext(conversationId, row)) return "unchanged";
+    return messages.at(-1) ?? this.#lastBefore(conversationId, row);
+  }
+
+  #lastBefore(conversationId: string, row: BlockRow): Message | undefined {
+    const previous = this.previous(conversationId, row);
+    return previous === undefined ? undefined : this.messagesOf(conversationId, previous).at(-1);
+  }
+
+  #lastIn(conversationId: string, stretches: readonly Stretch[]): Message | undefined {
+    for (const stretch of stretches.toReversed()) {
+      const row = this.lastOf(conversationId, stretch);
+      if (row !== undefined) return this.readableMessagesOf(conversationId, row)?.at(-1);
+    }
+    return undefined;
+  }
+
+  /** Returns the ids of the messages of some stretches, or `undefined` where naming them would cost too much. */
+  #fewMidsIn(conversationId: string, stretches: readonly Stretch[]): string[] | undefined {
+    if (this.countIn(conversationId, stretches) > MOST_NAMED) return undefined;
+    const rows = this.rowsIn(conversationId, stretches);
+    if (rows.reduce((sum, { sealed }) => sum + sealed.length, 0) > MOST_NAMED_BYTES) return undefined;
+    return rows.flatMap((row) =>
+      this.readableMessagesOf(conversationId, row)?.map(({ id }) => id) ?? this.midsOf(conversationId, row)
+    );
+  }
+
+  /**
+   * Writes a block's messages back, in further blocks behind it where it has grown too large.
+   *
+   * @param breakAt The message with which a new block has to start.
+   */
+  #repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
+    const texts = textsOf(messages);
+    const pieces = [
+      ...packUnlessSmall(messages.slice(0, breakAt), texts.slice(0, breakAt)),
+      ...packUnlessSmall(messages.slice(breakAt), texts.slice(breakAt)),
+    ];
+    const [first, ...rest] = pieces;
+    if (rest.length === 0) return this.#rewrite(conversationId, row, messages.length, first!.text);
+    const { segment } = row;
+    const statements: Statement[] = [];
+    const next = this.#db.get<{ position: number }>(
+      `SELECT position FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position > ?
+       ORDER BY position LIMIT 1`,
+      conversationId,
+      segment,
+      row.position,
+    );
+    let [from, gap] = [row.position, (next?.position ?? row.position + rest.length + 1) - row.position];
+    if (gap / (rest.length + 1) < SMALLEST_GAP) {
+      // Positions are no secret and bound to nothing: counting them afresh rewrites no sealed text.
+      statements.push({
+        sql: `UPDATE block SET position = n.rank * 1024 FROM (SELECT id, row_number() OVER (ORDER BY position) AS rank
+              FROM block WHERE conversation_id = ?1 AND segment = ?2 AND live = 1) n
+              WHERE block.id = n.id AND block.live = 1 AND block.conversation_id = ?1`,
+        params: [conversationId, segment],
+      });
+      const { rank } = this.#db.get<{ rank: number }>(
+        "SELECT count(*) AS rank FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position <= ?",
+        conversationId,
+        segment,
+        row.position,
+      )!;
+      [from, gap] = [rank * 1024, 1024];
+    }
+    statements.push(
+      ...this.#rewrite(conversationId, { ...row, position: from }, first!.mids.length, first!.text),
+    );
+    rest.forEach((piece, index) => {
+      const id = this.newId();
+      const position = from + (gap * (index + 1)) / (rest.length + 1);
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+        {
+          sql: "UPDATE message SET block_id = ? WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+          params: [id, conversationId, JSON.stringify(piece.mids)],
+        },
+      );
+    });
+    return statements;
+  }
+
+  /** Copy-on-write: the next version of a block beside which the old one goes, unless a revision keeps it. */
+  #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
+    const { id, version, segment, position } = row;
+    const next = { id, version: version + 1, segment, position };
+    return [...retire(row), ...this.#insert(conversationId, next, messageCount, text)];
+  }
+
+  /** Every text of messages passes here or `#insertPieces`, and so does every attachment that one refers to. */
+  #insert(
+    conversationId: string,
+    place: Omit<BlockRow, "sealed" | "message_count">,
+    messageCount: number,
+    text: string,
+  ): Statement[] {
+    const sealed = this.#sealer.sealNow(blockPlace(conversationId, place), text);
+    this.cache.keep({ ...place, sealed }, text);
+    return [
+      insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
+      ...refer("conversation", conversationId, text),
+    ];
+  }
+
+  /** Seals new blocks off the serving thread, a few at a time; one alone is sealed before another thread would have begun. */
+  async #insertPieces(
+    conversationId: string,
+    added: NewBlock[],
+  ): Promise<{ statements: Statement[]; owners: (readonly [mid: string, blockId: number])[] }> {
+    const owners: (readonly [string, number])[] = [];
+    const statements: Statement[] = [];
+    const pace = new Pace();
+    let chars = 0;
+    for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
+      await pace.rest();
+      const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, segment, position, over }) => {
+        const id = over?.id ?? this.#nextId++;
+        const version = (over?.version ?? 0) + 1;
+        owners.push(...piece.mids.map((mid) => [mid, id] as const));
+        const place = blockPlace(conversationId, { id, version });
+        const { text } = piece;
+        chars += text.length;
+        const sealed = added.length === 1 && text.length <= SPLIT_BYTES
+          ? this.#sealer.sealNow(place, text)
+          : await this.#sealer.seal(place, text);
+        if (added.length <= MAX_CACHED_PIECES) this.cache.keep({ id, version, sealed }, text);
+        else piece.free();
+        return [
+          insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
+          ...refer("conversation", conversationId, text),
+        ];
+      });
+      statements.push(...(await Promise.all(written)).flat());
+      if (chars < COLLECTED_CHARS) continue;
+      await collectGarbage();
+      chars = 0;
+    }
+    return { statements, owners };
+  }
+}
+
+/** Packs messages into one piece unless they are too large for a block. */
+function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
+  if (messages.length === 0) return [];
+  const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);
+  if (messages.length > 1 && chars > SPLIT_BYTES) return pack(messages, texts);
+  return [pieceOf(texts, messages.map(({ id }) => id))];
+}
+
+/** Statements that say which block holds which message; nothing for those that stay in a block whose text alone is another. */
+function moveMids(
+  conversationId: string,
+  leaving: OpenBlock[],
+  owners: (readonly [mid: string, blockId: number])[],
+): Statement[] {
+  const before = new Map(leaving.flatMap(({ row, messages }) => messages.map(({ id }) => [id, row.id])));
+  const moved: (readonly [string, number])[] = [];
+  for (const [mid, blockId] of owners) {
+    if (before.get(mid) === blockId) before.delete(mid);
+    else moved.push([mid, blockId]);
+  }
+  return [
+    ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
+    ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
+  ];
+}
+
+/** Returns the ids of messages that were stored and have another text now; only blocks that are written are compared. */
+function changedIds(
+  leaving: OpenBlock[],
+  next: ReadonlyMap<number, Message[]>,
+  texts: ReadonlyMap<Message, string>,
+  pieces: { piece: Piece }[],
+): Set<string> {
+  if (leaving.length === 0) return new Set();
+  const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
+  const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
+  const changed = new Set<string>();
+  for (const message of [...next.values()].flat()) {
+    const stored = before.get(message.id);
+    if (stored === undefined || !written.has(message.id)) continue;
+    if (JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+  }
+  return changed;
+}
+
+function removeMids(conversationId: string, mids: string[]): Statement {
+  return {
+    sql: "DELETE FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+    params: [conversationId, JSON.stringify(mids)],
+  };
+}

@@ -1,0 +1,370 @@
+/** The rows of conversations and drafts: sealed heads and summaries in, objects out, statements for the writer. */
+import { AppError } from "../errors.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
+import { OpenedTexts } from "./plaintext_cache.ts";
+import { summaryPlace } from "./aad.ts";
+
+interface Row {
+  id: string;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+  message_count: number;
+  head: Uint8Array;
+  deleted_at: number | null;
+}
+
+/** A draft and its version; a conversation that never had one is at version 0. */
+export interface Draft {
+  text: string;
+  version: number;
+  /** There is one, and it can't be read: its text is empty. */
+  isUnreadable?: boolean;
+}
+
+/** A place in the list of conversations, newest first. */
+export interface ListPlace {
+  updatedAtMs: number;
+  id: string;
+}
+
+const decoder = new TextDecoder();
+
+/** Reads and writes conversation and draft rows. */
+export class ConversationStore {
+  #db: Database;
+  #sealer: PurposeSealer;
+  /** A turn reads the head of its conversation several times, and each time to open it takes longer than to find it. */
+  readonly #heads = new OpenedTexts<string>();
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Finds a conversation that is there for its owner; one in the trash is not. */
+  find(id: string): ConversationState | undefined {
+    const row = this.#row(id);
+    return row === undefined || row.deleted_at !== null ? undefined : this.#state(row);
+  }
+
+  /** @throws {AppError} `not_found` */
+  get(id: string): ConversationState {
+    const state = this.find(id);
+    if (state === undefined) throw noConversation(id);
+    return state;
+  }
+
+  /**
+   * Gets a conversation even when its head can't be read: what lists show of it stands in for that.
+   *
+   * @throws {AppError} `not_found`
+   */
+  getReadable(id: string): { state: ConversationState; isHeadUnreadable: boolean } {
+    const row = this.#row(id);
+    if (row === undefined || row.deleted_at !== null) throw noConversation(id);
+    try {
+      return { state: this.#state(row), isHeadUnreadable: false };
+    } catch {
+      const { title = "", character_ids: ids = [], pinned, folder } = this.summary(id) ?? {};
+      const head = { title, participants: ids.map((character_id) => ({ character_id })), pinned, folder };
+      return { state: stateOf(row, head), isHeadUnreadable: true };
+    }
+  }
+
+  /** Gives the revision of a conversation. @throws {AppError} `not_found` */
+  revisionOf(id: string): number {
+    const row = this.#db.get<{ revision: number }>(
+      "SELECT revision FROM conversation WHERE id = ? AND deleted_at IS NULL",
+      id,
+    );
+    if (row === undefined) throw noConversation(id);
+    return row.revision;
+  }
+
+  /**
+   * Gets a conversation that is about to change.
+   *
+   * @throws {AppError} `in_trash` for a deleted one, `not_found`
+   */
+  getForWrite(id: string): ConversationState {
+    this.refuseRemoved(id);
+    return this.get(id);
+  }
+
+  /** Refuses the id of a conversation in the trash: it belongs to that one until it is restored or purged. @throws {AppError} `in_trash` */
+  refuseRemoved(id: string): void {
+    if (!this.isRemoved(id)) return;
+    const trashId = conversationEntry(id);
+    throw new AppError(
+      "in_trash",
+      `Conversation "${id}" is in the trash. Restore it with POST /api/trash/${trashId}/restore, or use another id`,
+      { trashId },
+    );
+  }
+
+  /** Says whether there is a conversation under this id that isn't in the trash. */
+  exists(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NULL", id) !== undefined;
+  }
+
+  /** Says whether a conversation is in the trash. */
+  isRemoved(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", id) !== undefined;
+  }
+
+  /** Finds a conversation that lies in the trash. */
+  findRemoved(id: string): ConversationState | undefined {
+    const row = this.#row(id);
+    return row === undefined || row.deleted_at === null ? undefined : this.#state(row);
+  }
+
+  /** Statement that takes a conversation out of the trash. */
+  undelete(id: string): Statement {
+    return {
+      sql: "UPDATE conversation SET deleted_at = NULL WHERE id = ? AND deleted_at IS NOT NULL",
+      params: [id],
+      expectChanges: 1,
+    };
+  }
+
+  /** Gives what a conversation says of itself, opened off the serving thread. @throws {AppError} `internal` */
+  async openHead(
+    { id, revision, head }: { id: string; revision: number; head: Uint8Array },
+  ): Promise<ConversationHead> {
+    return JSON.parse(decoder.decode(await this.#sealer.open(headPlace(id, revision), head)));
+  }
+
+  /** Gives the sealed heads of some conversations. */
+  heads(ids: string[]): { id: string; revision: number; head: Uint8Array }[] {
+    return this.#db.all(
+      "SELECT id, revision, head FROM conversation WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(ids),
+    );
+  }
+
+  /** Finds an id that differs from this one by letter case alone. */
+  findCaseClash(id: string): string | undefined {
+    return this.#db.get<{ id: string }>("SELECT id FROM conversation WHERE lower(id) = lower(?) AND id <> ?", id, id)
+      ?.id;
+  }
+
+  /** Gives the ids of all conversations, the one changed last first. */
+  ids(): string[] {
+    try {
+      return this.#db.all<{ id: string }>(
+        "SELECT id FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id",
+      ).map((row) => row.id);
+    } catch {
+      return this.#rowsOneByOne().map((row) => row.id);
+    }
+  }
+
+  /** Gives the revisions of all conversations, the one changed last first. */
+  revisions(): { id: string; revision: number }[] {
+    return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
+  }
+
+  /** Gives one page of sealed summaries. */
+  summaries(
+    limit: number,
+    after?: ListPlace,
+  ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
+    const [at, id] = [after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER, after?.id ?? ""];
+    try {
+      return this.#db.all(
+        `SELECT id, revision, updated_at, coalesce(d.version, 0) AS draft_version, summary
+         FROM conversation LEFT JOIN draft d ON d.conversation_id = id
+         WHERE deleted_at IS NULL AND (updated_at < ?1 OR (updated_at = ?1 AND id > ?2)) ORDER BY updated_at DESC, id LIMIT ?3`,
+        at,
+        id,
+        limit,
+      );
+    } catch {
+      return this.#rowsOneByOne()
+        .filter((row) => row.updated_at < at || (row.updated_at === at && row.id > id))
+        .slice(0, limit);
+    }
+  }
+
+  /** Gives all rows where a page of the database file is damaged; what is on it comes last, without content. */
+  #rowsOneByOne() {
+    const ids = this.#db.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
+    return ids.flatMap(({ id }) => {
+      try {
+        const row = this.#row(id);
+        if (row === undefined || row.deleted_at !== null) return [];
+        const { summary } = this.#db.get<{ summary: Uint8Array }>("SELECT summary FROM conversation WHERE id = ?", id)!;
+        return [{
+          id,
+          revision: row.revision,
+          updated_at: row.updated_at,
+          draft_version: this.draft(id).version,
+          summary,
+        }];
+      } catch {
+        return [{ id, revision: 0, updated_at: 0, draft_version: 0, summary: new Uint8Array() }];
+      }
+    }).sort((one, other) => other.updated_at - one.updated_at || (one.id < other.id ? -1 : 1));
+  }
+
+  /**
+   * Opens a sealed summary; its text is the JSON the API shows. On this thread: the way to another takes twice as long as
+   * to open these few hundred bytes.
+   */
+  openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
+    return decoder.decode(this.#sealer.openNow(summaryPlace(row.id, row.revision), row.summary));
+  }
+
+  /** Opens the summary of one conversation, if it can be read: every write of the conversation makes another. */
+  summary(id: string): ConversationSummary | undefined {
+    const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
+      "SELECT revision, summary FROM conversation WHERE id = ?",
+      id,
+    );
+    try {
+      return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryPlace(id, row.revision), row.summary)));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Gives the draft of a conversation. */
+  draft(id: string): Draft {
+    let row;
+    try {
+      row = this.#db.get<{ version: number; sealed: Uint8Array }>(
+        "SELECT version, sealed FROM draft WHERE conversation_id = ?",
+        id,
+      );
+    } catch {
+      return { text: "", version: 0, isUnreadable: true };
+    }
+    if (row === undefined) return { text: "", version: 0 };
+    try {
+      // As JSON, which also keeps half a surrogate pair that UTF-8 has no bytes for.
+      return {
+        text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
+        version: row.version,
+      };
+    } catch {
+      return { text: "", version: row.version, isUnreadable: true };
+    }
+  }
+
+  /** Statement that saves a draft. */
+  saveDraft(id: string, draft: Draft): Statement {
+    return {
+      sql:
+        "INSERT INTO draft (conversation_id, version, sealed) VALUES (?1, ?2, ?3) ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3",
+      params: [id, draft.version, this.#sealer.sealNow(draftPlace(id, draft.version), JSON.stringify(draft.text))],
+    };
+  }
+
+  /** Statement that creates a conversation in this state. */
+  insert(state: ConversationState, snippet: string): Statement {
+    const { head, summary } = this.#seal(state, snippet);
+    return {
+      sql:
+        "INSERT INTO conversation (id, revision, created_at, updated_at, message_count, head, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      params: [state.id, state.revision, state.createdAtMs, state.updatedAtMs, state.messageCount, head, summary],
+      expectChanges: 1,
+    };
+  }
+
+  /** Statement that moves a conversation to its next state; the whole write fails unless it stood one revision lower. */
+  update(state: ConversationState, snippet: string): Statement {
+    const { head, summary } = this.#seal(state, snippet);
+    return {
+      sql:
+        "UPDATE conversation SET revision = ?, updated_at = ?, message_count = ?, head = ?, summary = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+      params: [state.revision, state.updatedAtMs, state.messageCount, head, summary, state.id, state.revision - 1],
+      expectChanges: 1,
+    };
+  }
+
+  /** Statements that remove the rows of a conversation for good. */
+  remove(id: string): Statement[] {
+    return [
+      "conversation WHERE id",
+      "draft WHERE conversation_id",
+      "variant WHERE conversation_id",
+      "revision WHERE conversation_id",
+      "change WHERE conversation_id",
+      "reply WHERE conversation_id",
+    ]
+      .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
+  }
+
+  #row(id: string): Row | undefined {
+    return this.#db.get<Row>(
+      "SELECT id, revision, created_at, updated_at, message_count, head, deleted_at FROM conversation WHERE id = ?",
+      id,
+    );
+  }
+
+  #state(row: Row): ConversationState {
+    let head: ConversationHead;
+    try {
+      head = JSON.parse(this.#headText(row));
+    } catch (cause) {
+      throw new AppError(
+        "internal",
+        `Can't read the settings of conversation "${row.id}": they are damaged. Its messages can still be read and exported`,
+        { cause },
+      );
+    }
+    return stateOf(row, head);
+  }
+
+  #headText({ id, revision: version, head: sealed }: Row): string {
+    const row = { id, version, sealed };
+    let text = this.#heads.find(row);
+    if (text === undefined) {
+      text = decoder.decode(this.#sealer.openNow(headPlace(id, version), sealed));
+      this.#heads.keep(row, text);
+    }
+    return text;
+  }
+
+  #seal(state: ConversationState, snippet: string) {
+    const summary = JSON.stringify(summaryOf(state, snippet));
+    const text = JSON.stringify(state.head);
+    const head = this.#sealer.sealNow(headPlace(state.id, state.revision), text);
+    this.#heads.keep({ id: state.id, version: state.revision, sealed: head }, text);
+    return {
+      head,
+      summary: this.#sealer.sealNow(summaryPlace(state.id, state.revision), summary),
+    };
+  }
+}
+
+/** Gives the id of a removed conversation's entry in the trash. */
+export function conversationEntry(id: string): string {
+  return `conversation-${id}`;
+}
+
+function stateOf(row: Row, head: ConversationHead): ConversationState {
+  return {
+    id: row.id,
+    revision: row.revision,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
+    messageCount: row.message_count,
+    head,
+  };
+}
+
+function noConversation(id: string): AppError {
+  return new AppError("not_found", `There is no conversation "${id}"`);
+}
+
+function headPlace(id: string, version: number) {
+  return { table: "conversation", id, field: "head", version };
+}
+
+function draftPlace(id: string, version: number) {
+  return { table: "draft", id, field: "text", version };
+}

@@ -1,0 +1,507 @@
+/** What can be done to a conversation. Each change is one atomic write, made in turn, and moves the revision by one. */
+import { isDeepStrictEqual } from "node:util";
+import { uuidV7 } from "../crypto/random.ts";
+import { refer } from "../attachments/attachment_rows.ts";
+import type { PictureParts } from "../attachments/image_parts.ts";
+import { AppError } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import { Pace } from "../async/yield_to_event_loop.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
+import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/blocks.ts";
+import type { ChangeLog } from "./revisions/change_log.ts";
+import {
+  type ConversationInput,
+  type ConversationState,
+  headFrom,
+  openingText,
+  patchedHead,
+  snippetOf,
+} from "./conversation.ts";
+import type { ConversationReader } from "./conversation_reader.ts";
+import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
+import type { LiveReplies, LiveReply } from "../chat/live_replies.ts";
+import { isoTime, type Message, type MessageInput } from "./message.ts";
+import { completeMessages, takeMessages } from "./input_messages.ts";
+import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./input_variants.ts";
+import { greetingQuestion, type GreetingSource, openingFrom } from "../chat/greetings.ts";
+import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
+import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./revisions/replacement.ts";
+import type { RevisionStore } from "./revisions/revision_store.ts";
+import { headWithTrueSummary, withTrueSummary } from "../chat/summaries/summary_validity.ts";
+import type { Turns } from "../async/keyed_mutex.ts";
+import type { VariantStore } from "./variants.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+
+/** What the conversations stand on. */
+export interface ConversationParts {
+  db: Database;
+  store: ConversationStore;
+  blocks: BlockStore;
+  variants: VariantStore;
+  revisions: RevisionStore;
+  changes: ChangeLog;
+  trash: TrashBin;
+  pictures: PictureParts;
+  reader: ConversationReader;
+  live: LiveReplies;
+  turns: Turns;
+  events: EventHub;
+  /** Absent where there are no characters. */
+  greetings?: GreetingSource;
+  now(): number;
+}
+
+/** Where what is removed goes for a while; implemented by the trash of all kinds. */
+export interface TrashBin {
+  /**
+   * Statement that puts something into the trash.
+   *
+   * @param title What the owner knows it by.
+   * @param record What its kind needs to bring it back; JSON.
+   * @param id Of the entry, where the kind has to find it again.
+   */
+  put(kind: string, title: string, record: unknown, id?: string): Statement;
+  /** Tells everybody who listens that there is more, or less, in it than before; to be called after the write. */
+  changed(): void;
+}
+
+/** A conversation that was saved whole. */
+export interface SavedConversation {
+  isNew: boolean;
+  revision: number;
+  /** The conversation as it stands now, as the API shows it; a large one piece by piece. */
+  json: Uint8Array | AsyncGenerator<Uint8Array>;
+}
+
+const encoder = new TextEncoder();
+
+/** Conversations with their messages and drafts. */
+export class Conversations {
+  #parts: ConversationParts;
+
+  constructor(parts: ConversationParts) {
+    this.#parts = parts;
+  }
+
+  /** Which messages each revision touched. */
+  get changes(): ChangeLog {
+    return this.#parts.changes;
+  }
+
+  /** Lists and whole documents; see conversation_reader.ts. */
+  get reader(): ConversationReader {
+    return this.#parts.reader;
+  }
+
+  /**
+   * Saves a conversation whole, over whatever was there.
+   *
+   * A running reply keeps its text if its message is among `messages`, else it is stopped first. A message that comes
+   * with `variants` gets these as its texts, any other keeps those it has.
+   *
+   * @param expected The revision that must stand, when the caller asked for the check.
+   * @throws {AppError} `in_trash`, `revision_mismatch`, `conflict`, `invalid_request`
+   */
+  async put(
+    id: string,
+    input: ConversationInput & { messages: MessageInput[] },
+    expected?: ExpectedVersion,
+  ): Promise<SavedConversation> {
+    const { store, live, pictures } = this.#parts;
+    const given = await takeMessages(pictures, input.messages);
+    const { mids } = given;
+    const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
+    const find = () => {
+      store.refuseRemoved(id);
+      if (!store.exists(id)) return undefined;
+      const { state, isHeadUnreadable } = store.getReadable(id);
+      if (!isHeadUnreadable || expected !== undefined) return state;
+      throw new AppError(
+        "conflict",
+        `The settings of conversation "${id}" can't be read. Send If-Match with its revision to replace them`,
+      );
+    };
+    return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
+      const now = this.#parts.now();
+      const standing = before === undefined ? NOTHING_STORED : await this.#parts.blocks.openReadableTree(id);
+      this.#refuseLosingUnreadable(id, standing, mids);
+      const pace = new Pace();
+      await pace.rest();
+      const [treeBefore, branches] = [treeOf(standing), branchIds(standing)];
+      const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
+      if (branches.size > 0) refuseOffPath(this.#parts.blocks, id, mids, path);
+      const unreadable = new Set(unreadableIn(standing).flatMap(({ messages }) => messages.map((one) => one.id)));
+      const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
+      this.refuseCaseClash(id);
+      const isoNow = new Date(now).toISOString();
+      const runningId = live.ofConversation(id)?.messageId;
+      const { messages, withTexts } = await completeMessages(given, { stored, branches, runningId, now: isoNow });
+      const state: ConversationState = {
+        id,
+        revision: (before?.revision ?? 0) + 1,
+        createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
+        updatedAtMs: now,
+        messageCount: messages.length,
+        head: headWithTrueSummary(headFrom(input), before?.head, [...stored.values()], messages),
+      };
+      const draft = this.#draftOf(id, input, before === undefined);
+      const texts = await changeTexts(this.#parts.variants, id, withTexts);
+      const tree = withPath(treeBefore, messages);
+      refuseMovingUnreadable(id, standing, tree);
+      const { statements, text } = await this.replacing(before, state, { tree, standing, texts });
+      await pace.rest();
+      await this.#parts.db.write([...statements, ...draft], { isMoved: text === undefined });
+      this.publish(state);
+      if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
+      // What was just written need not be read again, but for the text that a running reply has by now.
+      const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
+        ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
+        : (await this.reader.open(id, { isUnderWay: true })).json;
+      return { isNew: before === undefined, revision: state.revision, json };
+    });
+  }
+
+  /**
+   * Refuses a save over blocks of the active path that can't be read, unless it has all their messages: one that was built
+   * from what could be read would drop the others.
+   *
+   * @throws {AppError} `conflict`
+   */
+  #refuseLosingUnreadable(id: string, standing: OpenTree, mids: string[]): void {
+    const path = this.#parts.blocks.tree(id);
+    const saved = new Set(mids);
+    for (const { row, messages } of unreadableIn(standing)) {
+      if (path.stretchOf(row) === undefined || messages.length === 0) continue;
+      // Of a block on a damaged page of the file there is no row to replace.
+      if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw unreadableConflict(id, messages);
+    }
+  }
+
+  /**
+   * Gives the statements that put messages and fields under an id, and the text of the messages,
+   * unless it is long.
+   *
+   * @param past The conversation before, which is kept as a revision.
+   * @param snippetOwner The message that lists show, by default the last.
+   */
+  async replacing(
+    past: ConversationState | undefined,
+    state: ConversationState,
+    { tree, standing, texts = NO_TEXT_CHANGE, snippetOwner = pathOf(tree).at(-1) }: {
+      tree: MessageTree;
+      standing: OpenTree;
+      texts?: TextChange;
+      snippetOwner?: Message;
+    },
+  ): Promise<{ statements: Statement[]; text?: string }> {
+    const { store, blocks } = this.#parts;
+    const snippet = snippetOf(snippetOwner);
+    const referred = refer("conversation", state.id, JSON.stringify(state.head));
+    if (past === undefined) {
+      const { statements, text } = await replaceTree(blocks, state.id, tree);
+      return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
+    }
+    const replacement = { standing, head: state.head, tree, texts, cause: "put" as const };
+    const { statements, text, touched } = await replaceMessages(this.#parts, past, replacement);
+    return {
+      statements: [
+        store.update(state, snippet),
+        ...this.#parts.changes.record(state.id, state.revision, touched),
+        ...referred,
+        ...statements,
+      ],
+      text,
+    };
+  }
+
+  /**
+   * Creates a conversation under an id of the server's. It begins with a greeting of its first character, if that has any.
+   *
+   * @param greeting Number of the greeting, from 0; see `openingFrom`.
+   * @throws {AppError} `invalid_request` for a greeting that the character does not have.
+   */
+  async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
+    const { db, store, blocks, variants, greetings } = this.#parts;
+    const id = uuidV7();
+    const now = this.#parts.now();
+    const head = headFrom(input);
+    const first = head.participants[0]?.character_id;
+    const found = first === undefined ? undefined : await greetings?.(greetingQuestion(head, first));
+    const opening = found && openingFrom(found, greeting, new Date(now).toISOString(), variants);
+    const messages = opening === undefined ? [] : [opening.message];
+    const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };
+    await db.write([
+      store.insert(state, snippetOf(opening?.message)),
+      ...blocks.append(id, messages),
+      ...opening?.statements(id) ?? [],
+    ]);
+    this.publish(state);
+    return state;
+  }
+
+  /**
+   * Changes fields of a conversation and leaves its messages alone; null clears. A draft alone moves no revision.
+   *
+   * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
+   */
+  patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
+    const { store, db, turns, events, now } = this.#parts;
+    return turns.take(id, async () => {
+      const before = store.getForWrite(id);
+      checkRevision(id, before.revision, expected);
+      const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
+      const head = patchedHead(before.head, patch);
+      const isHeadChanged = !isDeepStrictEqual(head, before.head);
+      const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
+      const statements = [
+        ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
+        ...(isHeadChanged ? this.#parts.changes.record(id, state.revision, {}) : []),
+        ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
+        ...(isHeadChanged ? refer("conversation", id, JSON.stringify(head)) : []),
+        ...(draft === undefined ? [] : this.#saveDraft(id, draft)),
+      ];
+      if (statements.length > 0) await db.write(statements);
+      if (isHeadChanged) this.publish(state);
+      if (draft !== undefined) events.publish({ kind: "draft", id, revision: draft.version });
+      return state;
+    });
+  }
+
+  /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
+  async remove(id: string, expected?: ExpectedVersion): Promise<void> {
+    const { store, db, trash, events, now } = this.#parts;
+    const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
+    await this.#withoutReply(id, place, async (state) => {
+      const title = state.head.title || (store.summary(id)?.snippet ?? "");
+      await db.write([
+        {
+          sql: "UPDATE conversation SET deleted_at = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
+          params: [now(), id, state.revision],
+          expectChanges: 1,
+        },
+        { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
+        trash.put("conversation", title, { id }, conversationEntry(id)),
+      ]);
+      events.publish({ kind: "conversation", id });
+      trash.changed();
+    });
+  }
+
+  /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
+  saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
+    const { store, turns, db, events } = this.#parts;
+    return turns.take(id, async () => {
+      store.getForWrite(id);
+      const before = store.draft(id);
+      if (!isExpected(expected, before.version)) {
+        throw new AppError(
+          "revision_mismatch",
+          `The draft of conversation "${id}" is at version ${before.version}, not at the one asked for`,
+        );
+      }
+      const draft = { text, version: before.version + 1 };
+      await db.write(this.#saveDraft(id, draft));
+      events.publish({ kind: "draft", id, revision: draft.version });
+      return draft.version;
+    });
+  }
+
+  /**
+   * Changes one message in turn; what `change` leaves `undefined` is removed.
+   *
+   * @param options.beside Further statements of the same atomic write, asked for after `change`.
+   * @param options.byReply Set by the reply that owns the message, for which it is no conflict that it runs.
+   * @param options.written Called in the same turn, once it is on disk, with the conversation as it is then.
+   */
+  editMessage(
+    id: string,
+    mid: string,
+    change: (before: Message) => Message | undefined,
+    options: {
+      expected?: ExpectedVersion;
+      beside?: (before: ConversationState) => Statement[];
+      /** Gives the change of the active path that goes with the change of the message, if one does. */
+      switching?: (before: Message, after: Message) => VersionChange | undefined;
+      byReply?: boolean;
+      written?: (after: ConversationState) => void;
+    } = {},
+  ): Promise<Message | undefined> {
+    return this.#parts.turns.take(id, async () => {
+      const { store } = this.#parts;
+      // A reply that outlives its conversation has nothing left to save.
+      const state = options.byReply ? store.get(id) : store.getForWrite(id);
+      checkRevision(id, state.revision, options.expected);
+      if (!options.byReply && this.#parts.live.ofMessage(id, mid) !== undefined) {
+        throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
+      }
+      let edit: BlockEdit = this.#parts.blocks.edit(id, mid, change);
+      let added = edit.after === undefined ? -1 : 0;
+      const switched = edit.after && options.switching?.(edit.before, edit.after);
+      if (switched !== undefined) {
+        edit = switched;
+        added = switched.messageCount - state.messageCount;
+      }
+      const after = await this.write(
+        withTrueSummary(this.#parts.blocks, state, mid),
+        added,
+        edit,
+        options.beside?.(state) ?? [],
+      );
+      options.written?.(after);
+      return edit.after;
+    });
+  }
+
+  /** Writes an edit as the conversation's next revision. The caller holds the conversation's turn. */
+  async write(
+    state: ConversationState,
+    messagesAdded: number,
+    edit: BlockChange,
+    beside: Statement[] = [],
+  ): Promise<ConversationState> {
+    const next = {
+      ...state,
+      revision: state.revision + 1,
+      updatedAtMs: this.#parts.now(),
+      messageCount: state.messageCount + messagesAdded,
+    };
+    const snippet = edit.last === "unchanged"
+      ? this.#parts.store.summary(state.id)?.snippet ?? ""
+      : snippetOf(edit.last);
+    await this.#parts.db.write([
+      this.#parts.store.update(next, snippet),
+      ...this.#parts.changes.record(next.id, next.revision, edit.touched),
+      ...edit.statements,
+      ...beside,
+    ]);
+    this.publish(next);
+    return next;
+  }
+
+  /**
+   * Changes a conversation in turn once a reply that is in the way is stopped. A change that is refused for its revision
+   * stops nothing.
+   *
+   * @param place.find Gives the conversation as it stands.
+   * @param place.isInTheWay Judges the reply that runs there.
+   * @throws {AppError} `revision_mismatch`; as `LiveReply.stop` does
+   */
+  async #withoutReply<S extends ConversationState | undefined, T>(
+    id: string,
+    { find, expected, isInTheWay }: {
+      find: () => S;
+      expected: ExpectedVersion | undefined;
+      isInTheWay: (running: LiveReply) => boolean;
+    },
+    change: (before: S) => Promise<T>,
+  ): Promise<T> {
+    const { live, turns } = this.#parts;
+    for (let demanded = expected;;) {
+      const done = await turns.take(
+        id,
+        async (): Promise<{ result: T } | { running: LiveReply; revision?: number }> => {
+          const before = find();
+          checkRevision(id, before?.revision, demanded);
+          const running = live.ofConversation(id);
+          if (running !== undefined && !running.isSaved && isInTheWay(running)) {
+            return { running, revision: before?.revision };
+          }
+          return { result: await change(before) };
+        },
+      );
+      if ("result" in done) {
+        return done.result;
+      }
+      await done.running.stop();
+      // The precondition held; now the revision has to be the one that the reply's end saved.
+      if (demanded !== undefined && done.revision !== undefined) demanded = done.revision + 1;
+    }
+  }
+
+  /**
+   * Throws when an id cannot be used for a conversation. The caller holds the conversation's turn.
+   *
+   * @throws {AppError} `conflict`
+   */
+  refuseCaseClash(id: string): void {
+    const clash = this.#parts.store.findCaseClash(id);
+    if (clash !== undefined) {
+      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
+    }
+  }
+
+  /** A draft inside a saved conversation overwrites, unless the version beside it says that there is a newer one. */
+  #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
+    if (typeof input.draft !== "string") return [];
+    const before = this.#parts.store.draft(id);
+    const isStale = !isNew && input.draft_version !== undefined && input.draft_version !== before.version;
+    if (input.draft === before.text || isStale) return [];
+    return this.#saveDraft(id, { text: input.draft, version: before.version + 1 });
+  }
+
+  #saveDraft(id: string, draft: Draft): Statement[] {
+    return [this.#parts.store.saveDraft(id, draft), ...refer("conversation", id, draft.text)];
+  }
+
+  /** Tells everybody who listens of a conversation's new state. */
+  publish(state: ConversationState): void {
+    this.#parts.events.publish({ kind: "conversation", id: state.id, revision: state.revision });
+  }
+}
+
+/** Refuses ids that messages have which follow another version. @throws {AppError} `conflict` */
+function refuseOffPath(blocks: BlockStore, id: string, mids: string[], path: ReadonlyMap<string, Message>): void {
+  for (const mid of blocks.taken(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
+}
+
+/** Returns the blocks that can't be read. */
+function unreadableIn({ segments }: OpenTree): OpenBlock[] {
+  return [...segments.values()].flat().filter((block) => block.isUnreadable);
+}
+
+/**
+ * Refuses a save that would rewrite or drop blocks off the path that can't be read.
+ *
+ * @throws {AppError} `conflict`
+ */
+function refuseMovingUnreadable(id: string, standing: OpenTree, tree: MessageTree): void {
+  const unreadable = unreadableIn(standing);
+  if (unreadable.length === 0) return;
+  const replaced = new Set(pathOf(tree).map((message) => message.id));
+  for (const { row, messages } of unreadable) {
+    if (messages.every((message) => replaced.has(message.id))) continue;
+    const segment = tree.segments.get(row.segment) ?? [];
+    // The same objects in the same segment: their block stays as it is.
+    if (messages.some((message) => !segment.includes(message))) throw unreadableConflict(id, messages);
+  }
+}
+
+function unreadableConflict(id: string, messages: Message[]): AppError {
+  return new AppError(
+    "conflict",
+    `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it whole would drop them. ` +
+      `Delete them first, or save under another id: ${messages.slice(0, 20).map((message) => message.id).join(", ")}`,
+  );
+}
+
+/** Throws when a caller asked for another revision than the one that stands. @throws {AppError} `revision_mismatch` */
+export function checkRevision(id: string, actual: number | undefined, expected: ExpectedVersion | undefined): void {
+  if (isExpected(expected, actual)) return;
+  throw new AppError(
+    "revision_mismatch",
+    `Conversation "${id}" is at revision ${actual ?? "none"}, not at the one asked for`,
+  );
+}
+
+/** A draft that a page patches beside other fields; unlike in a whole document a stale one is an error. */
+function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
+  const { draft, draft_version: version } = patch as { draft: string; draft_version?: number };
+  if (version !== undefined && version !== before.version) {
+    throw new AppError(
+      "revision_mismatch",
+      `The draft of conversation "${id}" is at version ${before.version}, not at ${version}`,
+    );
+  }
+  return draft === before.text ? undefined : { text: draft, version: before.version + 1 };
+}

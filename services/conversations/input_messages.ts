@@ -1,0 +1,107 @@
+/** What a client hands in as the messages of a whole conversation, and what becomes of it. */
+import { moveOut, type PictureParts } from "../attachments/image_parts.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import { isId } from "../storage/ids.ts";
+import { Pace } from "../async/yield_to_event_loop.ts";
+import { type GivenTexts, type VariantInput, variantsIn, withGivenTexts } from "./input_variants.ts";
+import { completeMessage, type Message, type MessageInput } from "./message.ts";
+
+/** Messages between two looks at the clock. */
+const AT_ONCE = 200;
+
+/** Messages as a client sent them, each with the id it is to have, their pictures stored. */
+export interface GivenMessages {
+  mids: string[];
+  inputs: MessageInput[];
+}
+
+/**
+ * Takes messages in.
+ *
+ * @throws {AppError} `invalid_request` for an id that occurs twice; as `moveOut` does
+ */
+export async function takeMessages(pictures: PictureParts, given: MessageInput[]): Promise<GivenMessages> {
+  const mids = given.map((message) => givenId(message) ?? uuidV7());
+  refuseDuplicates(mids);
+  const inputs: MessageInput[] = [];
+  const pace = new Pace();
+  for (const [index, message] of given.entries()) {
+    if (index % AT_ONCE === 0) await pace.rest();
+    const mayHavePictures = Array.isArray(message.content) || variantsIn(message) !== undefined;
+    inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
+  }
+  return { mids, inputs };
+}
+
+/**
+ * Makes whole messages, a piece at a time so that nobody is held up.
+ *
+ * @param stored The messages as they stand, by id.
+ * @param runningId The message that a reply writes; it stays as it stands.
+ * @param now ISO 8601, UTC.
+ * @returns The messages, and those among them that came with all their texts.
+ */
+export async function completeMessages(
+  { mids, inputs }: GivenMessages,
+  { stored, branches, runningId, now }: {
+    stored: Map<string, Message>;
+    /** Messages whose versions have continuations of their own. */
+    branches: ReadonlySet<string>;
+    runningId?: string;
+    now: string;
+  },
+): Promise<{ messages: Message[]; withTexts: GivenTexts[] }> {
+  const messages: Message[] = [];
+  const withTexts: GivenTexts[] = [];
+  const pace = new Pace();
+  for (const [index, input] of inputs.entries()) {
+    const mid = mids[index]!;
+    if (index % AT_ONCE === 0) await pace.rest();
+    if (mid === runningId) {
+      messages.push(stored.get(mid)!);
+      continue;
+    }
+    const message = completeMessage(input, mid, now, stored.get(mid));
+    const texts = variantsIn(input);
+    if (texts === undefined) messages.push(message);
+    else {
+      if (branches.has(mid)) refuseOtherVersions(stored.get(mid)!, input, texts.length, index);
+      const whole = withGivenTexts(message, input, texts, now);
+      withTexts.push(whole);
+      messages.push(whole.message);
+    }
+  }
+  return { messages, withTexts };
+}
+
+/** A list of messages is one path: it can't say what would follow other versions. @throws {AppError} `invalid_request` */
+function refuseOtherVersions(stored: Message, input: MessageInput, count: number, index: number): void {
+  if (count === stored.variant_count && (input.active_variant ?? 0) === stored.active_variant) return;
+  const message = `Message "${stored.id}" has ${stored.variant_count} versions with continuations of their own, and ` +
+    `number ${stored.active_variant} is active; use PATCH to switch and POST /api/chat to add one`;
+  throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.variants`, message }] });
+}
+
+/** Gives the id that a client gave a message; SPEC calls it `mid`. */
+export function givenId({ id, mid }: MessageInput): string | undefined {
+  return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
+}
+
+async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
+  const texts = variantsIn(message);
+  const variants: VariantInput[] = [];
+  for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
+  return { ...message, content: await moveOut(pictures, message.content), ...(texts && { variants }) };
+}
+
+function refuseDuplicates(mids: string[]): void {
+  const seen = new Set<string>();
+  mids.forEach((mid, index) => {
+    if (seen.has(mid)) {
+      const message = `Message id "${mid}" occurs twice`;
+      throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.id`, message }] });
+    }
+    seen.add(mid);
+  });
+}

@@ -1,0 +1,289 @@
+/** What can be done to single messages of a conversation. Each change is one atomic write and moves the revision by one. */
+import { refer } from "../attachments/attachment_rows.ts";
+import { moveOut } from "../attachments/image_parts.ts";
+import { randomToken, uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database/database.ts";
+import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
+import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks/blocks.ts";
+import type { Changes } from "./revisions/change_log.ts";
+import { snippetOf } from "./conversation.ts";
+import type { MessagePage } from "./conversation_reader.ts";
+import { givenId } from "./input_messages.ts";
+import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
+import { greetingQuestion, openingFrom } from "../chat/greetings.ts";
+import { forget, type RemovedMessages } from "./removed_messages.ts";
+import { replyEdited } from "../chat/reply_rows.ts";
+import { withTrueSummary } from "../chat/summaries/summary_validity.ts";
+import type { Variant } from "./variants.ts";
+import { type ExpectedVersion } from "../storage/preconditions.ts";
+
+/** A message that was written, and the revision of its conversation that this made. */
+export interface WrittenMessage {
+  message: Message;
+  revision: number;
+}
+
+/** Messages that were removed, as the trash has them, and the revision of their conversation that this made. */
+export interface RemovedEntry {
+  /** Absent for a message that couldn't be read, of which there is nothing to restore. */
+  trashId?: string;
+  revision: number;
+}
+
+/** What a removal takes out of the blocks. */
+interface Taken {
+  change: BlockChange;
+  subtree: Pick<RemovedMessages, "messages" | "segments" | "continuations">;
+  /** Messages that leave the active path. */
+  countOnPath: number;
+  place: Neighbours;
+}
+
+/** The messages of conversations. */
+export class Messages {
+  #parts: ConversationParts;
+  #conversations: Conversations;
+
+  constructor(parts: ConversationParts, conversations: Conversations) {
+    this.#parts = parts;
+    this.#conversations = conversations;
+  }
+
+  /** Gives the revision of a conversation, which is that of each of its messages. @throws {AppError} `not_found` */
+  revisionOf(id: string): number {
+    return this.#parts.store.revisionOf(id);
+  }
+
+  /** Gives which messages have changed since a revision. @throws {AppError} `not_found`, `gone` when that isn't known */
+  changesSince(id: string, since: number): Changes {
+    return this.#parts.changes.since(id, since, this.revisionOf(id));
+  }
+
+  /** Gives one message as it stands, with what a running reply has written so far. */
+  get(id: string, mid: string): Message {
+    return this.#parts.reader.message(id, mid);
+  }
+
+  /** Gives the last messages, or those before a message. @throws {AppError} `not_found` */
+  page(id: string, limit: number, before?: string): MessagePage {
+    return this.#parts.reader.page(id, limit, before);
+  }
+
+  /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
+  async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
+    const { variants } = this.#parts;
+    const rows = variants.rowsOf(id, items.map(({ id }) => id));
+    return { items: await variants.besideThem(items, rows), ...rest };
+  }
+
+  /**
+   * Adds a message at the end, or directly behind another.
+   *
+   * @throws {AppError} `conflict` when its id is taken, `not_found`, `revision_mismatch`
+   */
+  async add(
+    id: string,
+    given: MessageInput,
+    options: { after?: string; expected?: ExpectedVersion } = {},
+  ): Promise<WrittenMessage> {
+    const { store, blocks, turns, pictures, now } = this.#parts;
+    const input = { ...given, content: await moveOut(pictures, given.content) };
+    return await turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      checkRevision(id, state.revision, options.expected);
+      const message = completeMessage(input, givenId(input) ?? uuidV7(), new Date(now()).toISOString());
+      if (blocks.taken(id, [message.id]).size > 0) {
+        throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
+      }
+      if (options.after !== undefined) blocks.requireOnPath(id, options.after);
+      const change = options.after === undefined
+        ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
+        : blocks.insert(id, [message], "after", options.after);
+      const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
+      const { revision } = await this.#conversations.write(next, 1, change);
+      return { message, revision };
+    });
+  }
+
+  /**
+   * Lets somebody who takes part say a greeting at the end; the card's others are its other texts.
+   *
+   * @throws {AppError} `invalid_request` for who takes no part or has none, `not_found`
+   */
+  async greet(id: string, characterId: string): Promise<Message> {
+    const { store, blocks, variants, turns, greetings, now } = this.#parts;
+    return await turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      const takesPart = state.head.participants.some(({ character_id }) => character_id === characterId);
+      const found = takesPart ? await greetings?.(greetingQuestion(state.head, characterId)) : undefined;
+      const opening = found && openingFrom(found, undefined, new Date(now()).toISOString(), variants);
+      if (opening === undefined) {
+        const why = takesPart ? "has no greeting" : "does not take part in this conversation";
+        const message = `Character "${characterId}" ${why}`;
+        throw new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
+      }
+      const { message } = opening;
+      const change = { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } };
+      await this.#conversations.write(state, 1, change, opening.statements(id));
+      return opening.message;
+    });
+  }
+
+  /**
+   * Edits one message in place, or switches to another of its texts by `active_variant`. A user message takes what follows
+   * that version onto the path, and what followed the one before leaves it.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`; `conflict` while a reply writes this message or what would leave
+   *   the path, and for a message that isn't on the path
+   */
+  async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
+    const { blocks, variants, revisions, pictures, now } = this.#parts;
+    const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
+    const beside: Statement[] = [];
+    let edited: Message | undefined;
+    let revision = 0;
+    const message = await this.#conversations.editMessage(id, mid, (before) => {
+      blocks.requireOnPath(id, mid);
+      const { active_variant: wanted, variant_count: _, ...fields } = patch;
+      // Places in the reply as it was streamed mean nothing in another text.
+      beside.push(replyEdited(id, mid, randomToken(9)));
+      let base = before;
+      if (typeof wanted === "number" && wanted !== before.active_variant) {
+        base = variants.switched(id, before, wanted);
+        beside.push(...variants.keep(id, before));
+        // Nothing is lost by that: the text before is the variant just kept.
+        if (Object.keys(fields).length === 0) return base;
+      }
+      // What followed the version before isn't part of this text's past.
+      edited = hasContinuations(blocks, id, before) ? base : before;
+      const isoNow = new Date(now()).toISOString();
+      const merged = withoutNulls({ ...base, ...fields, updated_at: isoNow }) as MessageInput;
+      return { ...completeMessage(merged, mid, isoNow, base), active_variant: base.active_variant };
+    }, {
+      expected,
+      switching: (before, after) => this.#switch(id, before, after),
+      beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
+      written: (after) => revision = after.revision,
+    });
+    return { message: message!, revision };
+  }
+
+  /** Gives the change of the path that goes with a change of a message, if one does. */
+  #switch(id: string, before: Message, after: Message): VersionChange | undefined {
+    const { blocks, live } = this.#parts;
+    if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
+    const running = live.ofConversation(id)?.messageId;
+    if (running !== undefined && blocks.countBefore(id, running) > blocks.countBefore(id, before.id)) {
+      throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+    }
+    return blocks.switchVersion(id, before.id, after.active_variant, () => after);
+  }
+
+  /** Removes one message; one whose versions have continuations goes with all of these. Also one that can't be read. */
+  async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
+    return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
+      if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
+      const place = blocks.neighboursOf(id, mid);
+      const edit = blocks.edit(id, mid, () => undefined);
+      return { change: edit, subtree: { messages: [edit.before] }, countOnPath: 1, place };
+    });
+  }
+
+  /**
+   * Removes a message and all behind it, also what follows versions that aren't active.
+   *
+   * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
+   */
+  removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
+    return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, mid));
+  }
+
+  /** Forgets a message that can't be read; its block goes with the last one in it. */
+  #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
+    const { store, blocks, turns } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      const damaged = blocks.unreadableRowOf(id, mid);
+      if (damaged === undefined) return undefined;
+      checkRevision(id, state.revision, expected);
+      if (blocks.tree(id).find(mid) !== undefined) {
+        throw new AppError(
+          "conflict",
+          `Message "${mid}" can't be read, and its versions have messages of their own. Save the conversation whole, ` +
+            "with a new text for this message, before you delete it",
+        );
+      }
+      const change: BlockChange = {
+        statements: blocks.forgetUnreadable(id, damaged, mid),
+        last: "unchanged",
+        touched: { removed: [mid] },
+      };
+      const { revision } = await this.#conversations.write(state, -1, change, forget(id, [mid]));
+      return { revision };
+    });
+  }
+
+  #remove(
+    id: string,
+    mid: string,
+    expected: ExpectedVersion | undefined,
+    take: (blocks: BlockStore) => Taken | Promise<Taken>,
+  ): Promise<RemovedEntry> {
+    const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      checkRevision(id, state.revision, expected);
+      blocks.requireOnPath(id, mid);
+      const { change, subtree, countOnPath, place } = await take(blocks);
+      const { messages, segments = [] } = subtree;
+      const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map((message) => message.id);
+      const running = mids.find((removed) => live.ofMessage(id, removed) !== undefined);
+      if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+      const removed: RemovedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
+      const title = snippetOf(messages[0]);
+      const trashId = uuidV7();
+      const next = withTrueSummary(blocks, state, mid);
+      const { revision } = await this.#conversations.write(next, -countOnPath, change, [
+        ...forget(id, mids),
+        ...revisions.keep(state, "message_delete", { removed }),
+        trash.put("message", title, { conversationId: id, removed }, trashId),
+        ...refer("trash", trashId, JSON.stringify(removed)),
+      ]);
+      trash.changed();
+      return { trashId, revision };
+    });
+  }
+
+  /** Returns all texts of one message; of a user message with versions also how much follows each. */
+  variantsOf(id: string, mid: string): Variant[] {
+    const { blocks, store, variants } = this.#parts;
+    const message = this.get(id, mid);
+    const list = variants.list(id, message);
+    if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;
+    const tree = blocks.tree(id);
+    const point = tree.find(mid);
+    return list.map((variant) => {
+      const start = point && tree.startOf(point, variant.n);
+      if (start !== undefined) {
+        return { ...variant, message_count: blocks.countIn(id, tree.stretchesFrom(start)) };
+      }
+      // Until the first switch all that follows follows the active version.
+      const isFollowed = point === undefined && variant.n === message.active_variant;
+      const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
+      return { ...variant, message_count: count };
+    });
+  }
+}
+
+/** True for messages whose versions are each followed by messages of their own. */
+function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
+  return role === "user" || blocks.tree(id).find(mid) !== undefined;
+}
+
+async function subtreeOf(blocks: BlockStore, id: string, mid: string): Promise<Taken> {
+  const { after, segment } = blocks.neighboursOf(id, mid);
+  const { removed, countOnPath, ...change } = await blocks.removeFrom(id, mid);
+  const subtree = removed.continuations.length === 0 ? { messages: removed.messages } : removed;
+  return { change, subtree, countOnPath, place: { after, segment } };
+}

@@ -1,0 +1,153 @@
+/** Messages that were taken out of a conversation, and how they get back to their place. */
+import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database/database.ts";
+import type { BlockRow } from "./blocks/block_rows.ts";
+import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/blocks.ts";
+import type { Message } from "./message.ts";
+import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
+import type { VariantStore, VariantText } from "./variants.ts";
+
+/** What is kept of removed messages. */
+export interface RemovedMessages extends Partial<RemovedSubtree> {
+  /** In order, and side by side when they were removed. */
+  messages: Message[];
+  /** Their other texts. */
+  variants: VariantText[];
+  /** Between which messages they stood. */
+  place: Neighbours;
+}
+
+/** What brings messages back. */
+export interface PutBackChange extends BlockChange {
+  /** How many of them the active path has now. */
+  countOnPath: number;
+}
+
+/** Messages looked at for the order of time. */
+const LOOKED_AT = 64;
+
+/** Statements that remove what belongs to messages beside their place in a block. */
+export function forget(conversationId: string, mids: string[]): Statement[] {
+  return ["variant", "reply"].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))`,
+    params: [conversationId, JSON.stringify(mids)],
+  }));
+}
+
+/**
+ * Puts removed messages back where they stood, as far as that place is still there: also where that is behind a version
+ * which is not active now. A message comes back with all its versions and what follows them at the end of what has been
+ * written there since, since everything behind such a message belongs to one of its versions.
+ *
+ * @throws {AppError} `conflict` when one of their ids is there again.
+ */
+export function putBack(
+  { blocks, variants }: { blocks: BlockStore; variants: VariantStore },
+  conversationId: string,
+  removed: RemovedMessages,
+): PutBackChange {
+  const { messages, segments = [], continuations = [], variants: texts, place } = removed;
+  const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
+  const [taken] = blocks.taken(conversationId, mids);
+  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" is there again`);
+  const change = continuations.length > 0
+    ? blocks.restoreSubtree(
+      conversationId,
+      { messages, segments, continuations },
+      place.segment,
+      endOfPlace(blocks, conversationId, place),
+    )
+    : insertion(blocks, conversationId, messages, place);
+  return { ...change, statements: [...change.statements, ...variants.restore(conversationId, texts)] };
+}
+
+/** Gives the location behind which something stood. */
+function endOfPlace(blocks: BlockStore, id: string, { after, segment }: Neighbours): Location {
+  const tree = blocks.tree(id);
+  const row = after === undefined ? undefined : blocks.rowAnywhere(id, after);
+  if (row === undefined) return { segment: ROOT_SEGMENT, position: wholeSegment(ROOT_SEGMENT).after };
+  const own = tree.find(after!);
+  if (own !== undefined) return tree.startOf(own, versionFollowedBy(own, segment)) ?? row;
+  // Behind the last message of this block, where that has versions, goes on its active one.
+  const next = tree.pointsFrom(row).find(({ position }) => position === row.position);
+  return next === undefined ? row : tree.startOf(next, next.active) ?? row;
+}
+
+/** Gives the version of a message that a segment follows, or the active one. */
+function versionFollowedBy({ segments, active }: BranchPoint, segment: number | undefined): number {
+  return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
+}
+
+function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbours): PutBackChange {
+  const tree = blocks.tree(id);
+  const { after, before, segment } = place;
+  const countIf = (isOnPath: boolean) => ({ countOnPath: isOnPath ? messages.length : 0 });
+  const behind = after === undefined ? undefined : blocks.rowAnywhere(id, after);
+  if (after !== undefined && behind !== undefined) {
+    const point = tree.find(after);
+    const n = point && versionFollowedBy(point, segment);
+    // What was removed from the same place and is back already keeps the order of time.
+    const last = lastEarlier(blocks, id, { behind, after, before, n }, messages[0]!);
+    if (last !== undefined) {
+      return { ...blocks.insert(id, messages, "after", last.mid), ...countIf(last.isOnPath) };
+    }
+    if (point === undefined) {
+      return { ...blocks.insert(id, messages, "after", after), ...countIf(tree.stretchOf(behind) !== undefined) };
+    }
+    const isOnPath = tree.stretchOf(behind) !== undefined && point.active === n;
+    return { ...blocks.insertAtStart(id, messages, point, n!), ...countIf(isOnPath) };
+  }
+  const ahead = before === undefined ? undefined : blocks.rowAnywhere(id, before);
+  if (before !== undefined && ahead !== undefined) {
+    return { ...blocks.insert(id, messages, "before", before), ...countIf(tree.stretchOf(ahead) !== undefined) };
+  }
+  return { ...atAnEnd(blocks, id, messages, after === undefined), ...countIf(true) };
+}
+
+/** Finds the last of the messages directly behind a place that came back to it and are earlier than one that does now. */
+function lastEarlier(
+  blocks: BlockStore,
+  id: string,
+  { behind, after, before, n }: { behind: BlockRow; after: string; before?: string; n?: number },
+  first: Message,
+): { mid: string; isOnPath: boolean } | undefined {
+  const tree = blocks.tree(id);
+  const point = tree.find(after);
+  let found: { mid: string; isOnPath: boolean } | undefined;
+  const start = point === undefined ? behind : tree.startOf(point, n!)!;
+  let row: BlockRow | undefined = point === undefined ? behind : blocks.nextIn(id, start);
+  for (let looked = 0; row !== undefined && looked < LOOKED_AT; row = blocks.nextIn(id, row)) {
+    const all = blocks.messagesOf(id, row);
+    for (const message of all.slice(all.findIndex((one) => one.id === after) + 1)) {
+      looked++;
+      // Behind a message with versions is another place.
+      const isHere = message.id !== before && isEarlier(message, first) && tree.find(message.id) === undefined;
+      if (!isHere || looked >= LOOKED_AT) return found;
+      found = { mid: message.id, isOnPath: tree.stretchOf(row) !== undefined };
+    }
+  }
+  return found;
+}
+
+/** Both neighbours are gone: the start or the end of the path, in the order of time there. */
+function atAnEnd(blocks: BlockStore, id: string, messages: Message[], isStart: boolean): BlockChange {
+  let looked = 0;
+  for (let row = isStart ? blocks.next(id) : blocks.previous(id); row !== undefined;) {
+    const all = blocks.messagesOf(id, row);
+    for (const message of isStart ? all : all.toReversed()) {
+      const isEarly = isEarlier(message, messages[0]!);
+      if (isEarly !== isStart || ++looked >= LOOKED_AT) {
+        return blocks.insert(id, messages, isEarly ? "after" : "before", message.id);
+      }
+    }
+    const next = isStart ? blocks.next(id, row) : blocks.previous(id, row);
+    if (next === undefined && !isStart) return blocks.insert(id, messages, "before", all[0]!.id);
+    row = next;
+  }
+  const added = messages.map((message) => message.id);
+  return { statements: blocks.append(id, messages), last: messages.at(-1), touched: { added } };
+}
+
+function isEarlier(one: Message, other: Message): boolean {
+  return one.created_at === other.created_at ? one.id < other.id : one.created_at < other.created_at;
+}

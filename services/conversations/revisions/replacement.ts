@@ -1,0 +1,106 @@
+/** A change of all messages of a conversation: what it replaces is kept as a past state. How that comes back is revisions.ts. */
+import { isDeepStrictEqual } from "node:util";
+import { Pace } from "../../async/yield_to_event_loop.ts";
+import type { Statement } from "../../storage/database/database.ts";
+import type { BlockStore, OpenTree } from "../blocks/blocks.ts";
+import { isReordered, type Touched } from "./change_log.ts";
+import type { ConversationHead, ConversationState } from "../conversation.ts";
+import { NO_TEXT_CHANGE, type TextChange } from "../input_variants.ts";
+import type { Message } from "../message.ts";
+import { branchIds, type MessageTree, pathOf } from "../tree/message_tree.ts";
+import { insertContinuations, removeContinuations } from "../tree/conversation_tree.ts";
+import { forget } from "../removed_messages.ts";
+import type { RevisionCause, RevisionStore } from "./revision_store.ts";
+import type { VariantStore } from "../variants.ts";
+
+/** A change of all messages. */
+export interface Replacement {
+  /** Everything as it is stored. */
+  standing: OpenTree;
+  head: ConversationHead;
+  /** Everything as it will be. */
+  tree: MessageTree;
+  /** What becomes of their other texts; by default nothing. */
+  texts?: TextChange;
+  cause: RevisionCause;
+}
+
+/** Nothing is stored yet. */
+export const NOTHING_STORED: OpenTree = { segments: new Map(), continuations: [] };
+
+/** Returns what is stored as messages. */
+export function treeOf({ segments, continuations }: OpenTree): MessageTree {
+  const lists = [...segments].map(([segment, blocks]) =>
+    [segment, blocks.flatMap(({ messages }) => messages)] as const
+  );
+  return { segments: new Map(lists), continuations };
+}
+
+/** Statements that put a tree in the place of another, and the text of the messages on its active path unless it is long. */
+export async function replaceTree(
+  blocks: BlockStore,
+  id: string,
+  tree: MessageTree,
+  standing: OpenTree = NOTHING_STORED,
+): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
+  const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), standing.segments);
+  const path = pathOf(tree);
+  const { texts } = replaced;
+  const text = texts && path.map((message) => texts.get(message)).join(",");
+  const [before, after] = [standing, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
+  const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
+  const rows = isSame ? [] : [
+    ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(standing)])]),
+    ...insertContinuations(id, tree.continuations),
+  ];
+  await new Pace().rest();
+  const touched = touchedBy(pathOf(treeOf(standing)), path, replaced.changed);
+  const statements = [...replaced.statements, ...rows];
+  return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
+}
+
+/** Returns what the replacement of the active path touches. @param changed Ids of stored messages that have another text. */
+function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
+  if (before.length === 0) return { added: after.map(({ id }) => id) };
+  const stored = new Map(before.map((message) => [message.id, message]));
+  const staying = new Set(after.map(({ id }) => id));
+  const touched = { added: [] as string[], changed: [] as string[] };
+  for (const { id } of after) {
+    if (!stored.has(id)) touched.added.push(id);
+    else if (changed.has(id)) touched.changed.push(id);
+  }
+  return {
+    ...touched,
+    removed: [...stored.keys()].filter((mid) => !staying.has(mid)),
+    isReordered: isReordered([...stored.keys()], [...staying]),
+  };
+}
+
+/** Statements that put other messages into a conversation and keep those they replace, and the text of the active path unless it is long. */
+export async function replaceMessages(
+  { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
+  before: ConversationState,
+  { standing, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
+): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
+  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, standing);
+  const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
+  const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
+  const retold = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
+  const touched = { ...moved, changed: [...moved.changed ?? [], ...retold] };
+  if (isUnchanged && texts.statements.length === 0) {
+    const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
+    return { statements: [...kept, ...statements], text, touched };
+  }
+  await new Pace().rest();
+  const staying = new Set(messagesIn(tree).map(({ id }) => id));
+  const leaving = messagesIn(treeOf(standing)).map(({ id }) => id).filter((id) => !staying.has(id));
+  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
+  const kept = revisions.keepTree(before, cause, standing, [...left, ...texts.replaced]);
+  const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
+  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
+}
+
+/** Returns the messages of all segments. */
+export function messagesIn({ segments }: MessageTree): Message[] {
+  return [...segments.values()].flat();
+}

@@ -1,0 +1,226 @@
+/** The rows of revisions: what a conversation, or a message of it, was before a change. Blocks are kept, not copied. */
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import { AppError } from "../../errors.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
+import type { BlockName } from "../blocks/block_rows.ts";
+import type { BlockStore, OpenTree } from "../blocks/blocks.ts";
+import type { ConversationHead, ConversationState } from "../conversation.ts";
+import type { Message } from "../message.ts";
+import type { MessageTree } from "../tree/message_tree.ts";
+import { type Continuation, ROOT_SEGMENT } from "../tree/conversation_tree.ts";
+import type { RemovedMessages } from "../removed_messages.ts";
+import { oldestKeptMs, overdueRevisions } from "./revision_age.ts";
+import { revisionPlace } from "../aad.ts";
+import type { VariantText } from "../variants.ts";
+
+/** What made a revision a past one. */
+export type RevisionCause = "put" | "patch" | "message_patch" | "message_delete" | "restore";
+
+/** One entry of `GET …/revisions`. */
+export interface Revision {
+  /** The revision that was replaced. */
+  n: number;
+  created_at: string;
+  cause: RevisionCause;
+  /** Messages that the conversation had. */
+  message_count: number;
+}
+
+/** What is kept of a revision: the whole conversation, its fields alone, or what one change did to messages. */
+export interface RevisionRecord {
+  head?: ConversationHead;
+  /** All blocks in order, segment by segment. */
+  blocks?: BlockName[];
+  /** The segment of each block, where some messages had continuations of their own; else there was one. */
+  segments?: number[];
+  continuations?: Continuation[];
+  /** Other texts of messages that the change left out, or gave other texts. */
+  variants?: VariantText[];
+  /** A message before it was edited. */
+  edited?: Message;
+  removed?: RemovedMessages;
+}
+
+/** Revisions a conversation keeps. DESIGN.md section 7. */
+const MOST = 50;
+
+interface Row {
+  n: number;
+  created_at: number;
+  cause: RevisionCause;
+  message_count: number;
+  kind: "blocks" | "message";
+}
+
+const COLUMNS = "n, created_at, cause, message_count, kind";
+
+const decoder = new TextDecoder();
+
+/** Reads and writes revision rows. */
+export class RevisionStore {
+  #db: Database;
+  #sealer: PurposeSealer;
+  #now: () => number;
+
+  constructor(db: Database, sealer: PurposeSealer, now: () => number) {
+    this.#db = db;
+    this.#sealer = sealer;
+    this.#now = now;
+  }
+
+  /** Lists what can be restored, the newest first. */
+  list(conversationId: string): Revision[] {
+    return this.#rows(conversationId).reverse().map(({ n, created_at, cause, message_count }) => ({
+      n,
+      created_at: new Date(created_at).toISOString(),
+      cause,
+      message_count,
+    }));
+  }
+
+  /** @throws {AppError} `not_found` */
+  get(conversationId: string, n: number): RevisionRecord {
+    const row = this.#db.get<{ sealed: Uint8Array }>(
+      "SELECT sealed FROM revision WHERE conversation_id = ? AND n = ?",
+      conversationId,
+      n,
+    );
+    if (row === undefined) throw new AppError("not_found", `Conversation "${conversationId}" keeps no revision ${n}`);
+    return JSON.parse(decoder.decode(this.#sealer.openNow(revisionPlace(conversationId, n), row.sealed)));
+  }
+
+  /**
+   * Gives the other texts that messages had at a revision, of all whose texts that change or a later one took away; opened
+   * off the serving thread.
+   */
+  async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
+    const rows = this.#db.all<{ n: number; sealed: Uint8Array }>(
+      "SELECT n, sealed FROM revision WHERE conversation_id = ? AND n >= ? ORDER BY n",
+      conversationId,
+      from,
+    );
+    const found = new Map<string, VariantText[]>();
+    for (const { n, sealed } of rows) {
+      const text = decoder.decode(await this.#sealer.open(revisionPlace(conversationId, n), sealed));
+      const { variants = [], removed }: RevisionRecord = JSON.parse(text);
+      for (const [mid, texts] of Map.groupBy([...variants, ...removed?.variants ?? []], (text) => text.mid)) {
+        if (!found.has(mid)) found.set(mid, texts);
+      }
+    }
+    return found;
+  }
+
+  /** Statements that keep a state as a whole, and go before those that change its blocks. */
+  keepTree(
+    state: ConversationState,
+    cause: RevisionCause,
+    { segments, continuations }: OpenTree,
+    variants: VariantText[],
+  ): Statement[] {
+    // All that are live, on the path or not: `prune` relies on it.
+    const all = [...segments.values()].flat();
+    const rows = all.filter((block) => !block.isUnreadable).map(({ row }) => row);
+    const blocks = rows.map(({ id, version }) => [id, version] as const);
+    const tree = continuations.length === 0 ? {} : { segments: rows.map(({ segment }) => segment), continuations };
+    return [
+      {
+        sql: "UPDATE block SET kept = 1 WHERE conversation_id = ? AND live = 1 AND kept = 0",
+        params: [state.id],
+      },
+      ...this.keep(state, cause, { head: state.head, blocks, ...tree, variants }),
+    ];
+  }
+
+  /** Statements that keep a record of the state before a change, and let go of those that are too old or too many. */
+  keep(state: ConversationState, cause: RevisionCause, record: RevisionRecord): Statement[] {
+    const { id, revision: n } = state;
+    return [
+      ...this.prune(id, MOST - 1, record.blocks),
+      {
+        sql:
+          "INSERT INTO revision (conversation_id, n, created_at, cause, message_count, kind, sealed) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params: [
+          id,
+          n,
+          this.#now(),
+          cause,
+          state.messageCount,
+          record.head === undefined ? "message" : "blocks",
+          this.#sealer.sealNow(revisionPlace(id, n), JSON.stringify(record)),
+        ],
+      },
+    ];
+  }
+
+  /** Ids of the conversations that have revisions too old to be kept. */
+  overdue(): string[] {
+    return overdueRevisions(this.#db, this.#now());
+  }
+
+  /**
+   * Statements that remove old revisions, and the blocks that only they kept.
+   *
+   * @param added Blocks of the revision that is about to be kept.
+   */
+  prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
+    const rows = this.#rows(conversationId);
+    const isOld = (row: Row, index: number) => index < rows.length - most || row.created_at < oldestKeptMs(this.#now());
+    const count = rows.findLastIndex(isOld) + 1;
+    if (count === 0) return [];
+    const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
+    const dropped = rows.slice(0, count).flatMap((row) => listOf(row) ?? []);
+    // A version of a block is live for one stretch of revisions: what the next list lacks, no later one has.
+    let next: readonly BlockName[] | undefined;
+    for (const row of dropped.length === 0 ? [] : rows.slice(count)) {
+      next = listOf(row);
+      if (next !== undefined) break;
+    }
+    const staying = new Set((next ?? added).map(String));
+    const names = JSON.stringify(dropped.filter((name) => !staying.has(String(name))));
+    const named = "(id, version) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))";
+    return [
+      {
+        sql: "DELETE FROM revision WHERE conversation_id = ? AND n <= ?",
+        params: [conversationId, rows[count - 1]!.n],
+      },
+      ...(dropped.length === 0 ? [] : [
+        { sql: `DELETE FROM block WHERE ${named} AND live = 0`, params: [names] },
+        { sql: `UPDATE block SET kept = 0 WHERE ${named}`, params: [names] },
+      ]),
+    ];
+  }
+
+  #rows(conversationId: string): Row[] {
+    return this.#db.all<Row>(`SELECT ${COLUMNS} FROM revision WHERE conversation_id = ? ORDER BY n`, conversationId);
+  }
+}
+
+/**
+ * Opens the messages that a revision had.
+ *
+ * @throws {AppError} `internal` when one of its blocks is missing or can't be opened.
+ */
+export async function openRevision(
+  blocks: BlockStore,
+  id: string,
+  { blocks: names = [], segments, continuations = [] }: RevisionRecord,
+): Promise<MessageTree> {
+  const rows = names.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
+  if (rows.length < names.length) {
+    throw new AppError("internal", `Cannot restore conversation "${id}": a block of that revision is missing`);
+  }
+  const tree: MessageTree = { segments: new Map([[ROOT_SEGMENT, []]]), continuations };
+  for (const [index, { messages }] of (await blocks.openMany(id, rows)).entries()) {
+    const segment = segments?.[index] ?? ROOT_SEGMENT;
+    tree.segments.set(segment, [...tree.segments.get(segment) ?? [], ...messages]);
+  }
+  const mids = new Set([...tree.segments.values()].flat().map((message) => message.id));
+  const missing = continuations.find(({ mid }) => !mids.has(mid));
+  if (missing !== undefined) {
+    throw new AppError(
+      "internal",
+      `Cannot restore conversation "${id}": message "${missing.mid}", which has versions, couldn't be read at that revision`,
+    );
+  }
+  return tree;
+}

@@ -1,0 +1,163 @@
+/** Past states of a conversation: which there are, and how one comes back. */
+import { AppError } from "../../errors.ts";
+import type { Statement } from "../../storage/database/database.ts";
+import type { BlockChange, BlockStore } from "../blocks/blocks.ts";
+import { messagesIn, replaceMessages, treeOf } from "./replacement.ts";
+import type { ConversationState } from "../conversation.ts";
+import { checkRevision, type ConversationParts, type Conversations } from "../conversations.ts";
+import { type TextChange } from "../input_variants.ts";
+import { type Message, withoutNulls } from "../message.ts";
+import { pathOf } from "../tree/message_tree.ts";
+import { putBack } from "../removed_messages.ts";
+import { replyForgotten } from "../../chat/reply_rows.ts";
+import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
+import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
+import { withTrueSummary, withTrueSummaryBeside } from "../../chat/summaries/summary_validity.ts";
+import { type ExpectedVersion } from "../../storage/preconditions.ts";
+
+/** Lists and restores. */
+export class Revisions {
+  #parts: ConversationParts;
+  #conversations: Conversations;
+
+  constructor(parts: ConversationParts, conversations: Conversations) {
+    this.#parts = parts;
+    this.#conversations = conversations;
+  }
+
+  /** Lists what can be restored, the newest first. @throws {AppError} `not_found` */
+  list(id: string): Revision[] {
+    this.#parts.store.get(id);
+    return this.#parts.revisions.list(id);
+  }
+
+  /** Compares a revision with the conversation now. @throws {AppError} `not_found` */
+  compare(id: string, n: number): Promise<Revision & RevisionDifference> {
+    const { store, turns, revisions } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.get(id);
+      const record = revisions.get(id, n);
+      const revision = revisions.list(id).find((each) => each.n === n)!;
+      return { ...revision, ...await compareRevision(this.#parts, state, record) };
+    });
+  }
+
+  /**
+   * Brings back what a change replaced: of a whole conversation its fields and messages, of a message that message alone.
+   * That is a change too, and what it replaces is kept.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
+   */
+  restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
+    const { store, live, turns, revisions } = this.#parts;
+    return turns.take(id, async () => {
+      const state = store.getForWrite(id);
+      checkRevision(id, state.revision, expected);
+      const record = revisions.get(id, n);
+      const running = live.ofConversation(id);
+      if (running !== undefined) {
+        throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
+      }
+      if (record.removed !== undefined) {
+        const change = putBack(this.#parts, id, record.removed);
+        const next = change.countOnPath === 0
+          ? state
+          : withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
+        await this.#conversations.write(next, change.countOnPath, change);
+      } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
+      else await this.#restoreWhole(state, n, record);
+    });
+  }
+
+  /** Lets go of what has been kept for too long. */
+  async sweep(): Promise<void> {
+    const { turns, revisions, db } = this.#parts;
+    for (const id of revisions.overdue()) {
+      await turns.take(id, async () => {
+        const statements = revisions.prune(id);
+        if (statements.length > 0) await db.write(statements);
+      });
+    }
+  }
+
+  async #restoreMessage(state: ConversationState, edited: Message): Promise<void> {
+    const { blocks, revisions, variants, now } = this.#parts;
+    blocks.requireOnPath(state.id, edited.id);
+    if (blocks.rowOf(state.id, edited.id) === undefined) {
+      throw new AppError("conflict", `Message "${edited.id}" has been removed since`);
+    }
+    const beside: Statement[] = [];
+    const restored = (present: Message) => {
+      if (edited.active_variant >= present.variant_count) {
+        throw new AppError(
+          "conflict",
+          `Version ${edited.active_variant} of message "${edited.id}" has been removed since`,
+        );
+      }
+      if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
+      // Texts that came since stay beside it.
+      return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
+    };
+    const edit = editOrSwitch(blocks, state, edited, restored);
+    beside.push(
+      replyForgotten(state.id, edited.id),
+      ...revisions.keep(state, "restore", { edited: edit.before }),
+    );
+    await this.#conversations.write(withTrueSummary(blocks, state, edited.id), edit.added, edit, beside);
+  }
+
+  async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
+    const { blocks, revisions, variants } = this.#parts;
+    const head = record.head ?? state.head;
+    if (record.blocks === undefined) {
+      const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
+      const kept = revisions.keep(state, "restore", { head: state.head });
+      // The messages are those of now, and so is what a summary tells of them.
+      const { summary } = state.head;
+      const restored = withoutNulls({ ...head, summary });
+      await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
+      return;
+    }
+    const standing = await blocks.openTree(state.id);
+    const present = new Set(messagesIn(treeOf(standing)).map(({ id }) => id));
+    const tree = await openRevision(blocks, state.id, record);
+    for (const [segment, messages] of tree.segments) {
+      tree.segments.set(
+        segment,
+        messages.map((message) => settled(message)),
+      );
+    }
+    const messages = messagesIn(tree);
+    const since = await revisions.textsSince(state.id, n);
+    const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
+    const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
+    const texts: TextChange = {
+      statements: variants.restore(state.id, back),
+      mids: [...new Set(back.map(({ mid }) => mid))],
+      replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
+    };
+    const replacement = { standing, head, tree, texts, cause: "restore" as const };
+    const { statements, touched } = await replaceMessages(this.#parts, state, replacement);
+    const path = pathOf(tree);
+    const change: BlockChange = { statements, last: path.at(-1), touched };
+    await this.#conversations.write({ ...state, head }, path.length - state.messageCount, change);
+  }
+}
+
+/** Changes a message in place, or makes the version active that it is to have. */
+function editOrSwitch(
+  blocks: BlockStore,
+  { id, messageCount }: ConversationState,
+  { id: mid, active_variant: n }: Message,
+  change: (present: Message) => Message,
+): BlockChange & { before: Message; added: number } {
+  const point = blocks.tree(id).find(mid);
+  if (point === undefined || point.active === n) return { ...blocks.edit(id, mid, change), added: 0 };
+  const switched = blocks.switchVersion(id, mid, n, change);
+  return { ...switched, added: switched.messageCount - messageCount };
+}
+
+/** A reply that was being written when the state was kept is not being written any more. */
+function settled(message: Message): Message {
+  return message.status === "streaming" ? { ...message, status: "interrupted" } : message;
+}

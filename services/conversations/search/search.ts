@@ -1,0 +1,191 @@
+/** Search over all conversations: the serving thread's end of the Worker that goes through them. */
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import { AppError } from "../../errors.ts";
+import type { ScanPage, ScanPlace, ScanRequest, SearchHit } from "./search_scan.ts";
+import { parseQuery } from "./search_text.ts";
+import type { SearchAnswer, SearchOrder } from "./search_worker.ts";
+
+export type { SearchHit } from "./search_scan.ts";
+
+/** What somebody looks for. */
+export interface SearchRequest {
+  /** Words and quoted phrases; all have to occur in one message, or in one title. */
+  query: string;
+  conversationId?: string;
+  characterId?: string;
+  /** `next_cursor` of the page before. */
+  cursor?: string;
+}
+
+/** One page of hits: newest conversations first, newest messages first within one. */
+export interface SearchPage {
+  /** At most 20; fewer, with a cursor, where more would have taken long to find. */
+  items: SearchHit[];
+  /** `null` when everything has been searched. */
+  next_cursor: string | null;
+  /** Conversations of which something couldn't be read, and wasn't searched for this page. */
+  unreadable?: string[];
+}
+
+/** How to open the search. */
+export interface SearchOptions {
+  /** The database file. */
+  path: string;
+  /** For the purpose "conversations". */
+  sealer: Pick<PurposeSealer, "copyKey">;
+  /** Makes the Worker; by default search_worker.ts. */
+  startWorker?: () => Worker;
+  /** How long the Worker is kept when nobody searches. */
+  idleMs?: number;
+}
+
+/** Memory and an open key are not worth keeping for the search of an hour later; the next one starts in some 50 ms. */
+const IDLE_MS = 5 * 60 * 1000;
+
+interface Waiting {
+  resolve(page: ScanPage): void;
+  reject(reason: unknown): void;
+}
+
+/** Searches conversations. */
+export class Search {
+  readonly #options: SearchOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #isClosed = false;
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  #stopping: Promise<void> = Promise.resolve();
+
+  /** The Worker starts with the first search. */
+  constructor(options: SearchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Finds what holds every term of a query.
+   *
+   * @param client Fires when nobody waits for the answer any more; the scan then ends.
+   * @throws {AppError} `invalid_request` for a query or cursor that is none, `internal`
+   * @throws The reason of `client`, once it fires.
+   */
+  async search(request: SearchRequest, client: AbortSignal): Promise<SearchPage> {
+    const scanRequest: ScanRequest = {
+      terms: parseQuery(request.query),
+      conversationId: request.conversationId,
+      characterId: request.characterId,
+      from: request.cursor === undefined ? undefined : parseCursor(request.cursor),
+    };
+    client.throwIfAborted();
+    if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
+    const { items, next, unreadable } = await this.#ask(scanRequest, client);
+    return { items, next_cursor: next === undefined ? null : cursorText(next), ...(unreadable && { unreadable }) };
+  }
+
+  /** Ends what is searched for, and the Worker. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#failAll(new AppError("not_available", "The server is shutting down"));
+    await this.#stopWorker();
+  }
+
+  async #ask(request: ScanRequest, client: AbortSignal): Promise<ScanPage> {
+    const id = ++this.#lastId;
+    const worker = this.#worker ??= this.#startWorker();
+    clearTimeout(this.#idleTimer);
+    const answer = Promise.withResolvers<ScanPage>();
+    const leave = () => {
+      post(worker, { kind: "cancel", id });
+      answer.reject(client.reason);
+    };
+    this.#waiting.set(id, answer);
+    client.addEventListener("abort", leave, { once: true });
+    try {
+      post(worker, { kind: "search", id, request });
+      return await answer.promise;
+    } finally {
+      client.removeEventListener("abort", leave);
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0 && !this.#isClosed) this.#restSoon();
+    }
+  }
+
+  /**
+   * The Worker gets the one subkey under which conversations lie, never the storage key, and it makes of it at once a
+   * key that only opens and cannot be read out. The bytes are moved, not copied, so none stay behind here. To send such
+   * a key itself would be better still, but Deno 2.6 delivers it as an empty object; to send opened texts instead would
+   * take everything ever written through both heaps.
+   */
+  #startWorker(): Worker {
+    const started = this.#options.startWorker?.() ??
+      new Worker(new URL("./search_worker.ts", import.meta.url), { type: "module" });
+    started.onmessage = ({ data }: MessageEvent<SearchAnswer>) => {
+      if (data.kind === "page") this.#waiting.get(data.id)?.resolve(data.page);
+      else if (data.kind === "failed") this.#lose(started, data.message);
+    };
+    started.onerror = (event) => {
+      event.preventDefault(); // else it would end the process
+      this.#lose(started, event.message);
+    };
+    started.onmessageerror = () => this.#lose(started, "its answer could not be read");
+    const key = this.#options.sealer.copyKey();
+    post(started, { kind: "open", path: this.#options.path, key }, [key.buffer]);
+    return started;
+  }
+
+  /** The next search starts another Worker. */
+  #lose(lost: Worker, reason: string): void {
+    lost.terminate();
+    if (lost !== this.#worker) return;
+    this.#worker = undefined;
+    this.#failAll(new AppError("internal", `Cannot search: ${reason}`));
+  }
+
+  #failAll(error: AppError): void {
+    for (const { reject } of this.#waiting.values()) reject(error);
+  }
+
+  #restSoon(): void {
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => void this.#stopWorker(), this.#options.idleMs ?? IDLE_MS);
+  }
+
+  /** Waits for the Worker to close its file: only then can the last writer empty the log into it. */
+  #stopWorker(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    const last = this.#worker;
+    if (last === undefined) return this.#stopping;
+    this.#worker = undefined;
+    const stopped = new Promise<void>((resolve) => {
+      last.onmessage = ({ data }: MessageEvent<SearchAnswer>) => data.kind === "closed" && resolve();
+      last.onerror = (event) => {
+        event.preventDefault();
+        resolve();
+      };
+      post(last, { kind: "close" });
+    }).then(() => last.terminate());
+    this.#stopping = Promise.all([this.#stopping, stopped]).then(() => {});
+    return this.#stopping;
+  }
+}
+
+function post(worker: Worker, order: SearchOrder, moved: Transferable[] = []): void {
+  worker.postMessage(order, moved);
+}
+
+function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanPlace): string {
+  return `${updatedAtMs}.${index}.${segment}.${String(position).replace(".", "p")}.${conversationId}`;
+}
+
+/** @throws {AppError} `invalid_request` */
+function parseCursor(text: string): ScanPlace {
+  const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16})\.(-?\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
+  if (match === null) throw new AppError("invalid_request", "This cursor did not come from a search");
+  return {
+    updatedAtMs: Number(match[1]),
+    index: Number(match[2]),
+    segment: Number(match[3]),
+    position: Number(match[4]!.replace("p", ".")),
+    conversationId: match[5]!,
+  };
+}

@@ -1,0 +1,255 @@
+/**
+ * The tree of a conversation: which messages have continuations of their own, and the path of messages that is active.
+ *
+ * Blocks lie in segments; a segment is a list of blocks ordered by position. A message that has versions ("branch point")
+ * is always the last of its block. Each of its versions names the segment that holds what follows it: the one it lies in
+ * itself (the blocks behind its own) or a segment of its own. So the active path enters each segment at most once, at its
+ * start, and leaves it at a branch point whose active version continues elsewhere. Switching changes which row is active;
+ * no block moves. See docs/decisions/0031-conversation-tree.md.
+ */
+import type { Reader } from "../../storage/database/reader.ts";
+
+/** The segment where every conversation starts. */
+export const ROOT_SEGMENT = 0;
+/** Positions before and behind every block. */
+const START = -Number.MAX_VALUE;
+const END = Number.MAX_VALUE;
+
+/** One version of a message and the segment of what follows it. */
+export interface Continuation {
+  mid: string;
+  /** Number of the version, from 0. */
+  n: number;
+  segment: number;
+  isActive: boolean;
+}
+
+/** Where something lies. */
+export interface Location {
+  segment: number;
+  position: number;
+}
+
+/** Part of a segment: the blocks behind `after`, up to and including the one at `upTo`. */
+export interface Stretch {
+  segment: number;
+  after: number;
+  upTo: number;
+}
+
+/** A message whose versions have continuations of their own. */
+export interface BranchPoint extends Location {
+  mid: string;
+  blockId: number;
+  /** Segment of what follows each version, by its number. A version without an entry is followed by nothing. */
+  segments: Map<number, number>;
+  active: number;
+}
+
+interface Row {
+  mid: string;
+  n: number;
+  target: number;
+  is_active: number;
+  block_id: number;
+  segment: number;
+  position: number;
+}
+
+/** Returns the stretch that is a whole segment. */
+export function wholeSegment(segment: number): Stretch {
+  return { segment, after: START, upTo: END };
+}
+
+/** The branch points of one conversation. */
+export class ConversationTree {
+  /** The active path, first stretch first. */
+  readonly path: Stretch[];
+  readonly #points = new Map<string, BranchPoint>();
+  readonly #blocks = new Set<number>();
+  /** In the order of their positions. */
+  readonly #bySegment = new Map<number, BranchPoint[]>();
+  readonly #onPath = new Map<number, number>();
+
+  constructor(rows: readonly Row[]) {
+    for (const { mid, n, target, is_active, block_id, segment, position } of rows) {
+      let point = this.#points.get(mid);
+      if (point === undefined) {
+        point = { mid, blockId: block_id, segment, position, segments: new Map(), active: 0 };
+        this.#points.set(mid, point);
+        this.#blocks.add(block_id);
+        const others = this.#bySegment.get(segment);
+        if (others === undefined) this.#bySegment.set(segment, [point]);
+        else others.push(point);
+      }
+      point.segments.set(n, target);
+      if (is_active) point.active = n;
+    }
+    for (const points of this.#bySegment.values()) points.sort((a, b) => a.position - b.position);
+    this.path = this.stretchesFrom({ segment: ROOT_SEGMENT, position: START });
+    this.path.forEach(({ segment }, index) => this.#onPath.set(segment, index));
+  }
+
+  /** True where no message has continuations of its own. */
+  get isLine(): boolean {
+    return this.#points.size === 0;
+  }
+
+  /** Returns the index of the stretch of the path that holds a block, or `undefined` for a block off the path. */
+  stretchOf({ segment, position }: Location): number | undefined {
+    const index = this.#onPath.get(segment);
+    return index !== undefined && position <= this.path[index]!.upTo ? index : undefined;
+  }
+
+  /** True for a block whose last message is a branch point: nothing may be added to it. */
+  endsInBranch(blockId: number): boolean {
+    return this.#blocks.has(blockId);
+  }
+
+  find(mid: string): BranchPoint | undefined {
+    return this.#points.get(mid);
+  }
+
+  /** Returns all branch points. */
+  points(): BranchPoint[] {
+    return [...this.#points.values()];
+  }
+
+  /** Returns the branch points of a segment from a position on, in order. */
+  pointsFrom({ segment, position }: Location): BranchPoint[] {
+    return (this.#bySegment.get(segment) ?? []).filter((point) => point.position >= position);
+  }
+
+  /** Returns where the blocks that follow a version of a branch point start, or `undefined` where nothing can follow it. */
+  startOf(point: BranchPoint, n: number): Location | undefined {
+    const segment = point.segments.get(n);
+    if (segment === undefined) return undefined;
+    return { segment, position: segment === point.segment ? point.position : START };
+  }
+
+  /** Returns the stretches of the path behind a block of it. */
+  behind(row: Location): Stretch[] {
+    const point = this.pointsFrom(row).find(({ position }) => position === row.position);
+    const from = point === undefined ? row : this.startOf(point, point.active);
+    return from === undefined ? [] : this.stretchesFrom(from);
+  }
+
+  /** Returns the stretches behind a location, along the active versions, to the end. */
+  stretchesFrom(from: Location): Stretch[] {
+    const stretches: Stretch[] = [];
+    const seen = new Set<number>();
+    let at: Location | undefined = from;
+    while (at !== undefined && !seen.has(at.segment)) {
+      const { segment, position } = at as Location;
+      seen.add(segment);
+      const leaving: BranchPoint | undefined = (this.#bySegment.get(segment) ?? []).find((point) =>
+        point.position > position && point.segments.get(point.active) !== segment
+      );
+      stretches.push({ segment, after: position, upTo: leaving?.position ?? END });
+      at = leaving && this.startOf(leaving, leaving.active);
+    }
+    return stretches;
+  }
+
+  /** Returns the rows as they are stored. */
+  rows(): Continuation[] {
+    return this.points().flatMap(({ mid, segments, active }) =>
+      [...segments].map(([n, segment]) => ({ mid, n, segment, isActive: n === active }))
+    );
+  }
+}
+
+/** The tree of a conversation without versions. */
+export const LINE = new ConversationTree([]);
+
+/** Reads the tree of a conversation. */
+export function readTree(db: Pick<Reader, "all">, conversationId: string): ConversationTree {
+  let rows: Row[];
+  try {
+    rows = db.all<Row>(
+      `SELECT c.mid, c.n, c.segment AS target, c.is_active, b.id AS block_id, b.segment, b.position FROM continuation c
+       JOIN message m ON m.conversation_id = c.conversation_id AND m.mid = c.mid
+       JOIN block b ON b.id = m.block_id AND b.live = 1
+       WHERE c.conversation_id = ? ORDER BY c.mid, c.n`,
+      conversationId,
+    );
+  } catch {
+    rows = rowsByIndexes(db, conversationId);
+  }
+  return rows.length === 0 ? LINE : new ConversationTree(rows);
+}
+
+/** Reads what `readTree` needs out of indexes alone: a block may be on a damaged page of the database file. */
+function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
+  const rows = db.all<Omit<Row, "segment" | "position">>(
+    `SELECT c.mid, c.n, c.segment AS target, c.is_active, m.block_id FROM continuation c
+     JOIN message m ON m.conversation_id = c.conversation_id AND m.mid = c.mid
+     WHERE c.conversation_id = ? ORDER BY c.mid, c.n`,
+    conversationId,
+  );
+  const places = db.all<Location & { rowid: number }>(
+    `SELECT rowid, segment, position FROM block INDEXED BY block_by_position WHERE conversation_id = ? AND live = 1`,
+    conversationId,
+  );
+  const byRow = new Map(places.map((place) => [place.rowid, place]));
+  const versions = db.all<{ rowid: number; id: number }>(
+    `SELECT rowid, id FROM block INDEXED BY sqlite_autoindex_block_1 WHERE id IN (SELECT value FROM json_each(?))`,
+    JSON.stringify(rows.map((row) => row.block_id)),
+  );
+  const located = new Map(versions.flatMap(({ id, rowid }) => {
+    const place = byRow.get(rowid);
+    return place === undefined ? [] : [[id, place] as const];
+  }));
+  return rows.flatMap((row) => {
+    const place = located.get(row.block_id);
+    return place === undefined ? [] : [{ ...row, segment: place.segment, position: place.position }];
+  });
+}
+
+/** Trees remembered at once. */
+const TREES = 64;
+
+/** Reads trees, each once as long as nothing is written to the database. */
+export class TreeReader {
+  readonly #db: Pick<Reader, "all" | "get">;
+  readonly #trees = new Map<string, ConversationTree>();
+  #dataVersion = -1;
+
+  constructor(db: Pick<Reader, "all" | "get">) {
+    this.#db = db;
+  }
+
+  of(conversationId: string): ConversationTree {
+    // Changes with every commit of another connection, and all writes go through another one.
+    const version = this.#db.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
+    if (version !== this.#dataVersion || this.#trees.size >= TREES) this.#trees.clear();
+    this.#dataVersion = version;
+    let tree = this.#trees.get(conversationId);
+    if (tree === undefined) {
+      tree = readTree(this.#db, conversationId);
+      this.#trees.set(conversationId, tree);
+    }
+    return tree;
+  }
+}
+
+/** Returns the statements that store continuations beside those that are there. */
+export function insertContinuations(conversationId: string, rows: readonly Continuation[]) {
+  if (rows.length === 0) return [];
+  return [{
+    sql: `INSERT INTO continuation (conversation_id, mid, n, segment, is_active)
+          SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`,
+    params: [
+      conversationId,
+      JSON.stringify(rows.map(({ mid, n, segment, isActive }) => [mid, n, segment, Number(isActive)])),
+    ],
+  }];
+}
+
+/** Returns the statement that removes the continuations of messages. */
+export function removeContinuations(conversationId: string, mids: readonly string[]) {
+  return {
+    sql: "DELETE FROM continuation WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+    params: [conversationId, JSON.stringify(mids)],
+  };
+}

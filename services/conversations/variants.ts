@@ -1,0 +1,276 @@
+/** The other texts of a message. The active one is the message itself; rows hold what was active before. */
+import { refer } from "../attachments/attachment_rows.ts";
+import { AppError } from "../errors.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
+import { oldVariantPlace, variantPlace } from "./aad.ts";
+
+/** One text of a message, as `GET …/variants` shows it. */
+export interface Variant {
+  n: number;
+  content: MessageContent;
+  reasoning?: string;
+  model?: string;
+  created_at: string;
+  /** Of a user message: how many messages follow this version. */
+  message_count?: number;
+}
+
+/** Fields of a message that belong to the text and not to its place in the conversation. */
+const TEXT_FIELDS = [
+  ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
+  ...["timings", "finish_reason", "tool_calls", "lorebook_state"] as const,
+] as const;
+export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
+/** Fields that the versions of a user message share. All others are stored with the version that they were sent with. */
+const SHARED_FIELDS = new Set([
+  ...["id", "role", "created_at", "variant_count", "active_variant"],
+  ...["character_id", "persona_id", "hidden", "last_attempt"],
+]);
+
+/** A stored text that is not the active one, out of its row. */
+export interface VariantText {
+  mid: string;
+  n: number;
+  record: VariantRecord;
+}
+
+/** A stored text as it lies in the database. */
+export interface VariantRow {
+  conversation_id: string;
+  mid: string;
+  n: number;
+  version: number;
+  sealed: Uint8Array;
+}
+
+/** A message with all its texts beside it, where it has several. */
+export type MessageWithVariants = Message & { variants?: Variant[] };
+
+/** Rows opened at once, off the serving thread. */
+const OPENED_AT_ONCE = 16;
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+const LINE_END = encoder.encode("}\n");
+
+/** Reads and writes variant rows. */
+export class VariantStore {
+  #db: Database;
+  #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statements that keep the active text of a message as its variant row. */
+  keep(conversationId: string, message: Message): Statement[] {
+    const record = Object.fromEntries(
+      fieldsOf(message).filter((field) => field in message).map((field) => [field, message[field]]),
+    );
+    const text = { mid: message.id, n: message.active_variant, record };
+    return this.#save(conversationId, text, this.#versions(conversationId, [text.mid]).get(keyOf(text)));
+  }
+
+  /**
+   * Gives the message with another of its texts.
+   *
+   * @throws {AppError} `invalid_request` when there is no such text.
+   */
+  switched(conversationId: string, message: Message, n: number): Message {
+    // A row beyond the count is a leftover of a state that was replaced.
+    const record = n < message.variant_count ? this.#record(conversationId, message.id, n) : undefined;
+    if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
+    return { ...withoutText(message), ...record, active_variant: n } as Message;
+  }
+
+  /** Finds a text of a message that is not the active one. */
+  find(conversationId: string, mid: string, n: number): VariantRecord | undefined {
+    return this.#record(conversationId, mid, n);
+  }
+
+  /** Gives all texts of a message in order. */
+  list(conversationId: string, message: Message): Variant[] {
+    return variantsOf(message, (n) => this.#record(conversationId, message.id, n));
+  }
+
+  /** Gives the rows of some messages. */
+  rowsOf(conversationId: string, mids: string[]): VariantRow[] {
+    return this.#db.all(
+      `SELECT conversation_id, mid, n, version, sealed FROM variant
+       WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?)) ORDER BY mid, n`,
+      conversationId,
+      JSON.stringify(mids),
+    );
+  }
+
+  /** Gives all rows of a conversation. */
+  rowsIn(conversationId: string): VariantRow[] {
+    return this.#db.all(
+      "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
+      conversationId,
+    );
+  }
+
+  /** Opens rows off the serving thread, a few at a time. */
+  async openMany(rows: VariantRow[]): Promise<VariantText[]> {
+    const texts: VariantText[] = [];
+    for (let at = 0; at < rows.length; at += OPENED_AT_ONCE) {
+      texts.push(
+        ...await Promise.all(
+          rows.slice(at, at + OPENED_AT_ONCE).map(async (row) => {
+            const opened = await openVariant(this.#sealer, row);
+            const text = decoder.decode(opened);
+            (opened.buffer as ArrayBuffer).transfer(0); // hundreds of readers would leave much garbage
+            return { mid: row.mid, n: row.n, record: JSON.parse(text) as VariantRecord };
+          }),
+        ),
+      );
+    }
+    return texts;
+  }
+
+  /**
+   * Gives messages with their texts beside them.
+   *
+   * @param rows Read together with the messages, so that both are of one state.
+   */
+  async besideThem(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
+    const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
+    const texts = Map.groupBy(await this.openMany(rows.filter(({ mid }) => wanted.has(mid))), ({ mid }) => mid);
+    return messages.map((message) => {
+      if (!wanted.has(message.id)) return message;
+      const others = new Map(texts.get(message.id)?.map(({ n, record }) => [n, record]));
+      return { ...message, variants: variantsOf(message, (n) => others.get(n)) };
+    });
+  }
+
+  /** Statement that removes the rows of a message from a number on. */
+  removeFrom(conversationId: string, mid: string, n: number): Statement {
+    return {
+      sql: "DELETE FROM variant WHERE conversation_id = ? AND mid = ? AND n >= ?",
+      params: [conversationId, mid, n],
+    };
+  }
+
+  #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
+    const version = 1 + (before ?? 0);
+    const text = JSON.stringify(record);
+    const sealed = this.#sealer.sealNow(variantPlace(conversationId, { mid, n, version }), text);
+    return [...refer("conversation", conversationId, text), {
+      sql: `INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (conversation_id, mid, n) DO UPDATE SET version = ?4, sealed = ?5`,
+      params: [conversationId, mid, n, version, sealed],
+    }];
+  }
+
+  /** Gives all rows of messages, to keep them beside messages that are removed. */
+  textsOf(conversationId: string, mids: string[]): VariantText[] {
+    return this.rowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
+  }
+
+  /**
+   * Gives what stands in the rows of a conversation as JSON Lines of `{message_id, n, text}`, opened and joined and never
+   * parsed. The row of a text that is the active one again may be older than the message.
+   *
+   * @param onUnreadable Called for each row that can't be opened.
+   */
+  async lines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
+    const rows = this.rowsIn(conversationId);
+    const opened = await Promise.all(
+      rows.map((row) => openVariant(this.#sealer, row).catch(() => void onUnreadable(row))),
+    );
+    return opened.flatMap((text, index) => {
+      const { mid, n } = rows[index]!;
+      if (text === undefined) return [];
+      return [encoder.encode(`{"message_id":${JSON.stringify(mid)},"n":${n},"text":`), text, LINE_END];
+    });
+  }
+
+  /** Statements that bring rows back. */
+  restore(conversationId: string, texts: VariantText[]): Statement[] {
+    const versions = this.#versions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
+    return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
+  }
+
+  /** Gives the versions of all rows of messages, by `keyOf`. */
+  #versions(conversationId: string, mids: string[]): Map<string, number> {
+    const rows = this.#db.all<{ mid: string; n: number; version: number }>(
+      "SELECT mid, n, version FROM variant WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+      conversationId,
+      JSON.stringify(mids),
+    );
+    return new Map(rows.map((row) => [keyOf(row), row.version]));
+  }
+
+  #record(conversationId: string, mid: string, n: number): VariantRecord | undefined {
+    const row = this.#db.get<VariantRow>(
+      "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? AND mid = ? AND n = ?",
+      conversationId,
+      mid,
+      n,
+    );
+    return row && this.#open(row);
+  }
+
+  #open(row: VariantRow): VariantRecord {
+    let text: Uint8Array;
+    try {
+      text = this.#sealer.openNow(variantPlace(row.conversation_id, row), row.sealed);
+    } catch {
+      text = this.#sealer.openNow(oldVariantPlace(row), row.sealed);
+    }
+    return JSON.parse(decoder.decode(text));
+  }
+}
+
+/** Opens a row off the serving thread. */
+export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promise<Uint8Array> {
+  try {
+    return await sealer.open(variantPlace(row.conversation_id, row), row.sealed);
+  } catch {
+    return await sealer.open(oldVariantPlace(row), row.sealed);
+  }
+}
+
+/** Returns a message without what belongs to its text, but with its status, its time and the state of its lorebooks. */
+export function withoutText(message: Message): Message {
+  const rest = { ...message };
+  for (const field of fieldsOf(message)) {
+    if (!["status", "updated_at", "lorebook_state"].includes(field)) delete rest[field];
+  }
+  if (message.role === "user") delete rest.last_attempt;
+  return rest;
+}
+
+/** Returns the fields of a new version of a user message: all that was sent, but for those that its versions share. */
+export function userTextOf(sent: MessageInput, mid: string, now: string): VariantRecord {
+  const { id: _, role: __, created_at: ___, variant_count: ____, active_variant: _____, ...fields } = completeMessage(
+    { ...sent, variants: undefined, mid: undefined },
+    mid,
+    now,
+  );
+  return fields;
+}
+
+function fieldsOf(message: Message): readonly string[] {
+  return message.role === "user" ? Object.keys(message).filter((field) => !SHARED_FIELDS.has(field)) : TEXT_FIELDS;
+}
+
+function keyOf({ mid, n }: { mid: string; n: number }): string {
+  return `${mid}/${n}`;
+}
+
+function variantsOf(message: Message, recordOf: (n: number) => VariantRecord | undefined): Variant[] {
+  const variants: Variant[] = [];
+  const { variant_count: count = 1, active_variant: active = 0 } = message;
+  for (let n = 0; n < count; n++) {
+    const record: VariantRecord | undefined = n === active ? message : recordOf(n);
+    if (record === undefined) continue;
+    const { content = "", reasoning, model } = record;
+    variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
+  }
+  return variants;
+}

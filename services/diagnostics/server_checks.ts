@@ -1,0 +1,84 @@
+/** What the running server says of itself and of its model, asked as its operator; and how it is reached by an address. */
+import { operatorProof } from "../crypto/operator_proof.ts";
+import { connectFinding } from "../http/connect_error.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+
+/** How to ask a server. */
+export interface ServerQuestion {
+  /** `"http://localhost:8787"`, or what its users type. */
+  url: string;
+  /** Shows that we may ask; absent where the data folder has none. */
+  sessionKey: Uint8Array | undefined;
+  /** PEM text of an authority beside the public ones. */
+  caCert?: string;
+  /** True for an address that somebody named: then a server has to answer there. */
+  isExpected: boolean;
+}
+
+const ANSWER_WITHIN_MS = 15_000;
+const MAX_CLOCK_GAP_MS = 60_000;
+
+/** Asks it. */
+export async function serverFindings({ url, sessionKey, caCert, isExpected }: ServerQuestion): Promise<Finding[]> {
+  const client = caCert === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCert] });
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    fetch(url.replace(/\/$/, "") + path, {
+      client,
+      headers,
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
+  try {
+    const alive = await ask("/healthz");
+    await alive.body?.cancel();
+    if (alive.status !== 204) {
+      return [
+        problem("other_server", { url, status: alive.status }),
+      ];
+    }
+    const findings = [
+      ok("server_ok", { url }),
+      ...clockGap(alive),
+      ...await reach(await ask("/api/auth/status"), url),
+    ];
+    if (sessionKey === undefined) return findings;
+    const health = await ask("/api/health", { Authorization: `Bearer ${operatorProof(sessionKey, Date.now())}` });
+    return [...findings, ...await upstream(health)];
+  } catch (cause) {
+    if (isExpected) return [problem("server_unreachable", { url, error: connectFinding(cause).finding })];
+    return [note("server_off", { url })];
+  } finally {
+    client?.close();
+  }
+}
+
+function clockGap(answer: Response): Finding[] {
+  const theirs = Date.parse(answer.headers.get("date") ?? "");
+  if (!(Math.abs(theirs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
+  return [problem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
+}
+
+async function reach(answer: Response, url: string): Promise<Finding[]> {
+  const status = await answer.json().catch(() => undefined);
+  if (answer.status === 403) {
+    return [problem("host_refused", { url })];
+  }
+  if (status?.hint === "untrusted_proxy") {
+    return [problem("proxy_untrusted")];
+  }
+  if (status?.passkeys_supported === false) {
+    return [problem("no_passkeys", { url })];
+  }
+  return [];
+}
+
+async function upstream(answer: Response): Promise<Finding[]> {
+  const health = await answer.json().catch(() => undefined);
+  if (!answer.ok) return [note("health_untold", { status: answer.status })];
+  const { connection } = health ?? {};
+  if (connection === null || connection === undefined) {
+    return [note("no_connection")];
+  }
+  if (health.status === "ok") return [ok("model_ok", { name: connection.name, ms: connection.latency_ms })];
+  return [problem("model_silent", { name: connection.name, error: connection.error ?? "no reason given" })];
+}

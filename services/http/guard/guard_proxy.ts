@@ -1,0 +1,223 @@
+/**
+ * The proxy through which all public-only calls go: ours by guarded_fetch.ts, other programs' by its address and password.
+ * It owns the connections; what may be connected to is decided in target_policy.ts.
+ */
+import { Buffer } from "node:buffer";
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { dialFirst } from "./dial.ts";
+import { forwardAnswer } from "./forward_response.ts";
+import { type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
+import { formatHead, type HttpHead, readHead, valuesOf } from "./http_head.ts";
+import { parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
+import { closeQuietly, pump, writeAll } from "./sockets.ts";
+import type { TargetPolicy } from "./target_policy.ts";
+
+export interface GuardProxy {
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  /** Value of the {@link REFUSAL_HEADER} on answers that come from the proxy itself; no server can know it. */
+  readonly refusalMark: string;
+  close(): Promise<void>;
+}
+
+export const REFUSAL_HEADER = "x-guard-refusal";
+
+const ACCEPT_PAUSE_MS = 50;
+const LINGER_MS = 1000; // lets a client read the last bytes before its socket goes
+
+interface Context {
+  policy: TargetPolicy;
+  limits: ProxyLimits;
+  authorization: string;
+  refusalMark: string;
+  /** Connections that have not shown the password, oldest first. */
+  strangers: Set<Deno.Conn>;
+  /** Fires when the proxy closes. */
+  closing: AbortController;
+}
+
+/** Opens the proxy on a free port of 127.0.0.1 with a fresh password. */
+export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): GuardProxy {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0, transport: "tcp" });
+  const username = "guard";
+  const password = randomBytes(24).toString("base64url");
+  const context: Context = {
+    policy,
+    limits,
+    authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`,
+    refusalMark: randomBytes(16).toString("base64url"),
+    strangers: new Set(),
+    closing: new AbortController(),
+  };
+  const open = new Map<Deno.Conn, Promise<void>>();
+  const admit = (conn: Deno.Conn) => {
+    if (open.size >= limits.connections) {
+      const [oldest = conn] = context.strangers;
+      context.strangers.delete(oldest);
+      closeQuietly(oldest);
+      if (oldest === conn) return;
+    }
+    context.strangers.add(conn);
+    open.set(conn, serve(conn, context).finally(() => open.delete(conn)));
+  };
+  const accepting = acceptAll(listener, admit, context.closing.signal);
+  return {
+    port: listener.addr.port,
+    username,
+    password,
+    refusalMark: context.refusalMark,
+    async close() {
+      context.closing.abort();
+      [listener, ...open.keys()].forEach(closeQuietly);
+      await Promise.all([accepting, ...open.values()]);
+    },
+  };
+}
+
+/** Accepts until the proxy closes; a failed accept (out of descriptors, client already gone) costs a pause, not the proxy. */
+async function acceptAll(
+  listener: Deno.Listener,
+  admit: (conn: Deno.Conn) => void,
+  closing: AbortSignal,
+): Promise<void> {
+  while (!closing.aborted) {
+    try {
+      admit(await listener.accept());
+    } catch {
+      if (!closing.aborted) await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
+    }
+  }
+}
+
+/** Serves one client to its end; never throws. */
+async function serve(client: Deno.Conn, context: Context): Promise<void> {
+  const sockets: Deno.Conn[] = [client];
+  const deadline = new Deadline(() => sockets.forEach(closeQuietly));
+  try {
+    deadline.set(context.limits.headMs);
+    await serveRequest(client, context, deadline, sockets);
+  } catch {
+    // A client or server that breaks off or talks nonsense: its connection ends, and nobody needs to hear more.
+  } finally {
+    deadline.clear();
+    context.strangers.delete(client);
+    sockets.forEach(closeQuietly);
+  }
+}
+
+async function serveRequest(
+  client: Deno.Conn,
+  context: Context,
+  deadline: Deadline,
+  sockets: Deno.Conn[],
+): Promise<void> {
+  const { limits, policy } = context;
+  const { head, rest } = await readHead(client, limits.headBytes).catch(async (cause) => {
+    await answer(client, deadline, "400 Bad Request", []);
+    throw cause;
+  });
+  if (!isAuthorized(head, context.authorization)) {
+    return await answer(client, deadline, "407 Proxy Authentication Required", [[
+      "Proxy-Authenticate",
+      'Basic realm="guard"',
+    ]]);
+  }
+  context.strangers.delete(client);
+  const refuse = () =>
+    answer(client, deadline, "502 Bad Gateway", [[REFUSAL_HEADER, context.refusalMark]], `${REFUSAL_TEXT}\n`);
+  let request: ProxyRequest;
+  try {
+    request = parseProxyRequest(head);
+  } catch {
+    return await refuse();
+  }
+  deadline.set(limits.connectMs + LINGER_MS);
+  const resolve = () => policy.resolveAllowed(request.target);
+  const upstream = await dialFirst(resolve, request.target.port, limits.connectMs, context.closing.signal);
+  if (upstream === undefined) return await refuse();
+  sockets.push(upstream);
+  deadline.set(limits.idleMs);
+  const touch = () => deadline.set(limits.idleMs);
+  if (request.kind === "tunnel") {
+    await writeAll(client, new TextEncoder().encode("HTTP/1.1 200 Connection established\r\n\r\n"));
+    await writeAll(upstream, rest);
+    const toUpstream = (bytes: Uint8Array) => (touch(), writeAll(upstream, bytes));
+    const toClient = (bytes: Uint8Array) => (touch(), writeAll(client, bytes));
+    await relay(client, pump(client, toUpstream), pump(upstream, toClient), deadline);
+  } else {
+    await writeAll(upstream, formatHead(request.head));
+    const sending = sendBody(client, upstream, rest, request.bodyBytes, touch);
+    await relay(client, sending, forwardAnswer(upstream, client, request, limits.headBytes, touch), deadline);
+  }
+}
+
+/** Runs both directions until one ends. A client that ends is gone; a server that ends leaves its last bytes to be read. */
+async function relay(
+  client: Deno.Conn,
+  sending: Promise<void>,
+  receiving: Promise<void>,
+  deadline: Deadline,
+): Promise<void> {
+  sending.catch(() => {});
+  receiving.catch(() => {});
+  const serverEnded = await Promise.race([sending.then(() => false), receiving.then(() => true)]);
+  if (!serverEnded) return;
+  deadline.set(LINGER_MS);
+  await client.closeWrite();
+  await sending;
+}
+
+/** Sends the body and then waits for the client to end. More bytes than announced would be a second request: an error. */
+async function sendBody(
+  client: Deno.Conn,
+  upstream: Deno.Conn,
+  rest: Uint8Array,
+  bodyBytes: number,
+  touch: () => void,
+) {
+  const buffer = new Uint8Array(64 * 1024);
+  let missing = bodyBytes;
+  for (let chunk: Uint8Array | null = rest; chunk !== null;) {
+    missing -= chunk.length;
+    if (missing < 0) throw new Error("Cannot forward more than one request on a connection");
+    touch();
+    await writeAll(upstream, chunk);
+    const count: number | null = await client.read(buffer);
+    chunk = count === null ? null : buffer.subarray(0, count);
+  }
+}
+
+/** Answers by ourselves and lets the client read it: closing on unread bytes would reset the connection first. */
+async function answer(client: Deno.Conn, deadline: Deadline, status: string, headers: [string, string][], body = "") {
+  deadline.set(LINGER_MS);
+  const fixed: [string, string][] = [["Content-Length", `${body.length}`], ["Connection", "close"]];
+  const head = formatHead({ startLine: `HTTP/1.1 ${status}`, headers: [...headers, ...fixed] });
+  await writeAll(client, Buffer.concat([head, Buffer.from(body)]));
+  await client.closeWrite();
+  const buffer = new Uint8Array(16 * 1024);
+  for (let drained = 0; drained < 256 * 1024;) {
+    const count = await client.read(buffer);
+    if (count === null) return;
+    drained += count;
+  }
+}
+
+function isAuthorized(head: HttpHead, expected: string): boolean {
+  const [given = "", ...more] = valuesOf(head, "proxy-authorization");
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return more.length === 0 && a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** One timer that can be set anew. */
+class Deadline {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  constructor(readonly onExpiry: () => void) {}
+  set(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.onExpiry, ms);
+  }
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}

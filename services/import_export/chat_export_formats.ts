@@ -1,0 +1,83 @@
+/** One conversation as a file: JSON whole, Markdown to be read, Tavern's JSONL for other programs. */
+import { textOfContent } from "../conversations/message.ts";
+import type { Message } from "../conversations/message.ts";
+import type { Variant } from "../conversations/variants.ts";
+
+/** Forms a conversation can be had in. */
+export const CHAT_FORMATS = ["markdown", "json", "tavern"] as const;
+/** One of them. */
+export type ChatFormat = typeof CHAT_FORMATS[number];
+
+/** A conversation with all of its texts. */
+export interface WholeConversation {
+  id: string;
+  title: string;
+  created_at: string;
+  messages: (Message & { variants?: Variant[] })[];
+  [field: string]: unknown;
+}
+
+/** Whose names stand before messages. */
+export interface Names {
+  user: string;
+  /** Of the first character; of the model where there is none. */
+  assistant: string;
+  /** By id. */
+  characters: ReadonlyMap<string, string>;
+}
+
+/** Gives the conversation as Markdown: what is hidden stays hidden. */
+export function toMarkdown(conversation: WholeConversation, names: Names): string {
+  const title = conversation.title.replace(/\s+/g, " ").trim();
+  const parts = title === "" ? [] : [`# ${title}`];
+  for (const message of conversation.messages) {
+    if (message.hidden === true) continue;
+    const text = textOfContent(message.content);
+    const pictures = Array.isArray(message.content)
+      ? message.content.filter(({ type }) => type === "image_url").map(() => "*(a picture)*")
+      : [];
+    const time = message.created_at.slice(0, 16).replace("T", " ");
+    parts.push(`**${nameOf(message, names)}** · ${time}`, ...(text === "" ? [] : [text]), ...pictures);
+  }
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Gives the conversation as Tavern's JSONL, each message with its swipes. */
+export function toTavern(conversation: WholeConversation, names: Names): string {
+  const { created_at, note } = conversation;
+  const { text, depth, role } = (note ?? {}) as { text?: string; depth?: number; role?: string };
+  const chat_metadata = text === undefined ? {} : {
+    ...{ note_prompt: text, note_depth: depth ?? 0 },
+    note_role: Math.max(0, ["system", "user", "assistant"].indexOf(role ?? "system")),
+  };
+  const header = { user_name: names.user, character_name: names.assistant, create_date: created_at, chat_metadata };
+  const lines = conversation.messages.map((message) => ({
+    name: nameOf(message, names),
+    is_user: message.role === "user",
+    is_system: message.hidden === true,
+    send_date: message.created_at,
+    mes: textOfContent(message.content),
+    extra: { ...extraOf(message), ...(message.role === "system" && { type: "narrator" }) },
+    ...((message.variants?.length ?? 1) > 1 && swipesOf(message)),
+  }));
+  return [header, ...lines].map((line) => `${JSON.stringify(line)}\n`).join("");
+}
+
+function swipesOf({ variants = [], active_variant }: WholeConversation["messages"][number]) {
+  return {
+    swipes: variants.map(({ content }) => textOfContent(content)),
+    swipe_id: active_variant,
+    swipe_info: variants.map((variant) => ({ send_date: variant.created_at, extra: extraOf(variant) })),
+  };
+}
+
+function extraOf({ reasoning, model }: { reasoning?: string; model?: string }) {
+  return { ...(reasoning !== undefined && { reasoning }), ...(model !== undefined && { model }) };
+}
+
+function nameOf(message: Message, { user, assistant, characters }: Names): string {
+  if (message.role === "user") return user;
+  if (message.role === "system") return "System";
+  return characters.get(String(message.character_id)) ??
+    (typeof message.name === "string" && message.name !== "" ? message.name : assistant);
+}

@@ -1,0 +1,272 @@
+/** What a person owns, to be carried away: one conversation as a file, or everything in one zip that imports again whole. */
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import type { Attachments } from "../attachments/attachments.ts";
+import { exportCard } from "../characters/card/card_export.ts";
+import type { Characters } from "../characters/characters.ts";
+import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
+import type { ConversationReader } from "../conversations/conversation_reader.ts";
+import type { VariantStore } from "../conversations/variants.ts";
+import { AppError } from "../errors.ts";
+import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
+import type { Workflows } from "../image_generation/comfyui/workflows.ts";
+import { parseJsonInTurns } from "../json/incremental_parse.ts";
+import type { Connections } from "../llm/connections/connections.ts";
+import type { Lorebooks } from "../lorebooks/lorebooks.ts";
+import type { Personas } from "../personas/personas.ts";
+import type { Presets } from "../presets/presets.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
+import { EXPORT_FORMAT, EXPORT_MARK } from "./export_manifest.ts";
+import { type ChatFormat, type Names, toMarkdown, toTavern, type WholeConversation } from "./chat_export_formats.ts";
+import { openPacker, type Packer } from "./zip_packer.ts";
+
+/** What exports stand on. */
+export interface ExportParts {
+  budget: ByteBudget;
+  reader: ConversationReader;
+  variants: Pick<VariantStore, "lines">;
+  characters: Characters;
+  personas: Personas;
+  lorebooks: Lorebooks;
+  presets: Presets;
+  attachments: Attachments;
+  voices: VoiceSamples;
+  workflows: Workflows;
+  connections: Connections;
+  imageProfiles: ImageProfiles;
+  settings: Settings;
+  speech: SpeechSettings;
+  /** Ids of all conversations. */
+  conversationIds(): string[];
+  /** What the owner is called in a conversation. */
+  userName(personaId?: string): Promise<string>;
+  version: string;
+  now(): number;
+}
+
+/** A conversation as a file. */
+export interface ExportedChat {
+  text: string;
+  contentType: string;
+  fileName: string;
+}
+
+/** One file of an export of everything: what fits into memory, or a CHARX, which goes through it piece by piece. */
+type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIterable<Uint8Array> });
+
+/** Gives what can be read; what cannot is told at the end. */
+type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
+
+const encoder = new TextEncoder();
+/** Memory that a chat takes for each of its bytes while it becomes a file: bytes, values, and the file's text. */
+const CHAT_WEIGHT = 5;
+/** The same of one that is packed as it is: sealed, opened, and packed. */
+const PACKED_WEIGHT = 3;
+
+/** Makes exports. */
+export class Exports {
+  readonly #parts: ExportParts;
+
+  constructor(parts: ExportParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param signal Ends the wait for memory.
+   * @throws {AppError} `not_found`, `busy`; `internal` when it cannot be opened
+   */
+  async chat(id: string, format: ChatFormat, signal?: AbortSignal): Promise<ExportedChat> {
+    const bytes = this.#parts.reader.sizeBytes(id);
+    using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, { signal }) : undefined;
+    const conversation = await this.#whole(id);
+    const stem = conversation.title || "Chat";
+    if (format === "json") {
+      const text = JSON.stringify(conversation, null, 2);
+      return { text, contentType: "application/json", fileName: `${stem}.json` };
+    }
+    const names = await this.#namesFor(conversation);
+    return format === "markdown"
+      ? { text: toMarkdown(conversation, names), contentType: "text/markdown; charset=utf-8", fileName: `${stem}.md` }
+      : { text: toTavern(conversation, names), contentType: "application/jsonl", fileName: `${stem}.jsonl` };
+  }
+
+  /** Gives everything as a zip, piece by piece, its memory that of the longest chat. What is only in the trash is not in it. */
+  async *everything(): AsyncGenerator<Uint8Array> {
+    const packer = openPacker();
+    const pictures = new Set<string>();
+    try {
+      yield* writeZip(this.#entries(packer, pictures), { isLarge: true });
+    } finally {
+      packer.close();
+    }
+  }
+
+  async *#entries(packer: Packer, pictures: Set<string>): AsyncGenerator<PackedEntry> {
+    for await (const file of this.#files(pictures)) {
+      const { path } = file;
+      if ("pieces" in file) {
+        // Its check sum stands before it: so it is gone through twice, and held never.
+        const { sizeBytes, crc } = await factsOf(file.pieces());
+        yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
+        continue;
+      }
+      const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.jsonl?$/.test(path));
+      for (const name of attachments) pictures.add(name);
+      yield { path, ...facts, packedBytes: packed.length, content: [packed] };
+    }
+  }
+
+  /** @param pictures Grows with what the files that were packed refer to; they come last. */
+  async *#files(pictures: ReadonlySet<string>): AsyncGenerator<ZipFile> {
+    const { attachments, version, now } = this.#parts;
+    const unreadable: string[] = [];
+    /** One that cannot be opened does not take the others with it; the last file says so. */
+    const readable: Readable = async (path, reading) => {
+      try {
+        return await reading();
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        if (error.code !== "not_found") unreadable.push(path); // removed a moment ago
+      }
+    };
+    yield jsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
+    yield* this.#documents(readable);
+    yield* this.#surroundings(readable);
+    yield* this.#chats(readable, unreadable);
+    for (const name of pictures) {
+      const bytes = await readable(`attachments/${name}`, () => attachments.bytes(name));
+      if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
+    }
+    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+  }
+
+  async *#documents(readable: Readable): AsyncGenerator<ZipFile> {
+    const { characters, personas, lorebooks, presets } = this.#parts;
+    for (const { id } of await personas.list()) {
+      const persona = await readable(`personas/${id}`, () => personas.get(id));
+      if (persona === undefined) continue;
+      if (persona.persona.has_avatar) {
+        const bytes = await readable(`personas/${id}.png`, () => personas.avatar(id));
+        if (bytes !== undefined) yield { path: `personas/${id}.png`, bytes };
+      }
+      yield jsonFile(`personas/${id}.json`, persona.persona);
+    }
+    for (const { id } of lorebooks.list()) {
+      const book = await readable(`lorebooks/${id}`, () => lorebooks.get(id));
+      if (book !== undefined) yield jsonFile(`lorebooks/${id}.json`, { ...book.head, book: book.body });
+    }
+    for (const { id, isBuiltin } of presets.list()) {
+      const preset = isBuiltin ? undefined : await readable(`presets/${id}`, () => presets.get(id));
+      if (preset !== undefined) yield jsonFile(`presets/${id}.json`, { ...preset.head, preset: preset.body });
+    }
+    for (const item of (await characters.list({})).items) {
+      const { id } = JSON.parse(item) as { id: string };
+      const open = await readable(`characters/${id}`, () => characters.open(id));
+      if (open === undefined) continue;
+      if (await characters.hasCharxFiles(open.stored)) {
+        using file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
+        if (file !== undefined) yield { path: `characters/${id}.charx`, pieces: () => file.pieces() };
+        continue;
+      }
+      yield { path: `characters/${id}.${/\.png$/i.test(open.stored.path) ? "png" : "json"}`, bytes: open.file.bytes };
+    }
+  }
+
+  /** Voices, workflows, servers without their keys, and how the owner likes it all. */
+  async *#surroundings(readable: Readable): AsyncGenerator<ZipFile> {
+    const { voices, workflows, connections, imageProfiles, settings, speech } = this.#parts;
+    for (const { id, name, description, format, createdAtMs } of voices.list()) {
+      const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
+      if (audio === undefined) continue;
+      yield { path: `voices/${id}.${format}`, bytes: audio };
+      yield jsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
+    }
+    for (const { id, updatedAtMs } of await workflows.list()) {
+      // The starter ships; it is a file only where somebody changed it.
+      const read = updatedAtMs === undefined ? undefined : await readable(`workflows/${id}`, () => workflows.get(id));
+      if (read !== undefined) yield jsonFile(`workflows/${id}.json`, read.workflow);
+    }
+    const folders = [["connections", connections], ["image_connections", imageProfiles]] as const;
+    for (const [folder, profiles] of folders) {
+      for (const { version: _, updatedAtMs: __, ...profile } of profiles.list()) {
+        const path = `${folder}/${profile.id}`;
+        if (profile.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
+        else if (profile.kind !== "demo") yield jsonFile(`${path}.json`, profile);
+      }
+    }
+    const own = await readable("settings", () => Promise.resolve(settings.get().settings));
+    const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
+    yield jsonFile("settings.json", { settings: own ?? {}, speech: voice });
+  }
+
+  /** Blocks are opened and joined, and what is in them is never parsed here. */
+  async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
+    const { budget, reader, variants, conversationIds } = this.#parts;
+    for (const id of conversationIds()) {
+      const weight = reader.sizeBytes(id) * PACKED_WEIGHT;
+      // The answer has begun, so it waits as long as it takes.
+      using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
+      // Each reads its rows as it is called: called at once, all are of one state.
+      const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
+      const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
+        void unreadable.push(`${folder}/${id}/${mid}/${n}`);
+      const beside = [
+        ["variants", readable(`variants/${id}`, () => variants.lines(id, noteIn("variants")))],
+        ["continuations", readable(`continuations/${id}`, () => reader.continuations(id, noteIn("continuations")))],
+      ] as const;
+      const read = await reading;
+      const files = await Promise.all(beside.map(async ([folder, lines]) => [folder, await lines] as const));
+      if (read === undefined) continue;
+      // What can be read is exported; its own `damaged` says what is missing.
+      if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
+      yield { path: `conversations/${id}.json`, bytes: read.json };
+      for (const [folder, lines = []] of files) {
+        if (lines.length > 0) yield { path: `${folder}/${id}.jsonl`, bytes: Buffer.concat(lines) };
+      }
+    }
+  }
+
+  async #whole(id: string): Promise<WholeConversation> {
+    const { json } = await this.#parts.reader.read(id, { hasVariants: true, hasContinuations: true });
+    return await parseJsonInTurns(json, Infinity) as WholeConversation;
+  }
+
+  async #namesFor(conversation: WholeConversation): Promise<Names> {
+    const participants = (conversation.participants ?? []) as { character_id: string }[];
+    const characters = new Map<string, string>();
+    for (const { character_id: id } of participants) {
+      const found = await this.#parts.characters.get(id).catch(() => undefined);
+      if (found !== undefined) characters.set(id, found.character.name);
+    }
+    const user = await this.#parts.userName(conversation.persona_id as string | undefined);
+    return { user, assistant: [...characters.values()][0] ?? "Assistant", characters };
+  }
+}
+
+function jsonFile(path: string, json: unknown): ZipFile {
+  return { path, bytes: encoder.encode(JSON.stringify(json)) };
+}
+
+async function factsOf(pieces: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number; crc: number }> {
+  let [sizeBytes, crc] = [0, 0];
+  for await (const piece of pieces) {
+    sizeBytes += piece.length;
+    crc = crc32(piece, crc);
+  }
+  return { sizeBytes, crc };
+}
+
+async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> {
+  const { sample, file } = await voices.open(id);
+  using opened = file;
+  const bytes = new Uint8Array(sample.sizeBytes);
+  for (let at = 0; at < bytes.length;) {
+    const count = await opened.read(bytes.subarray(at));
+    if (count === null) throw new AppError("internal", `The audio of the voice sample "${id}" is cut off`);
+    at += count;
+  }
+  return bytes;
+}

@@ -1,0 +1,269 @@
+/**
+ * Reads what Agnai (agnaistic) writes: the folder in which an own server keeps everything, or single files of characters,
+ * chats and memory books, in any number. Its PNG cards are Tavern's.
+ *
+ * @see Agnai, srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and web/pages/Memory/Memory.tsx at 2421510
+ *   (2024-10-16)
+ */
+import { cardOfPng } from "../../../characters/png/png_card.ts";
+import { cardIn } from "../../../characters/card/card_file.ts";
+import { cardBytes } from "../../../characters/card/card_text.ts";
+import { AppError } from "../../../errors.ts";
+import {
+  asObject,
+  asText,
+  isJsonObject,
+  jsonFault,
+  type JsonObject,
+  parseJsonBytes,
+} from "../../../json/type_guards.ts";
+import { bookOfAgnai, cardOfAgnai, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
+import { isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_chat.ts";
+import type { ImportStep } from "../../import_item.ts";
+import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import { objectIn } from "../../json_object.ts";
+import { samplerOf } from "../../samplers.ts";
+import { refused } from "../../refused.ts";
+import { baseOf, stemOf } from "../../file_names.ts";
+import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
+
+/** Files of the folder; pictures in characters make them long. */
+const MAX_JSON_BYTES = 256 * 1024 * 1024;
+const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+const SAMPLERS = {
+  ...{ temperature: "temp", top_p: "topP", top_k: "topK", top_a: "topA", min_p: "minP", typical_p: "typicalP" },
+  ...{ tfs_z: "tailFreeSampling", frequency_penalty: "frequencyPenalty", presence_penalty: "presencePenalty" },
+  ...{ repetition_penalty: "repetitionPenalty", repeat_last_n: "repetitionPenaltyRange" },
+  ...{ max_tokens: "maxTokens", context_size: "maxContextLength" },
+};
+/** Files of the folder that have no place here. */
+const REASONS: Record<string, string> = {
+  "user.json": "keys of services and settings are not taken over; enter connections under Connections",
+  "scenario.json": "scenarios that change with a chat have no place here",
+  "templates.json": "templates of prompts are left out: they are in Agnai's own language",
+  "trees.json": "trees of chats are made from their messages",
+};
+const TAKEN = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
+/** What a profile is called before its owner has given a name. */
+const NAMELESS = "You";
+
+/** Gives everything in it. @throws {AppError} `unprocessable` when nothing in it is Agnai's */
+export async function* readAgnai(source: ImportSource): AsyncGenerator<ImportStep> {
+  const folder = new Folder(source);
+  yield* folder.isThere ? folder.steps() : singleFiles(source);
+}
+
+async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
+  for (const file of source.files) {
+    const { path } = file;
+    try {
+      if (/\.json$/i.test(path)) yield* ofJson(path, await source.read(file, MAX_CHAT_BYTES));
+      else if (/\.png$/i.test(path)) {
+        const bytes = await source.read(file, MAX_PICTURE_BYTES);
+        const { data } = cardOfPng(bytes);
+        const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
+        yield { what: "character", id, source: path, name: data.name, file: bytes };
+      } else if (/\.jsonl$/i.test(path)) {
+        const title = stemOf(path);
+        const place = { source: path, key: title, title, participants: [] };
+        const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
+        yield* notes;
+        if (conversation !== undefined) yield conversation;
+      } else yield { what: "note", level: "left_out", source: path, reason: "it is no file of Agnai", count: 1 };
+    } catch (error) {
+      yield refused(path, error);
+    }
+  }
+}
+
+function* ofJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
+  const json = objectIn(bytes);
+  if (isAgnaiCharacter(json)) return yield* ofCharacter(json, path);
+  if (isAgnaiBook(json)) return yield* ofBook(json, path);
+  if (isAgnaiExport(json)) {
+    const reason = "its character is not in the file: the chat comes in without one";
+    yield { what: "note", level: "changed", source: path, reason };
+    return yield* readAgnaiExport(json, { source: path, title: stemOf(path) });
+  }
+  if (json.kind === "scenario") {
+    return yield { what: "note", level: "left_out", source: path, reason: REASONS["scenario.json"]!, count: 1 };
+  }
+  const { data } = cardIn(path, bytes);
+  const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
+  yield { what: "character", id, source: path, name: data.name, file: bytes };
+}
+
+function* ofCharacter(
+  character: JsonObject,
+  source: string,
+  avatar = pictureIn(character.avatar),
+): Generator<ImportStep> {
+  const name = asText(character.name);
+  if (isJsonObject(character.sprite)) {
+    const reason = "its body of parts is kept in the card for Agnai, which alone can draw it";
+    yield { what: "note", level: "changed", source, reason };
+  }
+  if (avatar === undefined && asText(character.avatar) !== "") {
+    const reason = "its picture is not in the file: it comes in without one";
+    yield { what: "note", level: "changed", source, reason };
+  }
+  try {
+    const bytes = cardBytes(cardOfAgnai(character));
+    yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
+  } catch (error) {
+    yield refused(source, error); // too long, or nested so deep that it has no text
+  }
+}
+
+function* ofBook(book: JsonObject, source: string): Generator<ImportStep> {
+  const name = asText(book.name) || stemOf(source);
+  yield { what: "lorebook", id: bookId(book, name), source, name, book: bookOfAgnai(book), scope: "chat" };
+}
+
+/** A file of a character has no id; the moment it was made tells it, in the folder as in the file. */
+function characterId(character: JsonObject): string {
+  const made = asText(character.createdAt) || contentHash(character.persona);
+  return stableId("agnai", "character", asText(character.name), made);
+}
+
+/** A file of a book has no id either, and nothing else that lasts. */
+function bookId(book: JsonObject, name: string): string {
+  return stableId("agnai", "memory", asText(book._id) || `${name} ${contentHash(book.entries)}`);
+}
+
+function pictureIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+  const base64 = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/=\s]+)$/.exec(asText(value))?.[1];
+  try {
+    return base64 === undefined ? undefined : Uint8Array.fromBase64(base64);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder of an own server: a file a kind of thing, and one for the messages of each chat. */
+class Folder {
+  readonly #root: string;
+  readonly #byPath = new Map<string, SourceFile>();
+
+  constructor(readonly source: ImportSource) {
+    const sign = source.files.find(({ path }) => baseOf(path) === "chats.json" || baseOf(path) === "characters.json");
+    this.#root = sign === undefined ? "" : sign.path.slice(0, -baseOf(sign.path).length);
+    this.isThere = sign !== undefined;
+    for (const file of source.files) {
+      if (file.path.startsWith(this.#root)) this.#byPath.set(file.path.slice(this.#root.length), file);
+    }
+  }
+
+  readonly isThere: boolean;
+
+  async *steps(): AsyncGenerator<ImportStep> {
+    yield* this.#leftOut();
+    const profile = asObject(await this.#json("profile.json"));
+    const handle = asText(profile.handle);
+    const personaId = handle === "" || handle === NAMELESS ? undefined : stableId("agnai", "persona", handle);
+    if (personaId !== undefined) {
+      const avatar = await this.#picture(profile.avatar);
+      yield {
+        ...{ what: "persona", id: personaId, source: this.#in("profile.json"), name: handle },
+        ...{ description: "", avatar },
+      };
+    }
+    const books = new Map<string, string>();
+    for (const book of await this.#list("books.json")) {
+      books.set(asText(book._id), bookId(book, asText(book.name) || stemOf("books.json")));
+      yield* ofBook(book, this.#in("books.json"));
+    }
+    yield* this.#presets();
+    const characters = new Map<string, string>();
+    const chats = await this.#list("chats.json");
+    const guests = chats.flatMap(({ tempCharacters }) => Object.values(asObject(tempCharacters)).filter(isJsonObject));
+    for (const character of [...await this.#list("characters.json"), ...guests]) {
+      if (characters.has(asText(character._id))) continue;
+      characters.set(asText(character._id), characterId(character));
+      yield* ofCharacter(character, this.#in("characters.json"), await this.#picture(character.avatar));
+    }
+    for (const chat of chats) yield* this.#chat(chat, { characters, books, personaId });
+  }
+
+  async *#presets(): AsyncGenerator<ImportStep> {
+    const presets = await this.#list("presets.json");
+    const source = this.#in("presets.json");
+    for (const preset of presets) {
+      const name = asText(preset.name) || "Agnai";
+      const sampler = samplerOf(preset, SAMPLERS);
+      const id = stableId("agnai", "preset", asText(preset._id) || name);
+      yield { what: "preset", id, source, name, json: { sampler }, isOurs: true };
+    }
+    if (presets.length === 0) return;
+    const reason = "prompts of presets are left out: they are in Agnai's own language";
+    yield { what: "note", level: "left_out", source, reason, count: presets.length };
+  }
+
+  async *#chat(
+    chat: JsonObject,
+    { characters, books, personaId }: {
+      characters: Map<string, string>;
+      books: Map<string, string>;
+      personaId: string | undefined;
+    },
+  ): AsyncGenerator<ImportStep> {
+    const path = `messages-${asText(chat._id)}.json`;
+    const source = this.#in(path);
+    try {
+      const messages = await this.#json(path);
+      if (!Array.isArray(messages)) throw new AppError("unprocessable", "its messages are not there");
+      const main = asText(chat.characterId);
+      const others = Object.entries(asObject(chat.characters)).flatMap(([id, isIn]) => isIn === true ? [id] : []);
+      const participants = [...new Set([main, ...others])].flatMap((id) => characters.get(id) ?? []);
+      const book = books.get(asText(chat.memoryId));
+      yield* readAgnaiChat(chat, messages, {
+        ...{ source, participants, personaId, title: asText(chat.name) },
+        characterOf: (id) => characters.get(id),
+        lorebookIds: book === undefined ? [] : [book],
+      });
+    } catch (error) {
+      yield refused(source, error);
+    }
+  }
+
+  *#leftOut(): Generator<ImportStep> {
+    for (const [path] of this.#byPath) {
+      if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
+      const reason = REASONS[path];
+      if (reason !== undefined) yield { what: "note", level: "left_out", source: this.#in(path), reason, count: 1 };
+    }
+  }
+
+  async #list(path: string): Promise<JsonObject[]> {
+    const json = await this.#json(path);
+    return Array.isArray(json) ? json.filter(isJsonObject) : [];
+  }
+
+  /** @throws {AppError} `unprocessable`: the folder's own files are what everything refers to */
+  async #json(path: string): Promise<unknown> {
+    const file = this.#byPath.get(path);
+    if (file === undefined) return undefined;
+    const bytes = await this.source.read(file, MAX_JSON_BYTES);
+    let json: unknown;
+    try {
+      json = parseJsonBytes(bytes);
+    } catch (cause) {
+      throw new AppError("unprocessable", `Cannot import "${file.path}": it is no JSON in UTF-8`, { cause });
+    }
+    const fault = jsonFault(json);
+    if (fault !== undefined) throw new AppError("unprocessable", `Cannot import "${file.path}": ${fault}`);
+    return json;
+  }
+
+  /** A picture stands in the character, or is a file that it names. */
+  async #picture(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const name = baseOf(asText(value).split("?")[0]!);
+    const file = name === "" ? undefined : this.source.files.find(({ path }) => baseOf(path) === name);
+    if (file === undefined) return pictureIn(value);
+    return await this.source.read(file, MAX_PICTURE_BYTES).catch(() => undefined);
+  }
+
+  #in(path: string): string {
+    return this.#root + path;
+  }
+}

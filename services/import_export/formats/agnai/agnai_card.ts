@@ -1,0 +1,118 @@
+/**
+ * Characters and memory books of Agnai as cards and lorebooks, in the fields and the words that its own export to Tavern
+ * gives them.
+ *
+ * @see Agnai, common/characters.ts (exportCharacter, formatCharacter) and common/memory.ts at 2421510 (2024-10-16)
+ */
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+
+/** Says whether a file is a character as Agnai itself writes one. */
+export function isAgnaiCharacter(json: JsonObject): boolean {
+  return json.kind === "character" ||
+    ["name", "persona", "greeting", "scenario", "sampleChat"].every((one) => one in json);
+}
+
+/** Says whether a file is a memory book. */
+export function isAgnaiBook(json: JsonObject): boolean {
+  const [first] = Array.isArray(json.entries) ? json.entries : [];
+  return json.kind === "memory" || isJsonObject(first) && "entry" in first && "keywords" in first;
+}
+
+/** Gives the card of a character. */
+export function cardOfAgnai(character: JsonObject): JsonObject {
+  const name = asText(character.name);
+  const { persona, voice, appearance, json, sprite } = character;
+  const insert = asObject(character.insert);
+  return {
+    spec: "chara_card_v2",
+    spec_version: "2.0",
+    data: {
+      name,
+      first_mes: asText(character.greeting),
+      scenario: asText(character.scenario),
+      description: descriptionOf(name, asObject(persona)),
+      personality: "",
+      mes_example: asText(character.sampleChat),
+      creator_notes: asText(character.description),
+      system_prompt: asText(character.systemPrompt),
+      post_history_instructions: asText(character.postHistoryInstructions),
+      alternate_greetings: asTextList(character.alternateGreetings),
+      ...(isJsonObject(character.characterBook) && { character_book: bookOfAgnai(character.characterBook) }),
+      tags: asTexts(character.tags),
+      creator: asText(character.creator),
+      character_version: asText(character.characterVersion),
+      extensions: {
+        ...asObject(character.extensions),
+        ...(asText(insert.prompt) !== "" && { depth_prompt: insert }),
+        agnai: defined({ voice, persona, appearance, json, sprite }),
+      },
+    },
+  };
+}
+
+/**
+ * Writes a persona, which is a text or attributes by name, as the kind that its owner chose says. Agnai takes the persona
+ * in a card for its own only where the description is this to the letter.
+ */
+export function descriptionOf(name: string, { kind, attributes }: JsonObject): string {
+  const found = Object.entries(asObject(attributes)).map(([key, values]) => [key, asTextList(values)] as const);
+  switch (kind) {
+    case "wpp": {
+      const lines = found.map(([key, values]) => `${key}(${values.map(quoted).join(" + ")})`);
+      return [`[character("${name}") {`, lines.join("\n"), "}]"].join("\n");
+    }
+    case "sbf": {
+      const parts = found.map(([key, values]) => `${key}: ${values.map(quoted).join(", ")}`);
+      return `[ character: "${name}"; ${parts.join("; ")} ]`;
+    }
+    case "boostyle":
+      return [name, ...found.flatMap(([, values]) => values)].join(" + ");
+    case "attributes":
+      return `Name: ${name}\n${found.map(([key, values]) => `${key}: ${values.join(", ")}`).join("\n")}`;
+    default: // "text", and any later kind, of which the texts at least are kept
+      return found.flatMap(([, values]) => values).join("\n");
+  }
+}
+
+/** Gives the lorebook that a memory book is. */
+export function bookOfAgnai(book: JsonObject): JsonObject {
+  const entries = Array.isArray(book.entries) ? book.entries.filter(isJsonObject) : [];
+  return {
+    ...defined({
+      name: asText(book.name) || undefined,
+      description: asText(book.description) || undefined,
+      scan_depth: asNumber(book.scanDepth),
+      token_budget: asNumber(book.tokenBudget),
+      recursive_scanning: typeof book.recursiveScanning === "boolean" ? book.recursiveScanning : undefined,
+    }),
+    extensions: asObject(book.extensions),
+    entries: entries.map(entryOf),
+  };
+}
+
+function entryOf(entry: JsonObject): JsonObject {
+  const { id, comment, selective, constant, position, probability, useProbability, selectiveLogic } = entry;
+  return {
+    keys: asTextList(entry.keywords),
+    content: asText(entry.entry),
+    enabled: entry.enabled !== false,
+    insertion_order: asNumber(entry.weight) ?? 0,
+    name: asText(entry.name),
+    priority: asNumber(entry.priority) ?? 0,
+    ...defined({ id, comment, selective, constant, position }),
+    ...(Array.isArray(entry.secondaryKeys) && { secondary_keys: asTextList(entry.secondaryKeys) }),
+    extensions: defined({ probability, useProbability, selectiveLogic, exclude_recursion: entry.excludeRecursion }),
+  };
+}
+
+function defined(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
+function asTextList(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(asText) : [];
+}
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}

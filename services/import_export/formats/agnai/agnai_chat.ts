@@ -1,0 +1,120 @@
+/**
+ * Chats of Agnai: as its page exports one, and as the folder of an own server keeps them, where messages are a tree and
+ * have the texts they had before.
+ *
+ * @see Agnai, web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at 2421510 (2024-10-16)
+ */
+import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { stableId } from "../../import_source.ts";
+import type { ImportedMessage, ImportStep } from "../../import_item.ts";
+import { chatsOfTree, hashOf, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
+import { refused } from "../../refused.ts";
+import { isoOf } from "../sillytavern/tavern_time.ts";
+
+/** What is known of a chat besides itself. */
+export interface AgnaiPlace {
+  /** Where it was found. */
+  source: string;
+  title: string;
+  characterOf?(agnaiId: string): string | undefined;
+  personaId?: string;
+  lorebookIds?: string[];
+  participants?: string[];
+}
+
+/** What a chat says in place of what its character says. */
+const OVERRIDES = ["scenario", "sampleChat", "postHistoryInstructions"];
+
+/** Says whether a file is a chat that the page exported. */
+export function isAgnaiExport({ messages }: JsonObject): boolean {
+  return Array.isArray(messages) &&
+    messages.some((message) => isJsonObject(message) && typeof message.msg === "string");
+}
+
+/** Reads a chat that the page exported; it says of whom a message is, not of which character. */
+export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator<ImportStep> {
+  const said = messagesIn(chat.messages);
+  // Nothing in the file names the chat: what was said first does, with the file's own name.
+  const id = stableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
+  const messages = said.map((message, index): ImportedMessage => ({
+    ...{ id: `${id}-${index}`, role: roleOf(message), content: asText(message.msg) },
+    ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
+  }));
+  yield* conversation({ id, messages }, chat, place);
+}
+
+/** Reads a chat out of the folder of an own server. */
+export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiPlace): Generator<ImportStep> {
+  const key = asText(chat._id);
+  const idOf = (node?: string) =>
+    node === undefined ? stableId("agnai", "chat", key) : stableId("agnai", "chat", key, node);
+  const said = messagesIn(messages);
+  const nodes = new Map<string, TreeNode>();
+  for (const [index, message] of said.entries()) {
+    const node: TreeNode = {
+      id: asText(message._id) || `n${index}`,
+      // Old messages name none: each follows the one before it.
+      parent: asText(message.parent) || asText(said[index - 1]?._id) || undefined,
+      children: [],
+      message: messageOf(message, place),
+    };
+    nodes.set(node.id, node);
+  }
+  for (const { id, parent } of nodes.values()) nodes.get(parent ?? "")?.children.push(id);
+  for (const one of chatsOfTree(nodes, asText(chat.treeLeafId), idOf)) yield* conversation(one, chat, place);
+}
+
+function* conversation(
+  { forkedFrom, ...own }: TreeChat,
+  chat: JsonObject,
+  { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiPlace,
+): Generator<ImportStep> {
+  const { messages } = own;
+  if (messages.length === 0) return yield refused(source, "it has no messages");
+  const overrides = OVERRIDES.filter((field) => asText(chat[field]) !== "");
+  if (overrides.length > 0 && forkedFrom === undefined) {
+    const reason = `what it says in place of its character is left out: ${overrides.join(", ")}`;
+    yield { what: "note", level: "changed", source, reason };
+  }
+  const system_prompt = asText(chat.systemPrompt);
+  const head = {
+    ...{ title, participants: participants.map((character_id) => ({ character_id })) },
+    ...(system_prompt !== "" && { system_prompt }),
+    ...(personaId !== undefined && { persona_id: personaId }),
+    ...(lorebookIds.length > 0 && { lorebook_ids: lorebookIds }),
+    ...(forkedFrom && { forked_from: forkedFrom }),
+  };
+  yield {
+    ...{ what: "conversation", source, name: title, hash: hashOf(own, head), head, ...own },
+    createdAt: isoOf(chat.createdAt) ?? messages[0]!.created_at,
+    updatedAt: isoOf(chat.updatedAt) ?? messages.at(-1)!.created_at,
+  };
+}
+
+function messageOf(message: JsonObject, { characterOf, personaId }: AgnaiPlace): TreeMessage {
+  const role = roleOf(message);
+  const created_at = isoOf(message.createdAt);
+  const updated_at = isoOf(message.updatedAt) ?? created_at;
+  const character = role === "assistant" ? characterOf?.(asText(message.characterId)) : undefined;
+  const name = asText(message.name);
+  const retries = Array.isArray(message.retries) ? message.retries.map(asText).filter((text) => text !== "") : [];
+  return {
+    ...{ role, content: asText(message.msg) },
+    ...(created_at !== undefined && { created_at }),
+    ...(updated_at !== undefined && { updated_at }),
+    ...(character !== undefined && { character_id: character }),
+    ...(role === "user" && personaId !== undefined && { persona_id: personaId }),
+    ...(name !== "" && { name }),
+    ...(message.ooc === true && { hidden: true }), // such words are not for the model
+    ...(retries.length > 0 && { others: retries.map((content) => ({ content })) }),
+  };
+}
+
+function roleOf(message: JsonObject): string {
+  if (message.system === true) return "system";
+  return asText(message.characterId) !== "" ? "assistant" : "user";
+}
+
+function messagesIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject).filter(({ msg }) => typeof msg === "string") : [];
+}

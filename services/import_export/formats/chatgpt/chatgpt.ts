@@ -1,0 +1,73 @@
+/** Reads the export of ChatGPT: `conversations.json`, of every conversation a tree of messages. */
+import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { readChatFiles } from "../chat_files.ts";
+import { type ImportSource, stableId } from "../../import_source.ts";
+import type { ImportStep } from "../../import_item.ts";
+import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
+import { refused } from "../../refused.ts";
+import { isoOf } from "../sillytavern/tavern_time.ts";
+
+/** What is said; tools, files and the service's own notes have other kinds. */
+const SPOKEN = ["text", "multimodal_text", "code"];
+
+/** Gives the conversations. @throws {AppError} `unprocessable` when there are none */
+export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), conversationOf);
+}
+
+function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep> {
+  const mapping = asObject(chat.mapping);
+  const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
+  const idOf = (node?: string) => node === undefined ? stableId("chatgpt", key) : stableId("chatgpt", key, node);
+  const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
+  const chats = chatsOfTree(nodes, asText(chat.current_node), idOf);
+  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
+    return yield refused(source, "it has no messages");
+  }
+  if (pictures(mapping) > 0) {
+    const reason = "its pictures are not in the file of chats and do not come in";
+    yield { what: "note", level: "changed", source, reason, count: pictures(mapping) };
+  }
+  const title = asText(chat.title);
+  for (const { forkedFrom, ...one } of chats) {
+    yield {
+      ...{ what: "conversation", source, name: title, hash: hashOf(one), ...one },
+      head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
+      createdAt: isoOf(chat.create_time),
+      updatedAt: isoOf(chat.update_time),
+    };
+  }
+}
+
+function nodeOf(id: string, value: unknown): TreeNode {
+  const node = asObject(value);
+  return {
+    id,
+    parent: asText(node.parent) || undefined,
+    children: Array.isArray(node.children) ? node.children.map(asText) : [],
+    message: isJsonObject(node.message) ? messageOf(node.message) : undefined,
+  };
+}
+
+function messageOf(message: JsonObject): TreeNode["message"] {
+  const author = isJsonObject(message.author) ? asText(message.author.role) : "";
+  const content = asObject(message.content);
+  const metadata = asObject(message.metadata);
+  if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
+  // What it says to its tools is no answer.
+  if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
+  const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
+  const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);
+  const created_at = isoOf(message.create_time);
+  const model = asText(metadata.model_slug);
+  if (text.trim() === "") return;
+  return { role: author, content: text, ...(created_at && { created_at }), ...(model !== "" && { model }) };
+}
+
+function isToTool({ recipient }: JsonObject): boolean {
+  return typeof recipient === "string" && recipient !== "all";
+}
+
+function pictures(mapping: JsonObject): number {
+  return (JSON.stringify(mapping).match(/"content_type":"image_asset_pointer"/g) ?? []).length;
+}

@@ -1,0 +1,100 @@
+/** Reads Open WebUI's export of chats: a list, of every chat a tree of messages. */
+import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { readChatFiles } from "../chat_files.ts";
+import { type ImportSource, stableId } from "../../import_source.ts";
+import type { ImportStep } from "../../import_item.ts";
+import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
+import { refused } from "../../refused.ts";
+import { isoOf } from "../sillytavern/tavern_time.ts";
+
+/** The text itself holds the reasoning, folded. */
+const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
+const REASONING_END = "</details>";
+
+/** Gives the chats. @throws {AppError} `unprocessable` when there are none */
+export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /\.json$/i.test(path), conversationOf);
+}
+
+function* conversationOf(record: JsonObject, source: string): Generator<ImportStep> {
+  const chat = isJsonObject(record.chat) ? record.chat : record;
+  const history = asObject(chat.history);
+  const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
+  const title = asText(record.title) || asText(chat.title);
+  const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
+  const idOf = (node?: string) => node === undefined ? stableId("openwebui", key) : stableId("openwebui", key, node);
+  const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, nodeOf(node, value)]));
+  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
+    return yield refused(source, "it has no messages");
+  }
+  const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
+  for (const { forkedFrom, ...one } of chatsOfTree(nodes, asText(history.currentId), idOf)) {
+    yield {
+      ...{ what: "conversation", source, name: title, hash: hashOf(one, system), ...one },
+      head: {
+        ...{ title, participants: [] },
+        ...(system !== "" && { system_prompt: system }),
+        ...(forkedFrom && { forked_from: forkedFrom }),
+      },
+      createdAt: isoOf(record.created_at ?? chat.timestamp),
+      updatedAt: isoOf(record.updated_at ?? chat.timestamp),
+    };
+  }
+}
+
+/** Old chats have no tree: each message follows the one before. */
+function listed(messages: unknown): JsonObject {
+  const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
+  return Object.fromEntries(list.map((message, index) => [
+    `n${index}`,
+    {
+      ...message,
+      parentId: index === 0 ? null : `n${index - 1}`,
+      childrenIds: list[index + 1] ? [`n${index + 1}`] : [],
+    },
+  ]));
+}
+
+function nodeOf(id: string, value: unknown): TreeNode {
+  const node = asObject(value);
+  return {
+    id,
+    parent: asText(node.parentId) || undefined,
+    children: Array.isArray(node.childrenIds) ? node.childrenIds.map(asText) : [],
+    message: messageOf(node),
+  };
+}
+
+function messageOf(node: JsonObject): TreeNode["message"] {
+  const role = asText(node.role);
+  if (!["user", "assistant", "system"].includes(role)) return;
+  const said = asText(node.content);
+  const { reasoning, text } = role === "assistant" ? splitReasoning(said) : { text: said };
+  const files = Array.isArray(node.files) ? node.files.filter(isJsonObject) : [];
+  const pictures = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
+  const created_at = isoOf(node.timestamp);
+  const model = asText(node.model);
+  return {
+    role,
+    content: pictures.length === 0 ? text : [
+      ...(text === "" ? [] : [{ type: "text", text }]),
+      ...pictures.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
+    ],
+    ...(reasoning !== undefined && { reasoning: unquoted(reasoning) }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
+
+/** Searches for the end as text: a pattern for all of it takes quadratic time for white space that no end follows. */
+function splitReasoning(said: string): { reasoning?: string; text: string } {
+  const start = REASONING_START.exec(said)?.[0].length;
+  const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
+  if (end < 0) return { text: said };
+  return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
+}
+
+/** The reasoning is written as a quotation. */
+function unquoted(text: string): string {
+  return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
+}

@@ -1,0 +1,196 @@
+/** Reads what another Parlor, or this one, exported; everything keeps its id. */
+import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_manifest.ts";
+import { MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
+import { AppError } from "../../../errors.ts";
+import { isAttachmentName } from "../../../attachments/attachment_names.ts";
+import { isId } from "../../../storage/ids.ts";
+import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { contentHash, type ImportSource, type SourceFile } from "../../import_source.ts";
+import type { ImportedConversation, ImportedMessage, ImportStep } from "../../import_item.ts";
+import { objectIn } from "../../json_object.ts";
+import type { Scratch } from "../../scratch_folder.ts";
+import { connectionOf, imageConnectionOf, settingsOf } from "./parlor_settings.ts";
+import { refused } from "../../refused.ts";
+
+/** Larger than any conversation that can be saved. */
+const MAX_BYTES = 128 * 1024 * 1024;
+/** What others refer to before what refers to it. */
+const FOLDERS = [
+  ...["personas", "lorebooks", "presets", "workflows", "voices", "connections", "image_connections"],
+  ...["characters", "attachments", "conversations"],
+];
+const SETTINGS = "settings.json";
+/** Fields that only the server sets. */
+const OWN_FIELDS = [
+  "id",
+  "revision",
+  "messages",
+  "continuations",
+  "draft",
+  "draft_version",
+  "imported",
+  "character_id",
+];
+
+/** Gives everything in it. @throws {AppError} `unprocessable` when it is none */
+export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+  const byPath = new Map(source.files.map((file) => [file.path, file]));
+  if (!byPath.has(EXPORT_MARK)) {
+    throw new AppError("unprocessable", `Cannot import this as an export of Parlor: it has no ${EXPORT_MARK}`);
+  }
+  const mark = objectIn(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
+  if ((asNumber(mark.format) ?? 1) > EXPORT_FORMAT) {
+    const message = `Cannot import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
+    throw new AppError("unprocessable", message);
+  }
+  for (const folder of FOLDERS) {
+    for (const file of source.files) {
+      const [top, name = "", more] = file.path.split("/");
+      if (top !== folder || more !== undefined) continue;
+      try {
+        yield* stepsOf({ source, scratch, byPath }, file, folder, name);
+      } catch (error) {
+        yield refused(file.path, error);
+      }
+    }
+  }
+  const settings = byPath.get(SETTINGS);
+  if (settings !== undefined) {
+    try {
+      yield settingsOf(objectIn(await source.read(settings, MAX_BYTES)), SETTINGS);
+    } catch (error) {
+      yield refused(SETTINGS, error);
+    }
+  }
+}
+
+async function* stepsOf(
+  { source, scratch, byPath }: { source: ImportSource; scratch: Scratch; byPath: Map<string, SourceFile> },
+  file: SourceFile,
+  folder: string,
+  fileName: string,
+): AsyncGenerator<ImportStep> {
+  const id = folder === "attachments" ? fileName : fileName.replace(/\.[^.]*$/, "");
+  const isNamed = folder === "attachments" ? isAttachmentName(id) : isId(id);
+  if (!isNamed) throw new AppError("unprocessable", "its name is no id");
+  const origin = { id, source: file.path, name: id };
+  if (folder === "voices" && !fileName.endsWith(".json")) return; // comes with what is said of it
+  if (folder === "characters" && /\.charx$/i.test(fileName)) {
+    yield { what: "character", ...origin, file: await scratch.keep(source.pieces(file, MAX_CHARX_BYTES)) };
+    return;
+  }
+  const bytes = await source.read(file, MAX_BYTES);
+  if (folder === "attachments") return yield { what: "attachment", ...origin, bytes };
+  if (folder === "characters") return yield { what: "character", ...origin, file: bytes };
+  if (!fileName.endsWith(".json")) return;
+  const json = objectIn(bytes);
+  const named = { ...origin, name: asText(json.name) || id };
+  if (folder === "personas") {
+    const picture = byPath.get(`personas/${id}.png`);
+    const avatar = picture && await source.read(picture, MAX_BYTES);
+    yield { what: "persona", ...named, description: asText(json.description), avatar };
+  } else if (folder === "lorebooks") {
+    const scope = (["global", "character", "persona", "chat"] as const).find((one) => one === json.scope);
+    yield {
+      ...{ what: "lorebook", ...named, book: json.book, scope, isEnabled: json.isEnabled !== false },
+      ...{ characterIds: asTexts(json.characterIds), personaIds: asTexts(json.personaIds) },
+    };
+  } else if (folder === "presets") {
+    yield { what: "preset", ...named, json: json.preset, isOurs: true, models: asTexts(json.models) };
+  } else if (folder === "workflows") yield { what: "workflow", ...origin, json };
+  else if (folder === "connections") yield connectionOf(json, named);
+  else if (folder === "image_connections") yield imageConnectionOf(json, named);
+  else if (folder === "voices") {
+    const sound = byPath.get(`voices/${id}.${asText(json.format)}`);
+    if (sound === undefined) throw new AppError("unprocessable", "its sound is not there");
+    const audio = await source.read(sound, MAX_BYTES);
+    const createdAtMs = asNumber(json.createdAtMs);
+    yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
+  } else {
+    const linesOf = async (folder: string) => {
+      const file = byPath.get(`${folder}/${id}.jsonl`);
+      return file === undefined ? [] : linesIn(await source.read(file, MAX_BYTES));
+    };
+    const texts = textsIn(await linesOf("variants"));
+    const continuations = (await linesOf("continuations")).map((line) => withTexts(line, texts));
+    yield conversationOf({ ...withTexts(json, texts), continuations }, origin);
+  }
+}
+
+function linesIn(bytes: Uint8Array): JsonObject[] {
+  const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
+  return lines.map((line) => objectIn(new TextEncoder().encode(line)));
+}
+
+/** Texts of messages by message and number. */
+type Texts = ReadonlyMap<string, ReadonlyMap<number, JsonObject>>;
+
+function textsIn(lines: JsonObject[]): Texts {
+  const texts = new Map<string, Map<number, JsonObject>>();
+  for (const { message_id, n, text } of lines) {
+    const ofMessage = texts.get(asText(message_id)) ?? new Map<number, JsonObject>();
+    texts.set(asText(message_id), ofMessage.set(asNumber(n) ?? -1, asObject(text)));
+  }
+  return texts;
+}
+
+/** Puts the other texts of messages, which are in a file of their own, next to the active one. */
+function withTexts(json: JsonObject, texts: Texts): JsonObject {
+  const messages = (Array.isArray(json.messages) ? json.messages : []).map((message) => {
+    const own = asObject(message);
+    const others = texts.get(asText(own.id));
+    const active = asNumber(own.active_variant) ?? 0;
+    if (others === undefined) return message;
+    const known = [...others].filter(([n]) => n >= 0 && n !== active);
+    const { content, reasoning, model, updated_at } = own;
+    const all = [...known, [active, { content, reasoning, model, updated_at }] as const].sort(([a], [b]) => a - b);
+    return { ...own, variants: all.map(([, text]) => text), active_variant: all.findIndex(([n]) => n === active) };
+  });
+  return { ...json, messages };
+}
+
+function conversationOf(
+  json: JsonObject,
+  origin: { id: string; source: string; name: string },
+): ImportedConversation {
+  const messages = messagesIn(json);
+  const lists = Array.isArray(json.continuations) ? json.continuations.filter(isJsonObject) : [];
+  const continuations = lists.map((list) => ({
+    message_id: asText(list.message_id),
+    n: asNumber(list.n) ?? -1,
+    messages: messagesIn(list).map(messageOf),
+  }));
+  const ids = [messages, ...continuations.map((list) => list.messages)].flat().map(({ id }) => id);
+  if (new Set(ids).size < ids.length) throw new AppError("unprocessable", "two of its messages have the same id");
+  const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
+  const hash = contentHash(lists.length === 0 ? [head, messages] : [head, messages, lists]);
+  return {
+    ...{ what: "conversation", ...origin, name: asText(json.title), hash, head },
+    draft: asText(json.draft),
+    createdAt: asText(json.created_at) || undefined,
+    updatedAt: asText(json.updated_at) || undefined,
+    messages: messages.map(messageOf),
+    ...(continuations.length > 0 && { continuations }),
+  };
+}
+
+function messagesIn({ messages }: JsonObject): JsonObject[] {
+  const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
+  if (list.some(({ id }) => typeof id !== "string" || !isId(id))) {
+    throw new AppError("unprocessable", "a message of it has no id");
+  }
+  return list;
+}
+
+/** The time of a variant is called differently where variants are listed. */
+function messageOf({ variants, ...message }: JsonObject): ImportedMessage {
+  const texts = Array.isArray(variants) ? variants.filter(isJsonObject) : [];
+  if (texts.length < 2) return message as ImportedMessage;
+  return {
+    ...message as ImportedMessage,
+    variants: texts.map(({ n: _, created_at, ...text }) => ({
+      ...text as unknown as ImportedMessage,
+      ...(typeof created_at === "string" && { updated_at: created_at }),
+    })),
+  };
+}

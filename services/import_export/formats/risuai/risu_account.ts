@@ -1,0 +1,323 @@
+/**
+ * Everything in RisuAI's database: personas, lorebooks, characters, presets and chats, what others refer to first.
+ *
+ * @see RisuAI, storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
+ */
+import { cardOf } from "../../../characters/card/card.ts";
+import { cardBytes } from "../../../characters/card/card_text.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  isJsonObject,
+  type JsonObject,
+  parseJsonBytes,
+} from "../../../json/type_guards.ts";
+import { type FurtherFile, packCharacter } from "../../character_package.ts";
+import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import type { ImportedPreset, ImportNote, ImportStep } from "../../import_item.ts";
+import { bookOfRisu, cardOfRisu, list, lossesOf, mediaOf } from "./risu_card.ts";
+import { coldKeyOf, readRisuChat, type RisuPlace } from "./risu_chat.ts";
+import type { RisuFiles } from "./risu_files.ts";
+import { MAX_SAVE_BYTES, openRisuSave, unpacked } from "./risu_save.ts";
+import type { Scratch } from "../../scratch_folder.ts";
+import { samplerOf } from "../../samplers.ts";
+import { refused } from "../../refused.ts";
+
+/** Pictures, as large as an upload of one may be. */
+export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+/** The messages of one chat. */
+const MAX_COLD_BYTES = 64 * 1024 * 1024;
+const SAMPLERS = {
+  ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p" },
+  ...{ frequency_penalty: "frequencyPenalty", presence_penalty: "PresensePenalty" }, // as RisuAI spells it
+  ...{ repetition_penalty: "repetition_penalty", max_tokens: "maxResponse", context_size: "maxContext" },
+};
+/** Kept there in hundredths. */
+const HUNDREDTHS = ["temperature", "frequency_penalty", "presence_penalty"];
+const SWITCHED_OFF = -1000;
+const NAMELESS_USER = "User";
+const PROMPTS = "prompts of presets are left out: they are in RisuAI's own template language";
+
+/** Gives everything. @throws {AppError} when the database cannot be opened */
+export async function* readRisuAccount(
+  source: ImportSource,
+  file: SourceFile,
+  files: RisuFiles,
+  scratch: Scratch,
+): AsyncGenerator<ImportStep> {
+  const bytes = await source.read(file, MAX_SAVE_BYTES);
+  const { database, missing } = await openRisuSave(
+    bytes,
+    async (name) => {
+      const found = files.find(`remotes/${name}.local.bin`);
+      return found && await source.read(found, MAX_SAVE_BYTES);
+    },
+  );
+  for (const name of missing) yield refused(name, "the file of this character is not there");
+  yield leftOut(file.path, "keys of services and settings are not taken over; enter connections under Connections");
+  yield* new Account(database, file.path, source, files, scratch).steps();
+}
+
+/** Makes a preset of RisuAI's; its prompts do not come with it. */
+export function presetOfRisu(preset: JsonObject, source: string): ImportedPreset {
+  const name = asText(preset.name) || "RisuAI";
+  const sampler = samplerOf(preset, SAMPLERS, (value, ours) => {
+    if (value === SWITCHED_OFF) return undefined;
+    return HUNDREDTHS.includes(ours) ? value / 100 : value;
+  });
+  return { what: "preset", id: stableId("risuai", "preset", name), source, name, json: { sampler }, isOurs: true };
+}
+
+/** A note that prompts stay behind. */
+export function promptsNote(source: string, count: number): ImportNote {
+  return { what: "note", level: "left_out", source, reason: PROMPTS, count };
+}
+
+class Account {
+  readonly #characters: JsonObject[];
+  /** Characters in its trash. */
+  readonly #removed: number;
+  readonly #modules: JsonObject[];
+  readonly #personas: { id: string; risuId: string; name: string }[] = [];
+  readonly #userName: string;
+
+  constructor(
+    readonly database: JsonObject,
+    readonly path: string,
+    readonly source: ImportSource,
+    readonly files: RisuFiles,
+    readonly scratch: Scratch,
+  ) {
+    const characters = list(database.characters).filter(isJsonObject);
+    this.#characters = characters.filter(({ trashTime }) => trashTime === undefined || trashTime === null);
+    this.#removed = characters.length - this.#characters.length;
+    this.#modules = list(database.modules).filter(isJsonObject);
+    this.#userName = asText(database.username) || NAMELESS_USER;
+  }
+
+  async *steps(): AsyncGenerator<ImportStep> {
+    yield* this.#allPersonas();
+    yield* this.#lorebooks();
+    yield* this.#groupLorebooks();
+    if (this.#removed > 0) yield leftOut(this.#in("characters"), "they lie in RisuAI's trash", this.#removed);
+    for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
+    const presets = list(this.database.botPresets).filter(isJsonObject);
+    for (const preset of presets) yield presetOfRisu(preset, this.#in("presets", preset.name));
+    if (presets.length > 0) yield promptsNote(this.#in("presets"), presets.length);
+    let empty = 0;
+    for (const character of this.#characters) {
+      for (const chat of list(character.chats).filter(isJsonObject)) {
+        if (list(chat.message).length === 0) empty++;
+        else yield* this.#chat(chat, character);
+      }
+    }
+    if (empty > 0) yield leftOut(this.#in("chats"), "nobody has said anything in them", empty);
+  }
+
+  async *#allPersonas(): AsyncGenerator<ImportStep> {
+    for (const [index, persona] of list(this.database.personas).entries()) {
+      if (!isJsonObject(persona)) continue;
+      // What is being edited goes to the list only when another is chosen.
+      const isChosen = index === (asNumber(this.database.selectedPersona) ?? 0) &&
+        asText(this.database.username) !== "";
+      const name = asText(isChosen ? this.database.username : persona.name);
+      const description = asText(isChosen ? this.database.personaPrompt : persona.personaPrompt);
+      const risuId = asText(persona.id);
+      const id = stableId("risuai", "persona", risuId || name);
+      const source = this.#in("personas", name);
+      if (name === "" || this.#personas.some((other) => other.id === id)) continue;
+      this.#personas.push({ id, risuId, name });
+      const { avatar, note } = await this.#picture(isChosen ? this.database.userIcon : persona.icon, source);
+      if (note !== undefined) yield note;
+      if (asText(persona.note) !== "") {
+        yield { what: "note", level: "changed", source, reason: "its note is left out: personas here have none" };
+      }
+      yield { what: "persona", id, source, name, description, avatar };
+    }
+  }
+
+  *#lorebooks(): Generator<ImportStep> {
+    const isOn = (ids: unknown, { id, namespace }: JsonObject) =>
+      list(ids).some((one) => one === id || namespace !== undefined && one === namespace);
+    const everywhere = [
+      ...list(this.database.enabledModules),
+      ...asText(this.database.moduleIntergration).split(",").map((name) => name.trim()).filter((name) => name !== ""),
+    ];
+    for (const module of this.#modules) {
+      const name = asText(module.name) || "Module";
+      const source = this.#in("modules", name);
+      const more = ["regex", "trigger", "assets"].filter((part) => list(module[part]).length > 0);
+      if (more.length > 0) {
+        yield leftOut(source, "scripts and pictures of a module are left out: they do nothing outside of RisuAI", 1);
+      }
+      const book = bookOfRisu(module.lorebook);
+      if (book === undefined) continue;
+      const of = this.#characters.filter((character) => isOn(character.modules, module)).map(idOf);
+      const scope = isOn(everywhere, module) ? "global" : of.length > 0 ? "character" : "chat";
+      yield { what: "lorebook", id: moduleId(module), source, name, book, scope, characterIds: of };
+    }
+    for (const [index, page] of list(this.database.loreBook).entries()) {
+      const book = bookOfRisu(asObject(page).data);
+      if (book === undefined) continue;
+      const name = asText(asObject(page).name) || "Lorebook";
+      const id = stableId("risuai", "lorebook", String(index), name);
+      const isChosen = index === (asNumber(this.database.loreBookPage) ?? 0);
+      yield {
+        what: "lorebook",
+        id,
+        source: this.#in("lorebooks", name),
+        name,
+        book,
+        scope: isChosen ? "global" : "chat",
+      };
+    }
+  }
+
+  /** The lorebook of a group goes with each of its chats. */
+  *#groupLorebooks(): Generator<ImportStep> {
+    for (const group of this.#characters) {
+      const book = group.type === "group" ? bookOfRisu(group.globalLore, group) : undefined;
+      if (book === undefined) continue;
+      const name = asText(group.name) || "Group";
+      yield { what: "lorebook", id: groupBookId(group), source: this.#in("groups", name), name, book, scope: "chat" };
+    }
+  }
+
+  async *#character(character: JsonObject): AsyncGenerator<ImportStep> {
+    const name = asText(character.name);
+    const source = this.#in("characters", name);
+    for (const reason of lossesOf(character)) yield changed(source, reason);
+    const { avatar, note } = await this.#picture(character.image, source);
+    if (note !== undefined) yield note;
+    try {
+      const card = cardOfRisu(character);
+      const { files, missing } = this.#further(character, source);
+      if (missing > 0) yield changed(source, `${missing} further pictures and sounds of it are not there`);
+      const origin = { id: idOf(character), source, name };
+      if (files.length === 0) {
+        yield { what: "character", ...origin, file: cardBytes(card), avatar };
+        return;
+      }
+      const packed = await packCharacter(this.scratch, { card: cardOf(card), files });
+      yield* packed.notes;
+      yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
+    } catch (error) {
+      yield refused(source, error); // too long, or nested so deep that it has no text
+    }
+  }
+
+  #further(character: JsonObject, source: string): { files: FurtherFile[]; missing: number } {
+    const media = [...mediaOf(character)].filter(({ key }) => key !== "");
+    const files = media.flatMap(({ key, ...medium }) => {
+      const file = this.files.find(key);
+      const read = () => this.source.read(file!, MAX_PICTURE_BYTES);
+      return file === undefined
+        ? []
+        : [{ ...medium, source: `${source}/${medium.name}`, sizeBytes: file.sizeBytes, read }];
+    });
+    return { files, missing: media.length - files.length };
+  }
+
+  async *#chat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {
+    const source = this.#in("chats", `${asText(character.name)}/${asText(chat.name)}`);
+    try {
+      const cold = coldKeyOf(chat);
+      const whole = cold === undefined ? chat : await this.#warm(chat, cold);
+      const fmIndex = whole.fmIndex ?? character.firstMsgIndex;
+      yield* readRisuChat({ ...whole, fmIndex }, this.#place(chat, character, source));
+    } catch (error) {
+      yield refused(source, error);
+    }
+  }
+
+  /** Old chats lie in files of their own; what is there is the chat, or in older ones its messages alone. */
+  async #warm(chat: JsonObject, key: string): Promise<JsonObject> {
+    const bytes = await this.#read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
+      await this.#read(`coldstorage/${key}.json`, MAX_COLD_BYTES);
+    if (bytes === undefined) return chat;
+    const json = parseJsonBytes(unpacked(bytes, MAX_COLD_BYTES));
+    return { ...chat, ...(Array.isArray(json) ? { message: json } : asObject(json)) };
+  }
+
+  #place(chat: JsonObject, character: JsonObject, source: string): RisuPlace {
+    const isGroup = character.type === "group";
+    const known = new Map(this.#characters.map((one) => [asText(one.chaId), one]));
+    const members = isGroup ? list(character.characters).map(asText) : [asText(character.chaId)];
+    const persona = this.#personas.find(({ risuId }) => risuId !== "" && risuId === chat.bindedPersona);
+    const folders = list(character.chatFolders).map(asObject);
+    const modules = this.#modules.filter(({ id, namespace, lorebook }) =>
+      list(lorebook).length > 0 && list(chat.modules).some((one) => one === id || namespace && one === namespace)
+    );
+    return {
+      source,
+      participants: members.flatMap((risuId, index) => {
+        const member = known.get(risuId);
+        if (member === undefined) return [];
+        const talkativeness = isGroup ? asNumber(list(character.characterTalks)[index]) : undefined;
+        const isMuted = isGroup && list(character.characterActive)[index] === false;
+        return [{
+          character_id: idOf(member),
+          ...(isMuted && { muted: true }),
+          ...(talkativeness !== undefined && { talkativeness: Math.min(1, Math.max(0, talkativeness)) }),
+        }];
+      }),
+      speaker: isGroup ? undefined : {
+        id: idOf(character),
+        name: asText(character.nickname) || asText(character.name),
+        greetings: [asText(character.firstMessage), ...list(character.alternateGreetings).map(asText)],
+      },
+      userName: persona?.name ?? this.#userName,
+      characterOf: (risuId) => known.has(risuId) ? stableId("risuai", "character", risuId) : undefined,
+      personaOf: () => persona?.id,
+      folderOf: (id) => {
+        const folder = folders.find((one) => id !== "" && one.id === id);
+        return folder && asText(folder.name);
+      },
+      lorebookIds: [
+        ...modules.map(moduleId),
+        ...(isGroup && list(character.globalLore).length > 0 ? [groupBookId(character)] : []),
+      ],
+    };
+  }
+
+  async #picture(
+    key: unknown,
+    source: string,
+  ): Promise<{ avatar?: Uint8Array<ArrayBuffer>; note?: ImportNote }> {
+    if (asText(key) === "") return {};
+    const avatar = await this.#read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
+    if (avatar !== undefined) return { avatar };
+    const reason = "its picture is not there: it comes in without one";
+    return { note: { what: "note", level: "changed", source, reason } };
+  }
+
+  async #read(key: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const found = this.files.find(key);
+    return found && await this.source.read(found, maxBytes);
+  }
+
+  #in(part: string, name?: unknown): string {
+    return name === undefined ? `${this.path}#${part}` : `${this.path}#${part}/${asText(name)}`;
+  }
+}
+
+function idOf(character: JsonObject): string {
+  return stableId("risuai", "character", asText(character.chaId));
+}
+
+function groupBookId(group: JsonObject): string {
+  return stableId("risuai", "lorebook of group", asText(group.chaId));
+}
+
+function moduleId(module: JsonObject): string {
+  return stableId("risuai", "module", asText(module.id) || asText(module.name));
+}
+
+function changed(source: string, reason: string): ImportNote {
+  return { what: "note", level: "changed", source, reason };
+}
+
+function leftOut(source: string, reason: string, count?: number): ImportNote {
+  return { what: "note", level: "left_out", source, reason, ...(count !== undefined && { count }) };
+}

@@ -1,0 +1,147 @@
+/**
+ * Characters and lorebooks of RisuAI as a V3 card and a V3 book, in the fields that its own export gives them.
+ *
+ * @see RisuAI, characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae (2025-12-31)
+ */
+import { endingOf } from "../../file_names.ts";
+import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+
+/** What RisuAI does with a character and no other program can; kept in the card under its name, for the way back. */
+const OWN_FIELDS: Record<string, string> = {
+  ...{ bias: "bias", viewScreen: "viewScreen", customscript: "customScripts", utilityBot: "utilityBot" },
+  ...{ sdData: "sdData", backgroundHTML: "backgroundHTML", license: "license", triggerscript: "triggerscript" },
+  ...{ additionalText: "additionalText", largePortrait: "largePortrait", lorePlus: "lorePlus" },
+  ...{ inlayViewScreen: "inlayViewScreen", newGenData: "newGenData", lowLevelAccess: "lowLevelAccess" },
+  ...{ defaultVariables: "defaultVariables", prebuiltAssetCommand: "prebuiltAssetCommand" },
+  ...{ prebuiltAssetExclude: "prebuiltAssetExclude", prebuiltAssetStyle: "prebuiltAssetStyle" },
+};
+const RISU_ASSET = "x-risu-asset";
+
+/** Gives the card of a character. */
+export function cardOfRisu(character: JsonObject): JsonObject {
+  const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // as RisuAI spells it
+  const depthPrompt = asObject(character.depth_prompt);
+  const more = asObject(character.additionalData);
+  const own = Object.entries(OWN_FIELDS).filter(([field]) => character[field] !== undefined);
+  return {
+    spec: "chara_card_v3",
+    spec_version: "3.0",
+    data: {
+      name: asText(character.name),
+      description: asText(character.desc),
+      personality: asText(character.personality),
+      scenario: asText(character.scenario),
+      first_mes: asText(character.firstMessage),
+      mes_example: asText(character.exampleMessage),
+      creator_notes: asText(character.creatorNotes),
+      system_prompt: asText(character.systemPrompt),
+      post_history_instructions: asText(character.replaceGlobalNote),
+      alternate_greetings: list(character.alternateGreetings).map(asText),
+      group_only_greetings: list(character.group_only_greetings).map(asText),
+      tags: list(character.tags).map(asText),
+      creator: asText(more.creator) || asText(character.creator),
+      character_version: asText(more.character_version) || asText(character.characterVersion),
+      nickname: asText(character.nickname),
+      source: list(character.source).map(asText),
+      ...dateOf("creation_date", character.creation_date),
+      ...dateOf("modification_date", character.modification_date),
+      character_book: bookOfRisu(character.globalLore, character),
+      extensions: {
+        ...extensions,
+        ...(asText(depthPrompt.prompt) !== "" && { depth_prompt: depthPrompt }),
+        risuai: Object.fromEntries(own.map(([field, theirs]) => [theirs, character[field]])),
+      },
+    },
+  };
+}
+
+/** Gives the book that a list of entries is; `undefined` where there are none. */
+export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
+  const found = list(entries).filter(isJsonObject);
+  if (found.length === 0) return undefined;
+  const settings = asObject(owner.loreSettings);
+  return {
+    ...defined({
+      scan_depth: asNumber(settings.scanDepth),
+      token_budget: asNumber(settings.tokenBudget),
+      recursive_scanning: typeof settings.recursiveScanning === "boolean" ? settings.recursiveScanning : undefined,
+    }),
+    extensions: { ...asObject(owner.loreExt), risu_fullWordMatching: settings.fullWordMatching === true },
+    entries: found.map(entryOf),
+  };
+}
+
+/** A picture or sound beside the one that shows the character. */
+export interface RisuMedium {
+  /** As its own export calls it in a card. */
+  type: string;
+  name: string;
+  ext: string;
+  /** RisuAI's name for the file. */
+  key: string;
+}
+
+/** Gives them. */
+export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
+  const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
+    ...{ type, name: asText(name), key: asText(key), ext: asText(ext) || endingOf(asText(key)) },
+  });
+  for (const asset of list(character.ccAssets).map(asObject)) {
+    yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
+  }
+  for (const [name, key, ext] of list(character.additionalAssets).map(list)) yield medium(RISU_ASSET, name, key, ext);
+  for (const [name, key] of list(character.emotionImages).map(list)) yield medium("emotion", name, key, "");
+}
+
+/** Says what of a character has no place here, as half a sentence each. */
+export function* lossesOf(character: JsonObject): Generator<string> {
+  if (isJsonObject(character.vits)) yield "its voice model is left out: voices here are samples of a speech server";
+  const effects = list(character.triggerscript).flatMap((trigger) => list(asObject(trigger).effect));
+  const isScripted = list(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
+    effects.some((effect) => asObject(effect).type !== "v2Header");
+  if (isScripted) yield "its scripts are kept in the card for RisuAI and do nothing here";
+}
+
+function entryOf(lore: JsonObject): JsonObject {
+  const own = asObject(lore.extentions);
+  const chance = asNumber(lore.activationPercent);
+  const isPattern = lore.useRegex === true;
+  return {
+    keys: isPattern ? [asText(lore.key)] : keysIn(lore.key),
+    ...(lore.selective === true && { secondary_keys: keysIn(lore.secondkey) }),
+    content: asText(lore.content),
+    enabled: true,
+    insertion_order: asNumber(lore.insertorder) ?? 100,
+    constant: lore.alwaysActive === true,
+    selective: lore.selective === true,
+    name: asText(lore.comment),
+    comment: asText(lore.comment),
+    case_sensitive: own.risu_case_sensitive === true,
+    use_regex: isPattern,
+    mode: asText(lore.mode) || "normal",
+    ...(lore.folder !== undefined && { folder: lore.folder }),
+    extensions: {
+      ...own,
+      ...(chance !== undefined && { probability: chance, useProbability: true, risu_activationPercent: chance }),
+    },
+  };
+}
+
+function keysIn(value: unknown): string[] {
+  return asText(value).split(",").map((key) => key.trim()).filter((key) => key !== "");
+}
+
+/** V3 counts in seconds; RisuAI has written milliseconds as well. */
+function dateOf(field: string, value: unknown): JsonObject {
+  const time = asNumber(value) ?? 0;
+  return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
+}
+
+function defined(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** Gives a list for whatever stands where one belongs. */
+export function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

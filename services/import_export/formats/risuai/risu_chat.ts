@@ -1,0 +1,160 @@
+/**
+ * One chat of RisuAI. The greeting is no message there but stands in the character, by number; the chat's own lorebook
+ * goes with it.
+ *
+ * @see RisuAI, storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at 460ecae (2025-12-31)
+ */
+import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { settledGreetings } from "../../../prompts/greetings.ts";
+import { contentHash, stableId } from "../../import_source.ts";
+import type { ImportedMessage, ImportStep } from "../../import_item.ts";
+import { bookOfRisu, list } from "./risu_card.ts";
+import { refused } from "../../refused.ts";
+import { isoOf } from "../sillytavern/tavern_time.ts";
+
+/** What is known of a chat besides itself. */
+export interface RisuPlace {
+  /** Where it was found. */
+  source: string;
+  participants: { character_id: string; muted?: boolean; talkativeness?: number }[];
+  /** Of the one who greets and speaks where a message names nobody; RisuAI's texts, their macros unsettled. */
+  speaker?: { id: string; name: string; greetings: string[] };
+  userName: string;
+  /** Gives the character of a message by RisuAI's id. */
+  characterOf?(id: string): string | undefined;
+  personaOf?(id: string): string | undefined;
+  /** Name of the folder of chats. */
+  folderOf?(id: string): string | undefined;
+  /** Lorebooks of modules that are switched on for this chat. */
+  lorebookIds?: string[];
+}
+
+/** RisuAI's texts for a greeting that is none. */
+const BLANK = ["", "{{none}}", "{{blank}}"];
+const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
+const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
+/** What stands in place of messages that were moved to a file of their own. */
+const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
+/** The Author's Note is the last thing of a prompt unless its owner has moved it. */
+const NOTE_DEPTH = 0;
+
+/** Gives the key of the file that has a chat's messages; `undefined` where they are in the chat. */
+export function coldKeyOf(chat: JsonObject): string | undefined {
+  const first = asText(asObject(list(chat.message)[0]).data);
+  return first.startsWith(COLD_MARK) ? first.slice(COLD_MARK.length) : undefined;
+}
+
+/** Reads a chat; one in which nobody has said anything gives nothing. */
+export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<ImportStep> {
+  const { source } = place;
+  const said = list(chat.message).filter(isJsonObject);
+  if (said.length === 0) return;
+  if (coldKeyOf(chat) !== undefined) {
+    const reason = "its messages lie in RisuAI's cold storage and not in this file: open the chat there once";
+    return yield refused(source, `${reason}, then export again`);
+  }
+  const title = asText(chat.name);
+  const id = stableId(
+    "risuai",
+    "chat",
+    asText(chat.id) || `${title} ${asText(said[0]!.time)} ${asText(said[0]!.data)}`,
+  );
+  const lorebook_ids = [...place.lorebookIds ?? []];
+  const book = bookOfRisu(chat.localLore);
+  if (book !== undefined) {
+    const bookId = stableId("risuai", "lorebook of", id);
+    lorebook_ids.push(bookId);
+    yield { what: "lorebook", id: bookId, source, name: `${title || "Chat"}, lore`, book, scope: "chat" };
+  }
+  const personaId = place.personaOf?.(asText(chat.bindedPersona));
+  const messages = messagesOf(said, { id, chat, place, personaId });
+  for (const reason of lossesOf(chat, said)) yield { what: "note", level: "changed", source, reason };
+  const note = asText(chat.note).trim();
+  const folder = place.folderOf?.(asText(chat.folderId));
+  const head = {
+    ...{ title, participants: place.participants },
+    ...(personaId !== undefined && { persona_id: personaId }),
+    ...(note !== "" && { note: { text: note, depth: NOTE_DEPTH, role: "system" } }),
+    ...(lorebook_ids.length > 0 && { lorebook_ids }),
+    ...(folder !== undefined && folder !== "" && { folder }),
+  };
+  const times = messages.flatMap(({ created_at }) => created_at ?? []).sort();
+  yield {
+    ...{ what: "conversation", id, source, name: title, hash: contentHash([head, messages]), head, messages },
+    ...{ createdAt: times[0], updatedAt: times.at(-1) },
+  };
+}
+
+interface Said {
+  id: string;
+  chat: JsonObject;
+  place: RisuPlace;
+  personaId: string | undefined;
+}
+
+function messagesOf(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
+  // Neither it nor what stands before it is sent.
+  const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
+  const messages = said.map((message, index): ImportedMessage => {
+    const isUser = message.role === "user";
+    const text = asText(message.data);
+    const thoughts = isUser ? null : THOUGHTS.exec(text);
+    const time = isoOf(message.time);
+    const model = asText(asObject(message.generationInfo).model);
+    const name = asText(message.name);
+    const saying = asText(message.saying);
+    const character = isUser
+      ? undefined
+      : place.characterOf?.(saying) ?? (saying === "" ? place.speaker?.id : undefined);
+    const isHidden = message.disabled === true || message.isComment === true || index <= lastCut;
+    return {
+      ...{ id: `${id}-${index}`, role: isUser ? "user" : "assistant" },
+      content: thoughts === null ? text : text.slice(thoughts[0].length),
+      ...(thoughts !== null && { reasoning: thoughts[1]!.trim() }),
+      ...(time !== undefined && { created_at: time, updated_at: time }),
+      ...(model !== "" && { model }),
+      ...(character !== undefined && { character_id: character }),
+      ...(isUser && personaId !== undefined && { persona_id: personaId }),
+      ...(name !== "" && { name }),
+      ...(isHidden && { hidden: true }),
+    };
+  });
+  const greeting = greetingOf(chat, place, id, messages[0]?.created_at);
+  return greeting === undefined ? messages : [{ ...greeting, ...(lastCut >= 0 && { hidden: true }) }, ...messages];
+}
+
+function greetingOf(
+  chat: JsonObject,
+  { speaker, userName }: RisuPlace,
+  id: string,
+  time: string | undefined,
+): ImportedMessage | undefined {
+  if (speaker === undefined) return undefined;
+  const names = { char: speaker.name, user: userName };
+  // The chat's own id, so that what is left to chance is the same at every import.
+  const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
+  const texts = settledGreetings(speaker.greetings, names, settled);
+  const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1: the first greeting, from 0: the others
+  const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
+  const active = told.findIndex(({ n }) => n === chosen);
+  if (active < 0) return undefined;
+  return {
+    ...{ id: `${id}-g`, role: "assistant", content: told[active]!.content, character_id: speaker.id },
+    ...(time !== undefined && { created_at: time, updated_at: time }),
+    ...(told.length > 1 && { variants: told.map(({ content }) => ({ content })), active_variant: active }),
+  };
+}
+
+function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<string> {
+  const pictures = said.reduce((sum, { data }) => sum + (asText(data).match(PICTURE)?.length ?? 0), 0);
+  if (pictures > 0) yield `${pictures} pictures in its messages are in no file of RisuAI's and do not come in`;
+  const memory = [chat.supaMemoryData, chat.hypaV2Data, chat.hypaV3Data].some(hasMemory);
+  if (memory) yield "what RisuAI remembers of it is left out: summaries here are made anew when one is needed";
+  if (Object.keys(asObject(chat.scriptstate)).length > 0) yield "the variables of its scripts are left out";
+}
+
+function hasMemory(value: unknown): boolean {
+  if (typeof value === "string") return value !== "";
+  const { chunks, mainChunks, summaries } = asObject(value);
+  return [chunks, mainChunks, summaries].some((part) => list(part).length > 0);
+}

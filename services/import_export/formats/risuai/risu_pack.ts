@@ -1,0 +1,78 @@
+/**
+ * Modules and presets of RisuAI in files of their own: every byte is exchanged for another by one fixed table, and a preset
+ * is MessagePack below that, packed and sealed with a key that all copies of RisuAI share.
+ *
+ * @see RisuAI, rpack/README, process/modules.ts (exportModule) and storage/database.svelte.ts (downloadPreset) at 904a14a
+ *   (2026-01-12)
+ */
+import { AppError } from "../../../errors.ts";
+import { asObject, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
+import { messagePack, unpacked } from "./risu_save.ts";
+
+/** Largest of either; a module's pictures stand behind what is read of it. */
+export const MAX_RISU_PACK_BYTES = 256 * 1024 * 1024;
+const MAX_PRESET_BYTES = 16 * 1024 * 1024;
+
+/** The byte that each byte stands for: part of the format, as the order of letters is of base64. */
+const TABLE = Uint8Array.fromBase64(
+  "LPeEi8ll+7afrrMDLQFpdB/ko+zuXDQhk0oPauJiAp4inP08/HHHxq1ZZwVwbYpEEvokhl+v0XpHzv5QY91RBm8Y4FKoCZ1Wc0y4U2zDoA4Z" +
+    "zz4NfgcyaEbqSPmZLqukSSBeVTU4DLzTsVgWeSgKGuHyzcQ526K6YHJ2fZXvf8jA3jeUv7UUgZIlRazn9WanKzZawRPjSzrojYMbfCewmkLr" +
+    "h6rcVI54JtJXKdS3+C+PiXXwQXfCHv/YFRHlBJcX8zHQmwDXyrRPKjvZsmvaXaE/MGG9kT1O5t++TYKMHSMQmGT0hTN7kEO7qYjx1qUc9sxu" +
+    "uVsLlu3V6cXLCKaAQA==",
+);
+
+/** Begin of a module: a mark, its version, and how long its JSON is. */
+const MODULE_MARK = 111;
+const MODULE_VERSION = 0;
+const MODULE_HEAD_BYTES = 6;
+
+const PRESET_PASSWORD = "risupreset";
+const IV_BYTES = 12;
+
+/** Reads a `.risum`. What it names of pictures is not read. @throws {AppError} `unprocessable` */
+export function moduleOf(bytes: Uint8Array): JsonObject {
+  const isModule = bytes.length > MODULE_HEAD_BYTES && bytes[0] === MODULE_MARK && bytes[1] === MODULE_VERSION;
+  if (!isModule) throw new AppError("unprocessable", "it is no module of RisuAI, or of a newer kind");
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(2, true);
+  const packed = bytes.subarray(MODULE_HEAD_BYTES, MODULE_HEAD_BYTES + length);
+  if (packed.length < length) throw new AppError("unprocessable", "it is cut off");
+  try {
+    const { type, module } = asObject(parseJsonBytes(exchanged(packed)));
+    if (type === "risuModule" && isJsonObject(module)) return module;
+  } catch (cause) {
+    throw new AppError("unprocessable", "it is damaged: its module cannot be read", { cause });
+  }
+  throw new AppError("unprocessable", "it holds no module");
+}
+
+/**
+ * Reads a `.risup`, or the older `.risupreset`.
+ *
+ * @param isExchanged False for the older form.
+ * @throws {AppError} `unprocessable`, `too_large`
+ */
+export async function presetOf(bytes: Uint8Array<ArrayBuffer>, isExchanged: boolean): Promise<JsonObject> {
+  const outer = asObject(messagePack(unpacked(isExchanged ? exchanged(bytes) : bytes, MAX_PRESET_BYTES)));
+  const sealed = outer.preset ?? outer.pres;
+  if (outer.type !== "preset" || !(sealed instanceof Uint8Array)) {
+    throw new AppError("unprocessable", "it is no preset of RisuAI, or of a newer kind");
+  }
+  const preset = messagePack(await opened(sealed));
+  if (!isJsonObject(preset)) throw new AppError("unprocessable", "it holds no preset");
+  return preset;
+}
+
+async function opened(sealed: Uint8Array): Promise<Uint8Array> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(PRESET_PASSWORD));
+  const key = await crypto.subtle.importKey("raw", digest, "AES-GCM", false, ["decrypt"]);
+  try {
+    const parameters = { name: "AES-GCM", iv: new Uint8Array(IV_BYTES) };
+    return new Uint8Array(await crypto.subtle.decrypt(parameters, key, sealed.slice()));
+  } catch (cause) {
+    throw new AppError("unprocessable", "it is damaged: its preset cannot be opened", { cause });
+  }
+}
+
+function exchanged(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(bytes, (byte) => TABLE[byte]!);
+}

@@ -1,0 +1,138 @@
+/**
+ * RisuAI's database: every form in which it has been written over the years, from plain MessagePack to blocks of JSON.
+ *
+ * @see RisuAI, storage/risuSave.ts at 460ecae (2025-12-31)
+ */
+import { Buffer } from "node:buffer";
+import { unzipSync } from "node:zlib";
+import { decode, ExtensionCodec } from "@msgpack/msgpack";
+import { AppError } from "../../../errors.ts";
+import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
+
+/** What the database is called in a backup. */
+export const RISU_DATABASE = "database.risudat";
+
+/** A long life of chats has some 100 MB; pictures lie beside it. */
+export const MAX_SAVE_BYTES = 512 * 1024 * 1024;
+
+/** A list's length is stated before it, and room is made for it. */
+const MAX_LENGTH = 10_000_000;
+const MARK = "\0RISUSAVE\0";
+/** Behind the mark: MessagePack plain, or packed by either of two libraries into the same form. */
+const [PLAIN, PACKED, PACKED_STREAM] = [7, 8, 9];
+const BLOCKS_MARK = "RISUSAVE\0";
+const OLDEST_MARK = "\0\0RISU";
+
+/** Kinds of blocks; those of settings of the form itself, and of single chats, hold nothing. */
+const [ROOT, CHARACTER, PRESETS, MODULES, REMOTE] = [1, 2, 4, 5, 6];
+
+/** A character that lies in a file of its own, which the database only names. */
+export type RemoteSource = (name: string) => Promise<Uint8Array | undefined>;
+
+/** Its writer has a type of its own for what JavaScript calls undefined. */
+const EXTENSIONS = new ExtensionCodec();
+EXTENSIONS.register({ type: 0, encode: () => null, decode: () => undefined });
+
+/**
+ * Opens a database.
+ *
+ * @returns What it holds, and the names of characters that it only refers to and that are not there.
+ * @throws {AppError} `unprocessable` for what is none, `too_large` for one that unpacks beyond 512 MiB
+ */
+export async function openRisuSave(
+  bytes: Uint8Array,
+  remote: RemoteSource,
+): Promise<{ database: JsonObject; missing: string[] }> {
+  if (startsWith(bytes, BLOCKS_MARK)) return await ofBlocks(bytes.subarray(BLOCKS_MARK.length), remote);
+  const database = plainValue(bytes);
+  if (!isJsonObject(database)) throw new AppError("unprocessable", "it is no database of RisuAI");
+  return { database, missing: [] };
+}
+
+/** Unpacks what was packed as gzip or zlib. @throws {AppError} `unprocessable`, `too_large` */
+export function unpacked(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Array {
+  try {
+    return unzipSync(bytes, { maxOutputLength: maxBytes });
+  } catch (cause) {
+    const isTooLong = asText(asObject(cause).code) === "ERR_BUFFER_TOO_LARGE" || cause instanceof RangeError;
+    if (isTooLong) throw new AppError("too_large", `it unpacks to more than ${maxBytes} bytes`, { cause });
+    throw new AppError("unprocessable", "it is damaged: it cannot be unpacked", { cause });
+  }
+}
+
+function plainValue(bytes: Uint8Array): unknown {
+  const kind = startsWith(bytes, MARK) ? bytes[MARK.length] : undefined;
+  const content = bytes.subarray(MARK.length + 1);
+  if (kind === PLAIN) return messagePack(content);
+  if (kind === PACKED || kind === PACKED_STREAM) return messagePack(unpacked(content));
+  if (startsWith(bytes, OLDEST_MARK)) return messagePack(bytes.subarray(OLDEST_MARK.length));
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return messagePack(bytes);
+  const inner = unpacked(bytes);
+  return inner[0] === 0x7b ? json(inner) : messagePack(inner);
+}
+
+async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ database: JsonObject; missing: string[] }> {
+  const database: JsonObject = { characters: [] };
+  const characters = database.characters as unknown[];
+  const missing: string[] = [];
+  let room = MAX_SAVE_BYTES;
+  for (const { type, name, content: packedContent } of blocksIn(bytes)) {
+    const content = () => {
+      const opened = packedContent(room);
+      room -= opened.length;
+      return opened;
+    };
+    if (type === ROOT) Object.assign(database, { ...asObject(json(content())), characters });
+    else if (type === CHARACTER) characters.push(json(content()));
+    else if (type === PRESETS) database.botPresets = json(content());
+    else if (type === MODULES) database.modules = json(content());
+    else if (type === REMOTE) {
+      const far = await remote(name);
+      if (far === undefined) missing.push(name);
+      else characters.push(json(far));
+    }
+  }
+  return { database, missing };
+}
+
+/** A block: its type, whether it is packed, its name and its content, with a length before each of the two. */
+function* blocksIn(
+  bytes: Uint8Array,
+): Generator<{ type: number; name: string; content: (maxBytes: number) => Uint8Array }> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0; at < bytes.length;) {
+    const lengthAt = at + 3 + (bytes[at + 2] ?? 0);
+    const length = lengthAt + 4 <= bytes.length ? view.getUint32(lengthAt, true) : Infinity;
+    const end = lengthAt + 4 + length;
+    if (end > bytes.length) throw new AppError("unprocessable", "it is cut off");
+    const [type, isPacked] = [bytes[at]!, bytes[at + 1] === 1];
+    const content = bytes.subarray(lengthAt + 4, end);
+    yield {
+      type,
+      name: new TextDecoder().decode(bytes.subarray(at + 3, lengthAt)),
+      content: (maxBytes) => isPacked ? unpacked(content, maxBytes) : content,
+    };
+    at = end;
+  }
+}
+
+/** Reads MessagePack as RisuAI writes it. @throws {AppError} `unprocessable` */
+export function messagePack(bytes: Uint8Array): unknown {
+  try {
+    return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });
+  } catch (cause) {
+    throw new AppError("unprocessable", "it is not of RisuAI, or damaged", { cause });
+  }
+}
+
+function json(bytes: Uint8Array): unknown {
+  try {
+    return parseJsonBytes(bytes);
+  } catch (cause) {
+    throw new AppError("unprocessable", "it is damaged: a part of it is no JSON", { cause });
+  }
+}
+
+function startsWith(bytes: Uint8Array, mark: string): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(mark.length, bytes.length)).toString("latin1") === mark;
+}

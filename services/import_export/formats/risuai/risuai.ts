@@ -1,0 +1,235 @@
+/**
+ * Reads what RisuAI writes: a local backup, the data folder of its server or its desktop form, or single files of
+ * characters, personas, lorebooks, presets and chats, in any number.
+ *
+ * @see RisuAI, characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and process/modules.ts at 460ecae
+ *   (2025-12-31)
+ */
+import { cardIn, readCardFile } from "../../../characters/card/card_file.ts";
+import type { Card } from "../../../characters/card/card.ts";
+import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
+import { isPng, readPng } from "../../../characters/png/png_chunks.ts";
+import { keywordOf, textOf } from "../../../characters/png/png_text.ts";
+import { AppError } from "../../../errors.ts";
+import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
+import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import { objectIn } from "../../json_object.ts";
+import { MAX_PICTURE_BYTES, presetOfRisu, promptsNote, readRisuAccount } from "./risu_account.ts";
+import { bookOfRisu, list } from "./risu_card.ts";
+import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
+import { MAX_RISU_PACK_BYTES, moduleOf, presetOf } from "./risu_pack.ts";
+import { RisuFiles, risuKeyOf } from "./risu_files.ts";
+import { refused } from "../../refused.ts";
+import type { Scratch } from "../../scratch_folder.ts";
+import { baseOf, stemOf } from "../../file_names.ts";
+
+/** All chats of one character are one file. */
+const MAX_JSON_BYTES = 256 * 1024 * 1024;
+const MAX_PERSONA_BYTES = 1024 * 1024;
+/** `Fox_2025-12-31T060320123Z_chat.json`, or `Fox_all_chats_2025-12-31T06-03-20-123Z.json` */
+const CHAT_FILE = /^(.*?)_(?:all_chats_)?\d{4}-\d\d-\d\dT[\dZ-]+(?:_chat)?\.json$/;
+const NO_PLACE: [RegExp, string][] = [
+  [/\.txt$|\.html?$/i, "a chat as text or page has neither times nor roles: export it as JSON"],
+];
+const CARD_FILE = /\.(png|charx|jpe?g)$/i;
+const MODULE_FILE = /\.risum$/i;
+const PRESET_FILE = /\.risup(reset)?$/i;
+/** What of a CHARX is a picture or a sound. */
+const MEDIUM = /^assets\//;
+
+/** Gives everything in it. @throws {AppError} `unprocessable` when nothing is of RisuAI, or a backup has no database */
+export async function* readRisuAi(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+  const files = new RisuFiles(source);
+  const { database } = files;
+  if (database !== undefined) return yield* readRisuAccount(source, database, files, scratch);
+  if (source.files.length > 0 && source.files.every(({ path }) => isAsset(path))) {
+    throw new AppError("unprocessable", "Cannot import this from RisuAI: its database is not there, or is cut off");
+  }
+  const single = new Files(source, scratch);
+  const isCharx = source.path !== undefined && source.files.some(({ path }) => path === CARD_PATH);
+  yield* isCharx ? single.charx(source.path!, CARD_PATH) : single.steps();
+}
+
+/** Single files: characters first, since files of chats name them. */
+class Files {
+  readonly #ids = new Set<string>();
+  /** By their names as names of files have them. */
+  readonly #cards = new Map<string, { id: string; card: Card }>();
+
+  constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
+
+  async *steps(): AsyncGenerator<ImportStep> {
+    const later: SourceFile[] = [];
+    for (const file of this.source.files) {
+      const reason = NO_PLACE.find(([ending]) => ending.test(file.path))?.[1];
+      if (reason !== undefined) yield { what: "note", level: "left_out", source: file.path, reason, count: 1 };
+      else if (/\.json$/i.test(file.path)) later.push(file);
+      else if (CARD_FILE.test(file.path)) yield* this.#tried(file, this.#picture(file));
+      else if (MODULE_FILE.test(file.path)) yield* this.#tried(file, this.#module(file));
+      else if (PRESET_FILE.test(file.path)) yield* this.#tried(file, this.#preset(file));
+      else yield { what: "note", level: "left_out", source: file.path, reason: "it is no file of RisuAI", count: 1 };
+    }
+    const chats: [SourceFile, JsonObject][] = [];
+    for (const file of later) {
+      try {
+        const json = objectIn(await this.source.read(file, MAX_JSON_BYTES));
+        if (isChatFile(json)) chats.push([file, json]);
+        else yield* this.#json(file, json);
+      } catch (error) {
+        yield refused(file.path, error);
+      }
+    }
+    for (const [file, json] of chats) yield* this.#chats(file, json);
+  }
+
+  /** @param source What the file is called in the report. */
+  async *charx(path: string, source: string): AsyncGenerator<ImportStep> {
+    const { card, others = [] } = await readCardFile(path);
+    const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
+    yield { ...this.#character(source, card, path), files };
+  }
+
+  async *#picture(file: SourceFile): AsyncGenerator<ImportStep> {
+    let begin: Uint8Array = new Uint8Array();
+    for await (const piece of this.source.pieces(file, MAX_CHARX_BYTES)) {
+      begin = piece;
+      break;
+    }
+    if (isPng(begin)) {
+      const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
+      const persona = personaIn(bytes);
+      if (persona !== undefined) yield* this.#persona(file, persona, bytes);
+      else yield this.#character(file.path, cardIn(file.path, bytes), bytes);
+    } else if (isCharx(begin)) {
+      yield* this.charx(await this.scratch.keep(this.source.pieces(file, MAX_CHARX_BYTES)), file.path);
+    } else throw new AppError("unprocessable", "it is neither a card nor a persona");
+  }
+
+  async *#module(file: SourceFile): AsyncGenerator<ImportStep> {
+    yield* this.#moduleSteps(file.path, moduleOf(await this.source.read(file, MAX_RISU_PACK_BYTES)));
+  }
+
+  async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
+    const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
+    yield presetOfRisu(await presetOf(bytes, /\.risup$/i.test(file.path)), file.path);
+    yield promptsNote(file.path, 1);
+  }
+
+  *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
+    if (list(module.lorebook).length === 0) {
+      const reason = "this module has no lorebook: its scripts and pictures do nothing outside of RisuAI";
+      return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
+    }
+    yield lorebook(path, asText(module.name), module.lorebook);
+    const reason = "of a module the lorebook comes in alone: its scripts and pictures do nothing outside of RisuAI";
+    yield { what: "note", level: "changed", source: path, reason };
+  }
+
+  *#persona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
+    const name = asText(persona.name);
+    const id = stableId("risuai", "persona file", name);
+    if (asText(persona.note) !== "") {
+      const reason = "its note is left out: personas here have none";
+      yield { what: "note", level: "changed", source: file.path, reason };
+    }
+    yield { what: "persona", id, source: file.path, name, description: asText(persona.personaPrompt), avatar };
+  }
+
+  *#json(file: SourceFile, json: JsonObject): Generator<ImportStep> {
+    const { path } = file;
+    if (json.type === "risu" && Array.isArray(json.data)) return yield lorebook(path, asText(json.name), json.data);
+    if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
+    if (json.type === "regex") {
+      const reason = "scripts are left out: they do nothing outside of RisuAI";
+      return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
+    }
+    if (Array.isArray(json.promptTemplate) || "mainPrompt" in json && "maxContext" in json) {
+      yield presetOfRisu(json, path);
+      return yield promptsNote(path, 1);
+    }
+    const bytes = new TextEncoder().encode(JSON.stringify(json));
+    yield this.#character(path, cardIn(path, bytes), bytes);
+  }
+
+  #character(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
+    const { name } = card.data;
+    const id = this.#idOf(card);
+    this.#cards.set(fileName(name), { id, card });
+    return { what: "character", id, source, name, file };
+  }
+
+  *#chats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {
+    const chats = (Array.isArray(json.data) ? json.data : [json.data]).filter(isJsonObject);
+    const found = this.#cards.get(CHAT_FILE.exec(baseOf(path))?.[1] ?? "");
+    if (found === undefined) {
+      const reason = "its character is not in the file: chats come in without one and without its greeting";
+      yield { what: "note", level: "changed", source: path, reason };
+    }
+    const folders = list(json.folders).map(asObject);
+    const place: RisuPlace = {
+      source: path,
+      participants: found === undefined ? [] : [{ character_id: found.id }],
+      speaker: found && {
+        id: found.id,
+        name: found.card.data.nickname || found.card.data.name,
+        greetings: [found.card.data.first_mes, ...found.card.data.alternate_greetings],
+      },
+      userName: "User",
+      folderOf: (id) => asText(folders.find((folder) => id !== "" && folder.id === id)?.name),
+    };
+    for (const [index, chat] of chats.entries()) {
+      yield* readRisuChat(chat, { ...place, source: chats.length > 1 ? `${path}#${index}` : path });
+    }
+  }
+
+  /** The name, the author and the day it was made tell a character; of two that share all of them the content does. */
+  #idOf({ data }: Card): string {
+    const origin = ["risuai", "card", data.name, data.creator, asText(data.creation_date)];
+    const id = stableId(...origin);
+    const own = this.#ids.has(id) ? stableId(...origin, contentHash(data)) : id;
+    this.#ids.add(own);
+    return own;
+  }
+
+  async *#tried(file: SourceFile, steps: AsyncGenerator<ImportStep>): AsyncGenerator<ImportStep> {
+    try {
+      yield* steps;
+    } catch (error) {
+      yield refused(file.path, error);
+    }
+  }
+}
+
+/** The persona in a picture: base64 of JSON in a text chunk of its own. */
+function personaIn(png: Uint8Array): JsonObject | undefined {
+  const chunk = readPng(png).chunks.find((chunk) => keywordOf(chunk) === "persona");
+  if (chunk === undefined) return undefined;
+  const text = new TextDecoder("latin1").decode(textOf(chunk, MAX_PERSONA_BYTES));
+  try {
+    return objectIn(Uint8Array.fromBase64(text));
+  } catch (cause) {
+    throw new AppError("unprocessable", "its persona cannot be read", { cause });
+  }
+}
+
+function lorebook(path: string, ownName: string, entries: unknown): ImportStep {
+  const book = bookOfRisu(entries);
+  if (book === undefined) return refused(path, "its lorebook has no entries");
+  const name = ownName || stemOf(path);
+  const id = stableId("risuai", "lorebook file", ownName, contentHash(book));
+  return { what: "lorebook", id, source: path, name, book, scope: "chat" };
+}
+
+function isChatFile({ type }: JsonObject): boolean {
+  return type === "risuChat" || type === "risuAllChats";
+}
+
+function isAsset(path: string): boolean {
+  return /^(assets\/)?[0-9a-f-]{32,64}\.[a-z0-9]{2,5}$/i.test(risuKeyOf(path));
+}
+
+/** As RisuAI makes names of files. */
+function fileName(name: string): string {
+  return name.replace(/[<>:"/\\|?*.,]/g, "");
+}

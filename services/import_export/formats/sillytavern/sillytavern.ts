@@ -1,0 +1,274 @@
+/** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
+import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { dataUrlOf } from "../../data_url.ts";
+import { baseOf, endingOf, stemOf } from "../../file_names.ts";
+import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import type { ImportNote, ImportStep } from "../../import_item.ts";
+import { objectIn } from "../../json_object.ts";
+import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
+import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
+import { cardOfPng, withoutCard } from "../../../characters/png/png_card.ts";
+import { type FurtherFile, packCharacter } from "../../character_package.ts";
+import { refused } from "../../refused.ts";
+import type { Scratch } from "../../scratch_folder.ts";
+import { type Mood, moodsOf, NOBODYS_MOODS } from "./tavern_sprites.ts";
+
+const MAX_CARD_BYTES = 20 * 1024 * 1024;
+const MAX_JSON_BYTES = 32 * 1024 * 1024;
+const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
+
+/** What chats refer to, by the names that SillyTavern has for it. */
+interface Known {
+  /** Ids by the file of the card. */
+  characters: Map<string, string>;
+  /** Files of cards by the name on them; absent for a name that two have. */
+  byName: Map<string, string | undefined>;
+  /** Ids by the file of the picture. */
+  personas: Map<string, string>;
+  /** Ids by name. */
+  lorebooks: Map<string, string>;
+}
+
+/** Gives everything in the folder. @throws {AppError} `unprocessable` when it is none */
+export async function* readSillyTavern(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
+  const folder = openTavernFolder(source);
+  yield* folder.leftOut;
+  const known: Known = { characters: new Map(), byName: new Map(), personas: new Map(), lorebooks: new Map() };
+  const reading = new Reading(source, folder, known, scratch);
+  const settings = await reading.settings();
+  yield* reading.notes.splice(0);
+  yield* reading.personas(settings);
+  yield* reading.lorebooks(settings);
+  yield* reading.characters();
+  yield* reading.presets();
+  yield* reading.chats();
+  yield* reading.groupChats();
+}
+
+class Reading {
+  readonly notes: ImportNote[] = [];
+
+  constructor(
+    readonly source: ImportSource,
+    readonly folder: TavernFolder,
+    readonly known: Known,
+    readonly scratch: Scratch,
+  ) {}
+
+  async settings(): Promise<JsonObject> {
+    const file = this.folder.find("settings.json");
+    if (file === undefined) return {};
+    return await this.#json(file).catch((error) => {
+      this.notes.push(refused(file.path, error));
+      return {};
+    });
+  }
+
+  async *personas(settings: JsonObject): AsyncGenerator<ImportStep> {
+    const user = asObject(settings.power_user);
+    const names = asObject(user.personas);
+    const descriptions = asObject(user.persona_descriptions);
+    for (const [file, name] of Object.entries(names)) {
+      const id = stableId("sillytavern", "persona", file);
+      this.known.personas.set(file, id);
+      const said = descriptions[file];
+      const description = asText(isJsonObject(said) ? said.description : said);
+      const picture = this.folder.find(`User Avatars/${file}`);
+      const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
+      if (picture !== undefined && avatar === undefined) yield refused(picture.path, "its picture cannot be read");
+      yield {
+        ...{ what: "persona", id, source: `User Avatars/${file}`, name: asText(name) || file, description, avatar },
+      };
+    }
+    for (const { path } of this.folder.under("User Avatars")) {
+      if (this.known.personas.has(baseOf(path))) continue;
+      yield { what: "note", level: "left_out", source: path, reason: "no persona has this picture", count: 1 };
+    }
+  }
+
+  async *lorebooks(settings: JsonObject): AsyncGenerator<ImportStep> {
+    const info = asObject(settings.world_info_settings);
+    const selected = isJsonObject(info.world_info) ? info.world_info.globalSelect : undefined;
+    const global = Array.isArray(selected) ? selected.map(asText) : [];
+    const ofPersonas = this.#booksOfPersonas(settings);
+    for (const file of this.folder.under("worlds")) {
+      if (!/\.json$/i.test(file.path)) continue;
+      const name = stemOf(file.path);
+      const id = stableId("sillytavern", "lorebook", name);
+      this.known.lorebooks.set(name, id);
+      const book = await this.#json(file).catch((error) => refused(file.path, error));
+      if (isNote(book)) {
+        yield book;
+        continue;
+      }
+      const personaIds = ofPersonas.get(name);
+      // One that is not selected for everything still goes with the cards that name it.
+      const scope = global.includes(name) ? "global" : personaIds === undefined ? "chat" : "persona";
+      yield { what: "lorebook", id, source: file.path, name, book, scope, ...(personaIds && { personaIds }) };
+    }
+  }
+
+  async *characters(): AsyncGenerator<ImportStep> {
+    const all = this.folder.under("characters");
+    const cards = all.filter(({ path }) =>
+      /\.png$/i.test(path) && this.folder.find(`characters/${baseOf(path)}`)?.path === path
+    );
+    const moods = moodsOf(all, this.folder);
+    for (const file of cards) {
+      const name = baseOf(file.path);
+      const pictures = moods.take(stemOf(name));
+      try {
+        const bytes = await this.source.read(file, MAX_CARD_BYTES);
+        const card = cardOfPng(bytes);
+        const { name: said } = card.data;
+        const id = stableId("sillytavern", "character", name);
+        this.known.characters.set(name, id);
+        this.known.byName.set(said, this.known.byName.has(said) ? undefined : name);
+        const origin = { id, source: file.path, name: said };
+        if (pictures.length === 0) {
+          yield { what: "character", ...origin, file: bytes };
+          continue;
+        }
+        const files = pictures.map((one) => this.#mood(one));
+        const packed = await packCharacter(this.scratch, { card, files, picture: withoutCard(bytes) });
+        yield* packed.notes;
+        yield { what: "character", ...origin, file: packed.file, files: packed.files };
+      } catch (error) {
+        yield refused(file.path, error);
+      }
+    }
+    for (const [folder, count] of moods.left()) {
+      yield { what: "note", level: "left_out", source: `characters/${folder}`, reason: NOBODYS_MOODS, count };
+    }
+  }
+
+  #mood({ file, name }: Mood): FurtherFile {
+    const { path: source, sizeBytes } = file;
+    return {
+      ...{ type: "emotion", name, ext: endingOf(source), source, sizeBytes },
+      read: () => this.source.read(file, MAX_CARD_BYTES),
+    };
+  }
+
+  async *presets(): AsyncGenerator<ImportStep> {
+    for (const folder of ["OpenAI Settings", "TextGen Settings"]) {
+      for (const file of this.folder.under(folder)) {
+        if (!/\.(json|settings)$/i.test(file.path)) continue;
+        const name = stemOf(file.path);
+        const json = await this.#json(file).catch((error) => refused(file.path, error));
+        if (isNote(json)) yield json;
+        else {
+          const id = stableId("sillytavern", "preset", folder, name);
+          yield { what: "preset", id, source: file.path, name, json };
+        }
+      }
+    }
+  }
+
+  async *chats(): AsyncGenerator<ImportStep> {
+    for (const file of this.folder.under("chats")) {
+      if (!/\.jsonl$/i.test(file.path)) continue;
+      const card = `${file.path.split("/").at(-2)}.png`;
+      const character = this.known.characters.get(card);
+      const place = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
+      if (character === undefined) {
+        const reason = `its character "${card}" is not there: the chat comes in without one`;
+        yield { what: "note", level: "changed", source: file.path, reason };
+      } else place.characterOf = () => character;
+      yield* this.#chat(file, place);
+    }
+  }
+
+  async *groupChats(): AsyncGenerator<ImportStep> {
+    const groups = new Map<string, JsonObject>();
+    for (const file of this.folder.under("groups")) {
+      const group = await this.#json(file).catch((error) => refused(file.path, error));
+      if (isNote(group)) {
+        yield group;
+        continue;
+      }
+      const chats = Array.isArray(group.chats) ? group.chats.map(asText) : [];
+      for (const chat of [asText(group.chat_id), ...chats]) groups.set(chat, group);
+    }
+    for (const file of this.folder.under("group chats")) {
+      if (!/\.jsonl$/i.test(file.path)) continue;
+      const group = groups.get(stemOf(file.path));
+      const members = Array.isArray(group?.members) ? group.members.map(asText) : [];
+      const muted = Array.isArray(group?.disabled_members) ? group.disabled_members.map(asText) : [];
+      const participants = members.flatMap((card) => {
+        const id = this.known.characters.get(card);
+        return id === undefined ? [] : [{ character_id: id, ...(muted.includes(card) && { muted: true }) }];
+      });
+      const missing = members.filter((card) => !this.known.characters.has(card));
+      if (group === undefined || missing.length > 0) {
+        const reason = group === undefined
+          ? "no group has this chat: it comes in without characters"
+          : `characters of the group are not there: ${missing.join(", ")}`;
+        yield { what: "note", level: "changed", source: file.path, reason };
+      }
+      yield* this.#chat(file, {
+        ...this.#place(file, participants),
+        title: asText(group?.name) || stemOf(file.path),
+      });
+    }
+  }
+
+  #place(file: SourceFile, participants: ChatPlace["participants"]): ChatPlace {
+    const { characters, byName, personas, lorebooks } = this.known;
+    return {
+      source: file.path,
+      key: file.path.split("/").slice(-3).join("/"),
+      title: stemOf(file.path),
+      participants,
+      characterOf: (avatar, name) => characters.get(avatar ?? "") ?? characters.get(byName.get(name) ?? ""),
+      personaOf: (avatar) => personas.get(avatar),
+      lorebookOf: (name) => lorebooks.get(name),
+      pictureOf: (url) => this.#picture(url),
+    };
+  }
+
+  async *#chat(file: SourceFile, place: ChatPlace): AsyncGenerator<ImportStep> {
+    try {
+      const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), place);
+      yield* notes;
+      if (conversation !== undefined) yield conversation;
+    } catch (error) {
+      yield refused(file.path, error);
+    }
+  }
+
+  async #picture(url: string): Promise<string | undefined> {
+    const path = url.replace(/^\//, "");
+    const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decoded(path)) : undefined;
+    if (file === undefined) return undefined;
+    return dataUrlOf(await this.source.read(file, MAX_CARD_BYTES));
+  }
+
+  async #json(file: SourceFile): Promise<JsonObject> {
+    return objectIn(await this.source.read(file, MAX_JSON_BYTES));
+  }
+
+  #booksOfPersonas(settings: JsonObject): Map<string, string[]> {
+    const user = asObject(settings.power_user);
+    const found = new Map<string, string[]>();
+    if (!isJsonObject(user.persona_descriptions)) return found;
+    for (const [file, said] of Object.entries(user.persona_descriptions)) {
+      const id = this.known.personas.get(file);
+      const book = isJsonObject(said) ? asText(said.lorebook) : "";
+      if (book !== "" && id !== undefined) found.set(book, [...found.get(book) ?? [], id]);
+    }
+    return found;
+  }
+}
+
+function isNote(value: JsonObject | ImportNote): value is ImportNote {
+  return value.what === "note" && "reason" in value;
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

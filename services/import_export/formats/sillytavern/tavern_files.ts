@@ -1,0 +1,27 @@
+/** Reads single chats in Tavern's JSONL, as SillyTavern and its kin export them: one, or a folder or zip of them. */
+import type { ImportSource } from "../../import_source.ts";
+import type { ImportStep } from "../../import_item.ts";
+import { refused } from "../../refused.ts";
+import { stemOf } from "../../file_names.ts";
+import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
+
+/** Gives the chats. They come in without characters: a file names them, and a name is no character. */
+export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
+  for (const file of source.files) {
+    if (!/\.jsonl$/i.test(file.path)) {
+      yield { what: "note", level: "left_out", source: file.path, reason: "it is no .jsonl file", count: 1 };
+      continue;
+    }
+    try {
+      const bytes = await source.read(file, MAX_CHAT_BYTES);
+      const title = stemOf(file.path);
+      const { conversation, notes } = await readTavernChat(bytes, {
+        ...{ source: file.path, key: title, title, participants: [] },
+      });
+      yield* notes;
+      if (conversation !== undefined) yield conversation;
+    } catch (error) {
+      yield refused(file.path, error);
+    }
+  }
+}

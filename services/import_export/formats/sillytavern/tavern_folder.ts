@@ -1,0 +1,98 @@
+/** The folder of one SillyTavern user: where its root is, and what of it is not brought in. */
+import { AppError } from "../../../errors.ts";
+import type { ImportSource, SourceFile } from "../../import_source.ts";
+import type { ImportNote } from "../../import_item.ts";
+
+/** A user's folder inside an import. */
+export interface TavernFolder {
+  /** Gives the files under a folder of the user, by their paths in it. */
+  under(folder: string): SourceFile[];
+  /** Gives a file by its path in the user's folder. */
+  find(path: string): SourceFile | undefined;
+  /** Gives the path of a file in the user's folder. */
+  pathIn(file: SourceFile): string;
+  /** What lies there and has no place in Parlor. */
+  leftOut: ImportNote[];
+}
+
+/** Of these any one tells the root. */
+const SIGNS = ["settings.json", "characters/", "chats/", "worlds/", "group chats/", "OpenAI Settings/"];
+const TAKEN = [
+  ...["settings.json", "characters", "chats", "group chats", "groups", "worlds", "User Avatars"],
+  ...["OpenAI Settings", "TextGen Settings"],
+];
+/** Why the rest stays behind, by folder; whatever is not named here is of no use outside. */
+const REASONS: Record<string, string> = {
+  backgrounds: "backgrounds are left out: chats here have none",
+  thumbnails: "thumbnails are made anew",
+  backups: "backups are copies of what is brought in",
+  themes: "themes are of SillyTavern's own page",
+  "NovelAI Settings": "these presets are for a service that Parlor does not speak to",
+  "KoboldAI Settings": "these presets are for an interface that Parlor does not speak",
+  instruct: "instruct templates are left out: servers apply the template of their model",
+  context: "context templates are left out: servers apply the template of their model",
+  "secrets.json": "keys of services are not taken over; enter them under Connections",
+};
+
+/** @throws {AppError} `unprocessable` when there is no such folder, or there are several. */
+export function openTavernFolder(source: ImportSource): TavernFolder {
+  const root = rootOf(source);
+  const byPath = new Map<string, SourceFile>();
+  for (const file of source.files) {
+    if (file.path.startsWith(root)) byPath.set(file.path.slice(root.length), file);
+  }
+  return {
+    under: (folder) => [...byPath].filter(([path]) => path.startsWith(`${folder}/`)).map(([, file]) => file),
+    find: (path) => byPath.get(path),
+    pathIn: ({ path }) => path.slice(root.length),
+    leftOut: leftOut([...byPath.keys()], root),
+  };
+}
+
+function rootOf({ files }: ImportSource): string {
+  const roots = new Set<string>();
+  for (const { path } of files) {
+    for (const sign of SIGNS) {
+      const at = `/${path}`.indexOf(`/${sign}`);
+      if (at < 0 || sign === "settings.json" && !path.endsWith(sign)) continue;
+      roots.add(path.slice(0, at));
+    }
+  }
+  const shortest = [...roots].sort((a, b) => depthOf(a) - depthOf(b));
+  const first = shortest[0];
+  if (first === undefined) {
+    throw new AppError("unprocessable", "Cannot import this as SillyTavern: it has no characters, chats or settings");
+  }
+  // Extensions have settings of their own, deeper down.
+  const equal = shortest.filter((root) => depthOf(root) === depthOf(first));
+  if (equal.length > 1) {
+    throw new AppError(
+      "unprocessable",
+      `Cannot import several users of SillyTavern at once: give the folder of one of ${
+        equal.slice(0, 10).map((root) => `"${root.replace(/\/$/, "")}"`).join(", ")
+      }`,
+    );
+  }
+  return first;
+}
+
+function leftOut(paths: string[], root: string): ImportNote[] {
+  const counts = new Map<string, number>();
+  for (const path of paths) {
+    const top = path.split("/")[0]!;
+    // Pictures of messages are taken with the messages that show them.
+    if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
+    counts.set(top, (counts.get(top) ?? 0) + 1);
+  }
+  return [...counts].map(([top, count]) => ({
+    what: "note",
+    level: "left_out",
+    source: root + top,
+    reason: REASONS[top] ?? "it is of SillyTavern's own and has no place here",
+    count,
+  }));
+}
+
+function depthOf(root: string): number {
+  return root.split("/").length;
+}

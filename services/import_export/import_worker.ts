@@ -1,0 +1,98 @@
+/** The Worker that opens and reads imports. import_reading.ts is its other end; it takes the next thing when it is ready for it. */
+import { AppError, type ErrorCode } from "../errors.ts";
+import { collectGarbage } from "../async/garbage_collection.ts";
+import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
+import { openSource } from "./import_source.ts";
+import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";
+import { READERS } from "./readers.ts";
+import { Scratch } from "./scratch_folder.ts";
+
+/** What the serving thread sends: first what to read, then each time that it wants more. */
+export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
+
+/** What it gets back. */
+export interface ReadingAnswer {
+  /** How many files there are, with the first answer. */
+  files?: number;
+  /** Messages of the conversation that is the first step of a later answer; long ones travel in parts. */
+  messages?: ImportedMessage[];
+  steps?: ImportStep[];
+  isEnd?: boolean;
+  failure?: { code: ErrorCode; message: string };
+}
+
+/** Small things travel together. */
+const BATCH = 16;
+const BATCH_BYTES = 2 * 1024 * 1024;
+/** The serving thread takes a few milliseconds for this much. */
+const PART_BYTES = 512 * 1024;
+
+async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
+  const source = await openSource(path, name);
+  try {
+    yield { files: source.files.length };
+    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => ({
+      what: "note",
+      level: "refused",
+      source: path,
+      reason: "it is no plain file inside of the import",
+    }));
+    let batch = notes;
+    let bytes = 0;
+    for await (const step of READERS[kind](source, new Scratch(scratch))) {
+      const size = stepBytes(step);
+      if (step.what === "conversation" && size > LARGE_BYTES) {
+        if (batch.length > 0) yield { steps: batch };
+        [batch, bytes] = [[], 0];
+        yield* inParts(step);
+        await collectGarbage();
+        continue;
+      }
+      batch.push(step);
+      bytes += size;
+      if (batch.length < BATCH && bytes < BATCH_BYTES) continue;
+      yield { steps: batch };
+      batch = [];
+      bytes = 0;
+    }
+    yield { steps: batch, isEnd: true };
+  } finally {
+    source.close();
+  }
+}
+
+/** Sends a long conversation in parts and forgets each: the whole of it in one message would hold up the serving thread. */
+function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> {
+  const messages = conversation.messages.splice(0).reverse();
+  while (messages.length > 0) {
+    const part: ImportedMessage[] = [];
+    for (let bytes = 0; bytes < PART_BYTES && messages.length > 0;) {
+      const message = messages.pop()!;
+      bytes += messageBytes(message);
+      part.push(message);
+    }
+    yield { messages: part };
+  }
+  yield { steps: [conversation] };
+}
+
+/** A defect of a reader is told as one that the file brought about: nothing else is at hand here. */
+function failureOf(error: unknown): ReadingAnswer {
+  if (error instanceof AppError) return { failure: { code: error.code, message: error.message } };
+  const found = error instanceof Error ? error.message : String(error);
+  return { failure: { code: "unprocessable", message: `Cannot read the import: ${found}` } };
+}
+
+// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+if ("DedicatedWorkerGlobalScope" in self) {
+  let running: AsyncGenerator<ReadingAnswer> | undefined;
+  self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {
+    try {
+      if (data !== "more") running = answers(data);
+      const next = await running!.next();
+      self.postMessage(next.done ? { isEnd: true } : next.value);
+    } catch (error) {
+      self.postMessage(failureOf(error));
+    }
+  };
+}

@@ -1,0 +1,183 @@
+/** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
+import type { Attachments } from "../attachments/attachments.ts";
+import { type CardFile, readCardBytes, readCardFile } from "../characters/card/card_file.ts";
+import type { Characters, ReadCharacter } from "../characters/characters.ts";
+import type { Arrivals, ArrivingConversation } from "../conversations/conversation_importer.ts";
+import { AppError } from "../errors.ts";
+import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
+import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
+import type { Workflows } from "../image_generation/comfyui/workflows.ts";
+import type { Connections } from "../llm/connections/connections.ts";
+import type { Lorebooks } from "../lorebooks/lorebooks.ts";
+import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
+import type { Personas } from "../personas/personas.ts";
+import type { PresetDocument } from "../presets/preset_document.ts";
+import type { Presets } from "../presets/presets.ts";
+import { fromSillyTavern } from "../presets/sillytavern.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { landConnection, landImageConnection, landSettings } from "./import_settings.ts";
+import type {
+  ImportedCharacter,
+  ImportedConversation,
+  ImportedItem,
+  ImportedPersona,
+  ImportedPreset,
+} from "./import_item.ts";
+
+/** The rooms that things go to. */
+export interface LandingParts {
+  arrivals: Arrivals;
+  characters: Characters;
+  personas: Personas;
+  lorebooks: Lorebooks;
+  presets: Presets;
+  attachments: Attachments;
+  voices: VoiceSamples;
+  workflows: Workflows;
+  connections: Connections;
+  imageProfiles: ImageProfiles;
+  settings: Settings;
+  speech: SpeechSettings;
+}
+
+/** What became of a thing. */
+export interface Landed {
+  state: "added" | "updated" | "present";
+  /** Said in the report beside it. */
+  reason?: string;
+  /** How many further files came with it, where that is worth a line. */
+  kept?: number;
+  /** What it turned out to be called. */
+  name?: string;
+}
+
+const WITHOUT_PICTURE = "its picture cannot be read: it came in without one";
+const CHANGED_HERE = "it is here already and went on here, or was changed, since it came in: left as it is";
+
+/**
+ * Brings a thing in.
+ *
+ * @param isDryRun Reads and compares all the same, and changes nothing.
+ * @throws {AppError} why it cannot come in
+ */
+export async function land(parts: LandingParts, item: ImportedItem, isDryRun: boolean): Promise<Landed> {
+  if (item.what === "conversation") return await landConversation(parts, item, isDryRun);
+  if (item.what === "settings") return await landSettings(parts, item, isDryRun);
+  if (await isHere(parts, item)) return { state: "present" };
+  switch (item.what) {
+    case "character":
+      if (!isDryRun) return await landCharacter(parts, item);
+      return { state: "added", name: (await cardFileOf(item)).card.data.name, kept: item.files };
+    case "persona":
+      if (!isDryRun) return await landPersona(parts, item);
+      break;
+    case "lorebook": {
+      const { id, book, name, isEnabled, scope, characterIds, personaIds } = item;
+      if (isDryRun) parseLorebook(book);
+      else {await parts.lorebooks.put(id, {
+          name: name.slice(0, 200),
+          isEnabled,
+          scope,
+          characterIds,
+          personaIds,
+          book,
+        });}
+      break;
+    }
+    case "preset": {
+      const preset = presetOf(item);
+      if (!isDryRun) await parts.presets.put(item.id, { name: item.name, models: item.models, preset });
+      break;
+    }
+    case "attachment":
+      if (!isDryRun) await parts.attachments.put(item.id, ReadableStream.from([item.bytes]));
+      break;
+    case "voice":
+      if (!isDryRun) await parts.voices.add(item);
+      break;
+    case "workflow":
+      if (isDryRun) parseWorkflow(item.json);
+      else await parts.workflows.put(item.id, item.json);
+      break;
+    case "connection":
+      return await landConnection(parts.connections, item, isDryRun);
+    case "image_connection":
+      return await landImageConnection(parts.imageProfiles, item, isDryRun);
+  }
+  return { state: "added" };
+}
+
+async function landConversation(
+  { arrivals }: LandingParts,
+  item: ImportedConversation,
+  isDryRun: boolean,
+): Promise<Landed> {
+  const { id, head, hash, messages, continuations, createdAt, updatedAt, draft } = item;
+  const arriving: ArrivingConversation = {
+    ...{ id, head, hash, messages, continuations, draft },
+    createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
+    updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
+  };
+  const state = isDryRun ? arrivals.stateOf(arriving) : await arrivals.take(arriving);
+  return state === "changed_here" ? { state: "present", reason: CHANGED_HERE } : { state };
+}
+
+async function isHere(
+  parts: LandingParts,
+  { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
+): Promise<boolean> {
+  if (what === "connection") return parts.connections.list().some((one) => one.id === id);
+  if (what === "image_connection") return parts.imageProfiles.list().some((one) => one.id === id);
+  if (what === "workflow") return (await parts.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
+  if (what === "lorebook") return parts.lorebooks.list().some((one) => one.id === id);
+  if (what === "preset") return parts.presets.list().some((one) => one.id === id);
+  try {
+    if (what === "character") await parts.characters.get(id);
+    else if (what === "persona") await parts.personas.get(id);
+    else if (what === "voice") parts.voices.get(id);
+    else parts.attachments.get(id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code !== "not_found"; // what cannot be read is there all the same, and not to be written over
+  }
+}
+
+async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
+  const { id, file, files, avatar } = item;
+  try {
+    const name = nameOf(await characters.importCard(file, { id, picture: avatar }));
+    return { state: "added", name, kept: files };
+  } catch (error) {
+    if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
+    const name = nameOf(await characters.importCard(file, { id })); // throws the same where it was the card
+    return { state: "added", reason: WITHOUT_PICTURE, name, kept: files };
+  }
+}
+
+async function cardFileOf({ file }: ImportedCharacter): Promise<CardFile> {
+  return typeof file === "string" ? await readCardFile(file) : readCardBytes(file);
+}
+
+function nameOf({ character }: ReadCharacter): string {
+  return character.card.data.name;
+}
+
+async function landPersona({ personas }: LandingParts, item: ImportedPersona): Promise<Landed> {
+  const { id, name, description, avatar } = item;
+  await personas.put(id, { name, description });
+  if (avatar === undefined) return { state: "added" };
+  try {
+    await personas.setAvatar(id, avatar);
+    return { state: "added" };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "unprocessable") throw error;
+    return { state: "added", reason: WITHOUT_PICTURE };
+  }
+}
+
+function presetOf({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
+  return isOurs ? json as Partial<PresetDocument> : fromSillyTavern(json);
+}

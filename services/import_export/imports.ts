@@ -1,0 +1,169 @@
+/** Imports as jobs: they go on when whoever asked has left, and end with a report. A killed one is begun anew: nothing comes twice. */
+import { join } from "node:path";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
+import { writePieces } from "../storage/file_pieces.ts";
+import type { ImportKind } from "./import_item.ts";
+import { readImport } from "./import_reader.ts";
+import { type ImportReport, newReport } from "./import_report.ts";
+import { LandingQueue, type LandingQueueDeps } from "./import_queue.ts";
+
+/** What imports stand on. */
+export interface ImportParts extends LandingQueueDeps {
+  jobs: JobRunner;
+  /** For uploads, each of which lies there until it was imported, an hour at most. */
+  folder: string;
+  now(): number;
+}
+
+/** What is asked of an import. */
+export interface ImportRequest {
+  kind: ImportKind;
+  isDryRun: boolean;
+  /** What the client calls its file; tells nothing but single files apart. */
+  name?: string;
+}
+
+/** What the job holds; JSON. */
+interface ImportParams extends ImportRequest {
+  uploadId: string;
+}
+
+/** Kind of the jobs. */
+export const IMPORT = "import";
+
+const TITLES: Record<ImportKind, string> = {
+  sillytavern: "Import from SillyTavern",
+  tavern: "Import of Tavern chats",
+  risuai: "Import from RisuAI",
+  agnai: "Import from Agnai",
+  chatgpt: "Import from ChatGPT",
+  openwebui: "Import from Open WebUI",
+  parlor: "Import of an export",
+};
+const KEPT_MS = 60 * 60 * 1000;
+const SWEEP_MS = 10 * 60 * 1000;
+
+/** Imports, one at a time. */
+export class Imports {
+  readonly #parts: ImportParts;
+  /** When uploads were last used. */
+  readonly #usedAtMs = new Map<string, number>();
+  readonly #sweeping: ReturnType<typeof setInterval>;
+
+  /** Opens the room, with what an earlier process left of uploads removed. */
+  static async open(parts: ImportParts): Promise<Imports> {
+    for await (const { name } of Deno.readDir(parts.folder)) {
+      await Deno.remove(join(parts.folder, name), { recursive: true });
+    }
+    return new Imports(parts);
+  }
+
+  private constructor(parts: ImportParts) {
+    this.#parts = parts;
+    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS);
+    parts.jobs.register(IMPORT, {
+      parallel: 1,
+      resumable: false,
+      run: (context) => this.#run(context),
+      discard: (params) => this.#forget((params as ImportParams).uploadId),
+    });
+  }
+
+  /**
+   * Takes an upload to disk as it comes and starts its import.
+   *
+   * @throws {AppError} what `body` throws; `storage_full`
+   */
+  async upload(request: ImportRequest, body: AsyncIterable<Uint8Array>): Promise<JobSnapshot> {
+    const uploadId = uuidV7();
+    const path = this.#pathOf(uploadId);
+    this.#usedAtMs.set(uploadId, this.#parts.now());
+    try {
+      await writePieces(path, body);
+    } catch (error) {
+      await this.#forget(uploadId);
+      throw error;
+    }
+    return await this.#start({ ...request, uploadId });
+  }
+
+  /** Imports an upload of which a dry run was made. @throws {AppError} `not_found` */
+  async again(request: ImportRequest, uploadId: string): Promise<JobSnapshot> {
+    if (!this.#usedAtMs.has(uploadId)) {
+      throw new AppError("not_found", `There is no upload "${uploadId}" any more; send the file again`);
+    }
+    this.#usedAtMs.set(uploadId, this.#parts.now());
+    return await this.#start({ ...request, uploadId });
+  }
+
+  /** Imports what lies on this machine, without a job. @param path A folder or a file. @throws {AppError} */
+  async importPath(
+    request: ImportRequest & { path: string; signal: AbortSignal; progress?: (done: number, total: number) => void },
+  ): Promise<ImportReport> {
+    const report = newReport(request.kind, request.isDryRun);
+    let [done, total] = [0, 0];
+    const scratch = join(this.#parts.folder, `${uuidV7()}.parts`);
+    const steps = readImport({ ...request, scratch, begin: (files) => total = files });
+    const landing = new LandingQueue(this.#parts, report, request.signal);
+    try {
+      for await (const step of steps) {
+        request.signal.throwIfAborted();
+        await landing.take(step);
+        request.progress?.(Math.min(++done, total), total);
+      }
+    } finally {
+      await landing.end();
+    }
+    return report;
+  }
+
+  /** Ends the clock; jobs end with the runner of jobs. */
+  close(): void {
+    clearInterval(this.#sweeping);
+  }
+
+  async #start(params: ImportParams): Promise<JobSnapshot> {
+    const { kind, isDryRun, uploadId } = params;
+    const title = isDryRun ? `${TITLES[kind]} (trial)` : TITLES[kind];
+    return await this.#parts.jobs.start(IMPORT, { title, params, key: uploadId });
+  }
+
+  async #run({ params, signal, progress, detail }: JobContext): Promise<void> {
+    const { uploadId, ...request } = params as ImportParams;
+    let isKept = false;
+    try {
+      const report = await this.importPath({
+        ...{ ...request, signal, path: this.#pathOf(uploadId) },
+        progress: (done, total) => progress({ done, total, unit: "files" }),
+      });
+      isKept = request.isDryRun;
+      if (isKept) report.upload_id = uploadId;
+      this.#usedAtMs.set(uploadId, this.#parts.now());
+      detail(report);
+    } finally {
+      if (!isKept) await this.#forget(uploadId);
+    }
+  }
+
+  #sweep(): void {
+    for (const [id, usedAtMs] of this.#usedAtMs) {
+      const isAtWork = this.#parts.jobs.list().some(({ key, state }) =>
+        key === id && (state === "queued" || state === "running")
+      );
+      if (!isAtWork && usedAtMs + KEPT_MS < this.#parts.now()) void this.#forget(id).catch(() => {});
+    }
+  }
+
+  async #forget(uploadId: string): Promise<void> {
+    this.#usedAtMs.delete(uploadId);
+    await Deno.remove(this.#pathOf(uploadId)).catch((error) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    });
+  }
+
+  #pathOf(uploadId: string): string {
+    return join(this.#parts.folder, uploadId);
+  }
+}

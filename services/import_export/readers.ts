@@ -1,0 +1,22 @@
+/** The reader of every kind of import. */
+import type { ImportKind, ImportStep } from "./import_item.ts";
+import type { ImportSource } from "./import_source.ts";
+import { readAgnai } from "./formats/agnai/agnai.ts";
+import { readChatGpt } from "./formats/chatgpt/chatgpt.ts";
+import { readOpenWebUi } from "./formats/openwebui/openwebui.ts";
+import { readParlorExport } from "./formats/parlor/parlor_export.ts";
+import type { Scratch } from "./scratch_folder.ts";
+import { readRisuAi } from "./formats/risuai/risuai.ts";
+import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
+import { readTavernFiles } from "./formats/sillytavern/tavern_files.ts";
+
+/** By kind; each gives what others refer to before what refers to it. */
+export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
+  sillytavern: readSillyTavern,
+  tavern: readTavernFiles,
+  risuai: readRisuAi,
+  agnai: readAgnai,
+  chatgpt: readChatGpt,
+  openwebui: readOpenWebUi,
+  parlor: readParlorExport,
+};

@@ -1,0 +1,155 @@
+/** Anthropic's stream events and whole answers as ChatEvents (llm.md, section 10). */
+import { badAnswer, type ReplyTranslator } from "../streaming/response_body.ts";
+import type { ChatEvent, Usage } from "../chat_event.ts";
+import type { UpstreamCall } from "../upstream_http.ts";
+
+interface Counts {
+  input_tokens?: number;
+  output_tokens?: number;
+  cache_creation_input_tokens?: number | null;
+  cache_read_input_tokens?: number | null;
+}
+
+interface ContentBlock {
+  type?: string;
+  id?: string;
+  name?: string;
+  text?: string;
+  thinking?: string;
+  input?: unknown;
+}
+
+interface Delta {
+  type?: string;
+  text?: string;
+  thinking?: string;
+  partial_json?: string;
+  stop_reason?: string | null;
+}
+
+interface Frame {
+  type?: string;
+  index?: number;
+  message?: { usage?: Counts };
+  content_block?: ContentBlock;
+  delta?: Delta;
+  usage?: Counts;
+  error?: unknown;
+  content?: ContentBlock[];
+  stop_reason?: string | null;
+}
+
+// `pause_turn` ends a turn of server-side tools, of which we offer none.
+const FINISH_REASONS = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+]);
+
+/** Makes the translator of one Anthropic answer. */
+export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
+  // Counts are running totals: a later one overwrites, it never adds.
+  let counts: Counts = {};
+  // Tools are numbered among themselves, not among all blocks.
+  const toolIndexes = new Map<number, number>();
+
+  function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
+    if (block.type === "tool_use") {
+      const toolIndex = toolIndexes.size;
+      toolIndexes.set(index, toolIndex);
+      out.push(toolPiece(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
+    } else if (block.type === "text" && isText(block.text)) out.push({ type: "text", text: block.text });
+    else if (block.type === "thinking" && isText(block.thinking)) out.push({ type: "reasoning", text: block.thinking });
+  }
+
+  function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
+    if (delta.type === "text_delta" && isText(delta.text)) out.push({ type: "text", text: delta.text });
+    else if (delta.type === "thinking_delta" && isText(delta.thinking)) {
+      out.push({ type: "reasoning", text: delta.thinking });
+    } else if (delta.type === "input_json_delta" && isText(delta.partial_json)) {
+      const toolIndex = toolIndexes.get(index);
+      if (toolIndex !== undefined) out.push(toolPiece(toolIndex, { arguments: delta.partial_json }));
+    }
+  }
+
+  function finish(reason: unknown, out: ChatEvent[]): void {
+    if (isText(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
+    if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: usageOf(counts) });
+  }
+
+  function addFrame(frame: Frame, out: ChatEvent[]): boolean {
+    switch (frame.type) {
+      case "message_start":
+        counts = { ...counts, ...frame.message?.usage };
+        return false;
+      case "content_block_start":
+        startBlock(frame.index ?? 0, frame.content_block ?? {}, out);
+        return false;
+      case "content_block_delta":
+        addDelta(frame.index ?? 0, frame.delta ?? {}, out);
+        return false;
+      case "message_delta":
+        counts = { ...counts, ...frame.usage };
+        finish(frame.delta?.stop_reason, out);
+        return false;
+      case "message_stop":
+        return true;
+      default:
+        return false; // ping, and what will be added one day
+    }
+  }
+
+  return {
+    event(name, data, out) {
+      // Local servers may end in OpenAI's way.
+      if (data.startsWith("[DONE]")) return true;
+      if (data === "") return false;
+      const frame: Frame | null = JSON.parse(data);
+      if (typeof frame !== "object" || frame === null) return false;
+      if (name === "error" || frame.type === "error" || frame.error) throw call.reported(frame);
+      return addFrame(frame, out);
+    },
+    whole(value, out) {
+      const answer = value as Frame | null;
+      if (answer?.type === "error" || answer?.error) throw call.reported(answer);
+      if (!Array.isArray(answer?.content)) throw badAnswer(call, "gave JSON that is no chat answer");
+      for (const [index, block] of answer.content.entries()) {
+        if (typeof block !== "object" || block === null) continue;
+        startBlock(index, block, out);
+        if (block.type === "tool_use") {
+          addDelta(index, { type: "input_json_delta", partial_json: JSON.stringify(block.input ?? {}) }, out);
+        }
+      }
+      counts = answer.usage ?? {};
+      finish(answer.stop_reason ?? "end_turn", out);
+    },
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function toolPiece(index: number, piece: { id?: string; type?: string; name?: string; arguments: string }): ChatEvent {
+  const { name, arguments: fragment, ...rest } = piece;
+  const named = name === undefined ? {} : { name };
+  return { type: "tool_calls", delta: [{ index, ...rest, function: { ...named, arguments: fragment } }] };
+}
+
+function usageOf(counts: Counts): Usage {
+  const count = (name: keyof Counts) => typeof counts[name] === "number" ? counts[name] : 0;
+  const cached = count("cache_read_input_tokens");
+  const prompt = count("input_tokens") + count("cache_creation_input_tokens") + cached;
+  const completion = count("output_tokens");
+  const usage: Usage = {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+  if (cached > 0) usage.prompt_tokens_details = { cached_tokens: cached };
+  return usage;
+}

@@ -1,0 +1,45 @@
+/** Finds the folder of the models when the server starts. */
+import { sep } from "node:path";
+import { AppError, messageOf } from "../../errors.ts";
+import type { DataDir } from "../../storage/data_dir.ts";
+
+/**
+ * Opens the folder for downloaded models, made when missing.
+ *
+ * Models are large, so they may lie on another disk: at `models_dir`, or behind a link called `models` in the data folder.
+ * What is behind keeps its mode and its owner.
+ *
+ * @param configured `models_dir`.
+ * @returns Its path without links, so that links below it can still be refused.
+ * @throws {AppError} `invalid_request` for a bad `models_dir`, `internal` when the folder in the data directory can't be used
+ */
+export async function openModelsFolder(dataDir: DataDir, configured: string | null): Promise<string> {
+  const own = dataDir.file("models");
+  if (configured === null) {
+    const isLink = await Deno.lstat(own).then(({ isSymlink }) => isSymlink, () => false);
+    if (!isLink) return await dataDir.ensureFolder("models");
+    return await realFolder(own).catch((cause) => {
+      throw new AppError("internal", `Cannot use the link "${own}": ${messageOf(cause)}`, { cause });
+    });
+  }
+  const refuse = (found: string, cause?: unknown) =>
+    new AppError("invalid_request", `Bad value for models_dir: cannot use "${configured}": ${found}`, { cause });
+  let path: string;
+  try {
+    await Deno.mkdir(configured, { recursive: true, mode: 0o700 });
+    path = await realFolder(configured);
+  } catch (cause) {
+    throw refuse(messageOf(cause), cause);
+  }
+  // Everything else in the data folder is backed up, restored and sealed anew.
+  if (path === dataDir.path || (path.startsWith(dataDir.path + sep) && path !== own)) {
+    throw refuse("it lies in the data folder; name one outside, or leave the key out");
+  }
+  return path;
+}
+
+async function realFolder(path: string): Promise<string> {
+  const real = await Deno.realPath(path);
+  if (!(await Deno.stat(real)).isDirectory) throw new Error("it leads to something that is no folder");
+  return real;
+}

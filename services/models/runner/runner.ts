@@ -1,0 +1,239 @@
+/** Runs one downloaded model by llama.cpp's server: starts, watches, restarts and stops it, and says how it stands. */
+import { basename } from "node:path";
+import { AppError, messageOf } from "../../errors.ts";
+import type { EventHub } from "../../events/event_hub.ts";
+import type { Log } from "../../log.ts";
+import { DEFAULT_TIMES, keepRunning, type RunnerTimes } from "./model_supervisor.ts";
+import { findLlamaServer, HOW_TO_GET, llamaCommand, type LlamaOptions, notFound } from "./llama_program.ts";
+import type { LlamaServer } from "./llama_server.ts";
+import type { LocalModel, LocalModels } from "../local/local_models.ts";
+import type { ModelsFolder } from "../local/models_folder.ts";
+import { RunMemory, settled } from "./run_settings.ts";
+import type { OfferedConnection, RunnerStatus, RunOptions, RunRequest, RunSettings } from "./runner_status.ts";
+
+/** What the runner works with. */
+export interface RunnerOptions {
+  folder: ModelsFolder;
+  local: LocalModels;
+  /** `llama_server_path` */
+  programPath: string | null;
+  /** Makes the connection known, or gives it its new address. */
+  offer(connection: OfferedConnection): Promise<void>;
+  events: Pick<EventHub, "publish">;
+  log: Log;
+  times?: Partial<RunnerTimes>;
+}
+
+const SHOWN_LINES = 40;
+/** Port for the command that a person types. */
+const USUAL_PORT = 8080;
+
+type ModelPaths = Pick<LlamaOptions, "modelPath" | "projectorPath">;
+
+interface Run {
+  settings: RunSettings;
+  model: LocalModel;
+  /** Until it has been offered for the first time. */
+  activate: boolean;
+  abort: AbortController;
+  /** Resolves when it runs for the first time; rejects when it does not. */
+  ready: Promise<void>;
+  /** Resolves when everything of it has ended. */
+  over: Promise<void>;
+}
+
+/** The one runner. */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #times: RunnerTimes;
+  #run: Run | undefined;
+  #status: Omit<RunnerStatus, "program" | "log"> = { state: "stopped", restarts: 0 };
+  /** Of the newest start. */
+  #lines: readonly string[] = [];
+  readonly #usage = { atMs: 0 };
+  /** Starts and stops follow one another. */
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Set while a chat brings it back; others wait for the same. */
+  #waking: Promise<void> | undefined;
+  #isClosed = false;
+  readonly #memory: RunMemory;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#memory = new RunMemory(options.folder);
+    this.#times = { ...DEFAULT_TIMES, ...options.times };
+  }
+
+  /** Says how it stands. */
+  async status(): Promise<RunnerStatus> {
+    const program = await findLlamaServer(this.#options.programPath) ?? null;
+    return {
+      ...this.#status,
+      program,
+      ...(program === null && { advice: HOW_TO_GET }),
+      log: this.#lines.slice(-SHOWN_LINES),
+    };
+  }
+
+  /** Gives the command by which a person would run a model. @throws {AppError} `invalid_request`, `not_found` */
+  async commandFor(path: string): Promise<string> {
+    const model = await this.#model(path);
+    const program = await findLlamaServer(this.#options.programPath);
+    const settings = settled({ path }, model);
+    return llamaCommand(program, { ...await this.#paths(model), port: USUAL_PORT, contextSize: settings.contextSize });
+  }
+
+  /**
+   * Starts a model, in place of the one that runs; answers before it is ready.
+   *
+   * @throws {AppError} `not_available` when llama-server is not found, with how to get it; `not_found`, `invalid_request`
+   */
+  run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
+    return this.#inTurn(async () => {
+      if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
+      const model = await this.#model(request.path);
+      const program = await findLlamaServer(this.#options.programPath);
+      if (program === undefined) throw notFound(this.#options.programPath);
+      await this.#end();
+      const settings = settled(request, model);
+      await this.#memory.save(settings);
+      this.#begin(program, settings, model, await this.#paths(model), options.activate ?? false);
+      return await this.status();
+    });
+  }
+
+  /** Stops what runs, and waits. */
+  stop(): Promise<RunnerStatus> {
+    return this.#inTurn(async () => {
+      await this.#end();
+      await this.#memory.clear();
+      this.#set({ state: "stopped", error: undefined });
+      return await this.status();
+    });
+  }
+
+  /** Says whether a file below the models folder is in use. */
+  isUsing(path: string): boolean {
+    return this.#run !== undefined && (this.#run.model.path === path || this.#run.model.files.includes(path));
+  }
+
+  /**
+   * To be called before each call to the model: keeps it from being idle, starts it again when it was stopped for that or
+   * by the end of the server, and waits until it is ready.
+   *
+   * @throws {AppError} `not_available` when it was stopped or does not start. The signal's reason.
+   */
+  async wake(signal: AbortSignal): Promise<void> {
+    this.#usage.atMs = performance.now();
+    if (this.#status.state === "running") return;
+    if (this.#run === undefined) await (this.#waking ??= this.#startAgain().finally(() => this.#waking = undefined));
+    const gone = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      if (signal.aborted) reject(signal.reason);
+    });
+    await Promise.race([this.#run?.ready, gone]);
+    this.#usage.atMs = performance.now();
+  }
+
+  async #startAgain(): Promise<void> {
+    const request = await this.#memory.load();
+    const stopped = new AppError(
+      "not_available",
+      "The model on this machine is stopped; start it under Settings, Models",
+    );
+    if (request === undefined) throw stopped;
+    await this.#model(request.path).catch(() => {
+      throw stopped; // gone since
+    });
+    await this.run(request);
+  }
+
+  /** Stops what runs; it is started again when it is needed after the next start of the server. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#inTurn(() => this.#end());
+  }
+
+  #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
+    const ready = Promise.withResolvers<void>();
+    ready.promise.catch(() => {}); // most runs have nobody who waits
+    const abort = new AbortController();
+    const run: Run = { settings, model, activate, abort, ready: ready.promise, over: Promise.resolve() };
+    this.#run = run;
+    this.#status = { state: "starting", settings, restarts: 0 };
+    this.#publish();
+    const { contextSize, gpuLayers, idleMinutes } = settings;
+    const keeping = keepRunning({
+      ...{ program, idleMinutes, usage: this.#usage, times: this.#times, log: this.#options.log },
+      options: { ...paths, contextSize, gpuLayers },
+      signal: abort.signal,
+      onStart: ({ process }) => this.#lines = process.lines,
+      onReady: async (server) => {
+        await this.#offer(run, server);
+        this.#usage.atMs = performance.now();
+        this.#set({ state: "running", startedAtMs: Date.now(), error: undefined });
+        ready.resolve();
+      },
+      onChange: (change) => this.#set(change),
+    });
+    const gone = { memoryBytes: undefined, startedAtMs: undefined };
+    run.over = keeping.then(
+      () => this.#set({ state: "stopped", ...gone }),
+      (error) => {
+        if (abort.signal.aborted) return this.#set({ state: "stopped", ...gone });
+        this.#options.log("warn", "The model on this machine failed", { error: messageOf(error) });
+        this.#set({ state: "failed", error: messageOf(error), ...gone });
+      },
+    ).finally(() => {
+      const why = this.#status.error ?? "it was stopped";
+      ready.reject(new AppError("not_available", `The model on this machine does not run: ${why}`));
+      if (this.#run === run) this.#run = undefined;
+    });
+  }
+
+  async #offer(run: Run, { baseUrl, apiKey }: LlamaServer): Promise<void> {
+    const { model, settings: { contextSize }, activate } = run;
+    await this.#options.offer({
+      ...{ name: model.name ?? basename(model.path), model: basename(model.files[0]!) },
+      ...{ baseUrl: `${baseUrl}/v1`, apiKey, contextSize, activate },
+    });
+    run.activate = false;
+  }
+
+  async #end(): Promise<void> {
+    this.#run?.abort.abort(new DOMException("The model was stopped", "AbortError"));
+    await this.#run?.over;
+  }
+
+  async #model(path: string): Promise<LocalModel> {
+    const model = await this.#options.local.get(path);
+    if (model.format === "gguf" && model.role === "model") return model;
+    throw new AppError("invalid_request", `Cannot run "${path}": llama.cpp runs models in GGUF format`);
+  }
+
+  /** A projector that lies in the model's folder, the only one there, belongs to it. */
+  async #paths(model: LocalModel): Promise<ModelPaths> {
+    const { folder, local } = this.#options;
+    const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
+    const beside = (await local.list()).filter(({ role, path }) =>
+      role === "mmproj" && folderOf(path) === folderOf(model.path) && folderOf(path) !== ""
+    );
+    const projector = beside.length === 1 ? folder.resolve(beside[0]!.path) : undefined;
+    return { modelPath: folder.resolve(model.files[0]!), projectorPath: projector };
+  }
+
+  #set(change: Partial<RunnerStatus>): void {
+    this.#status = { ...this.#status, ...change };
+    this.#publish();
+  }
+
+  #publish(): void {
+    this.#options.events.publish({ kind: "runner", id: "local" });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+}

@@ -1,0 +1,118 @@
+/** A program that cannot outlive this process, however this process ends; its last lines of output are kept. */
+import { AppError, messageOf } from "../errors.ts";
+
+/** A running program. */
+export interface WatchedProcess {
+  readonly pid: number;
+  /** The last lines of its output, oldest first. */
+  readonly lines: readonly string[];
+  /** Resolves when it has ended and its output is read. */
+  readonly ended: Promise<Deno.CommandStatus>;
+  /** Asks it to end, insists after a while, and waits. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** How to start one. */
+export interface WatchedOptions {
+  args: string[];
+  /** Beside what it inherits. */
+  env: Record<string, string>;
+  /** Variables of this process that it inherits; by default all but Parlor's own. */
+  inherits?: readonly string[];
+  /** Between the polite signal and the one that no program ignores. */
+  stopWithinMs?: number;
+}
+
+const MAX_LINES = 200;
+const MAX_LINE = 500;
+const STOP_WITHIN_MS = 4_000;
+
+/**
+ * The shell becomes the program, so that the process is the program's own. Before that it leaves a watcher behind whose
+ * input is a pipe from Parlor: its end without a word means that Parlor is gone, even by SIGKILL, and the watcher ends the
+ * program. A line on the pipe sends the watcher home, so that it never signals a number that may be another's by then.
+ */
+const WATCH_SCRIPT = `
+exec 3<&0
+{ trap '' TERM INT HUP; read -r word <&3 || { kill -TERM $$; sleep 2; kill -TERM $$; sleep 2; kill -KILL $$; }; } \\
+  </dev/null >/dev/null 2>&1 &
+exec "$@" 3<&- </dev/null
+`;
+
+/**
+ * Starts a program. On Windows there is no shell to watch it: there it can outlive a sudden death of Parlor.
+ *
+ * @throws {AppError} `not_available` when it cannot be started
+ */
+export function startWatched(program: string, options: WatchedOptions): WatchedProcess {
+  const isWatched = Deno.build.os !== "windows";
+  const child = spawn(
+    isWatched ? "/bin/sh" : program,
+    isWatched ? ["-c", WATCH_SCRIPT, "sh", program, ...options.args] : options.args,
+    { ...inherited(options.inherits), ...options.env },
+  );
+  const lines: string[] = [];
+  const take = (line: string) => {
+    lines.push(line.slice(0, MAX_LINE));
+    if (lines.length > MAX_LINES) lines.shift();
+  };
+  const reading = [child.stdout, child.stderr].map((stream) => eachLine(stream, take));
+  let isOver = false;
+  const ended = (async () => {
+    const status = await child.status;
+    isOver = true;
+    const pipe = child.stdin.getWriter();
+    await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // no watcher, nobody to tell
+    await pipe.close().catch(() => {});
+    await Promise.all(reading);
+    return status;
+  })();
+  const signal = (name: Deno.Signal) => {
+    if (!isOver) child.kill(name);
+  };
+  return {
+    pid: child.pid,
+    lines,
+    ended,
+    async stop() {
+      signal("SIGTERM");
+      const limit = setTimeout(() => signal("SIGKILL"), options.stopWithinMs ?? STOP_WITHIN_MS);
+      await ended;
+      clearTimeout(limit);
+    },
+  };
+}
+
+function inherited(names: readonly string[] | undefined): Record<string, string> {
+  const passes = (name: string) => names === undefined ? !name.startsWith("PARLOR_") : names.includes(name);
+  return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => passes(name)));
+}
+
+function spawn(command: string, args: string[], env: Record<string, string>): Deno.ChildProcess {
+  try {
+    return new Deno.Command(command, {
+      args,
+      env,
+      clearEnv: true,
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+  } catch (cause) {
+    throw new AppError("not_available", `Cannot start "${args.at(3) ?? command}": ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function eachLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (line: string) => void): Promise<void> {
+  let rest = "";
+  try {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      const parts = (rest + text).split(/\r?\n/);
+      rest = parts.pop()!.slice(0, MAX_LINE);
+      parts.forEach(take);
+    }
+  } catch {
+    // The pipe broke with the process; what it said so far counts.
+  }
+  if (rest !== "") take(rest);
+}

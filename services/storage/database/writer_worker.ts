@@ -1,0 +1,94 @@
+/** The Worker that owns the only writing connection. writer.ts is its other end; write_group.ts does the work. */
+
+import { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../../errors.ts";
+import { resultCodeOf } from "./sqlite_errors.ts";
+import { createStatementCache, type StatementCache } from "./statement_cache.ts";
+import { commitGroup, type Statement, type UnitOutcome } from "./write_group.ts";
+
+/** What the serving thread sends. */
+export type WriterRequest = { kind: "open"; path: string } | {
+  kind: "group";
+  units: Statement[][];
+  /** Its blobs are many megabytes. */
+  isLarge: boolean;
+} | { kind: "close" };
+
+/** What it gets back: one outcome a unit, or the end. */
+export type WriterAnswer = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
+
+/** Largest write-ahead log kept between checkpoints; a larger one is cut back to this. */
+const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
+
+/** How long another program (a backup) may hold the write lock before a write fails. */
+const BUSY_TIMEOUT_MS = 5000;
+
+interface Connection {
+  database: DatabaseSync;
+  cache: StatementCache;
+}
+
+let path = "";
+let connection: Connection | undefined;
+
+/** Opens on the first use and again after a failure, so that a cleared fault needs no restart. */
+function openConnection(): Connection {
+  if (connection === undefined) {
+    const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    database.exec(`
+      PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA journal_size_limit = ${MAX_IDLE_WAL_BYTES};
+      PRAGMA temp_store = MEMORY;
+    `);
+    connection = { database, cache: createStatementCache(database) };
+  }
+  return connection;
+}
+
+/** Frees blobs at once: a thread that rests afterwards would keep them until it collects its garbage again. */
+function freeBlobs(units: Statement[][]): void {
+  for (const { params = [] } of units.flat()) {
+    for (const value of params) {
+      if (value instanceof Uint8Array && value.buffer instanceof ArrayBuffer) value.buffer.transfer(0);
+    }
+  }
+}
+
+function answer(message: WriterAnswer): void {
+  self.postMessage(message);
+}
+
+// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+if ("DedicatedWorkerGlobalScope" in self) {
+  self.onmessage = ({ data }: MessageEvent<WriterRequest>) => {
+    switch (data.kind) {
+      case "open":
+        path = data.path;
+        try {
+          openConnection();
+        } catch {
+          // The first write tries again and reports it to somebody.
+        }
+        break;
+      case "group": {
+        let outcomes: UnitOutcome[];
+        try {
+          const { database, cache } = openConnection();
+          outcomes = commitGroup(database, cache, data.units);
+        } catch (error) {
+          const failure = { message: messageOf(error), resultCode: resultCodeOf(error) };
+          outcomes = data.units.map(() => ({ failure }));
+        }
+        answer({ kind: "group", outcomes });
+        if (data.isLarge) freeBlobs(data.units);
+        break;
+      }
+      case "close":
+        connection?.database.close(); // the last connection empties the write-ahead log into the file
+        answer({ kind: "closed" });
+        self.close();
+    }
+  };
+}

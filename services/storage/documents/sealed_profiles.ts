@@ -1,0 +1,271 @@
+/**
+ * Profiles of the owner's servers: sealed documents of one kind, in memory as stored, one of them active. What a profile
+ * holds is up to the room that owns the kind.
+ */
+import { uuidV7 } from "../../crypto/random.ts";
+import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
+import { AppError, messageOf } from "../../errors.ts";
+import type { EventHub } from "../../events/event_hub.ts";
+import type { Database, Statement } from "../database/database.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+
+/** One row of the table. */
+export interface ProfileRecord<Content> {
+  id: string;
+  /** Moves with every write. */
+  version: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** `undefined` when it cannot be opened. */
+  content: Content | undefined;
+}
+
+/** Where profiles of one kind lie. */
+export interface ProfileOptions {
+  db: Database;
+  /** Of a purpose of its own. */
+  sealer: PurposeSealer;
+  events: EventHub;
+  now?: () => number;
+  /** Of the documents, and of the events that tell of a change. */
+  kind: string;
+  /** Row of `setting` that names the active one. */
+  activeKey: string;
+  /** How errors name a profile: `"connection"`. */
+  what: string;
+}
+
+interface Row {
+  id: string;
+  version: number;
+  created_at: number;
+  updated_at: number;
+  sealed: Uint8Array;
+}
+
+/** What goes with a write. */
+export interface ProfileWrite {
+  /** Refuses unless this version stands. */
+  expectedVersion?: ExpectedVersion;
+  /** Written in the same transaction. */
+  beside?: Statement[];
+}
+
+/** The profiles of one kind; every write is on disk before it shows. */
+export class SealedProfiles<Content extends object> {
+  readonly #options: ProfileOptions;
+  readonly #records = new Map<string, ProfileRecord<Content>>();
+  #activeId: string | undefined;
+  #lastWrite: Promise<unknown> = Promise.resolve();
+
+  /** Reads the stored ones. One that cannot be opened stays in the list, without content, and harms no other. */
+  static async open<Content extends object>(options: ProfileOptions): Promise<SealedProfiles<Content>> {
+    const rows = options.db.all<Row>(
+      "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ?",
+      options.kind,
+    );
+    const records = await Promise.all(rows.map(async (row): Promise<ProfileRecord<Content>> => ({
+      id: row.id,
+      version: row.version,
+      createdAtMs: row.created_at,
+      updatedAtMs: row.updated_at,
+      content: await openContent<Content>(options, row),
+    })));
+    return new SealedProfiles(options, records);
+  }
+
+  private constructor(options: ProfileOptions, records: ProfileRecord<Content>[]) {
+    this.#options = options;
+    for (const record of records) this.#records.set(record.id, record);
+    const active = this.readSetting(options.activeKey);
+    this.#activeId = active !== undefined && this.#records.has(active) ? active : undefined;
+  }
+
+  /** Id of the active one. */
+  get activeId(): string | undefined {
+    return this.#activeId;
+  }
+
+  /** Gives all of them, the newest first. */
+  list(): ProfileRecord<Content>[] {
+    return [...this.#records.values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
+  }
+
+  find(id: string): ProfileRecord<Content> | undefined {
+    return this.#records.get(id);
+  }
+
+  /** @throws {AppError} `not_found` */
+  get(id: string): ProfileRecord<Content> {
+    const record = this.#records.get(id);
+    if (record === undefined) throw new AppError("not_found", `There is no ${this.#options.what} "${id}"`);
+    return record;
+  }
+
+  /** Gives what a profile holds. @throws {AppError} `not_found`, `conflict` when it cannot be read */
+  content(id: string): Content {
+    const { content } = this.get(id);
+    if (content !== undefined) return content;
+    const { what } = this.#options;
+    throw new AppError("conflict", `Cannot use the ${what} "${id}": its record cannot be read; save it anew`);
+  }
+
+  /**
+   * Creates or replaces a profile. The first one that is there becomes active.
+   *
+   * @param id Made here when left out.
+   * @param make Gives the new content from the stored one; what it throws passes.
+   * @throws {AppError} `revision_mismatch`; `conflict` when the id differs from another by letter case alone
+   */
+  put(
+    id: string | undefined,
+    make: (before: Content | undefined) => Content,
+    write: ProfileWrite = {},
+  ): Promise<{ record: ProfileRecord<Content>; isNew: boolean }> {
+    return this.#inTurn(async () => {
+      const known = id ?? uuidV7();
+      const before = this.#records.get(known);
+      this.#expect(known, before, write.expectedVersion);
+      if (before === undefined) this.#refuseOtherCase(known);
+      await this.#save(known, make(before?.content), before, write.beside);
+      return { record: this.get(known), isNew: before === undefined };
+    });
+  }
+
+  /** Changes what a profile holds; one that cannot be read, or of which `make` gives nothing, stays. @throws {AppError} `not_found`, `revision_mismatch` */
+  change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: ExpectedVersion): Promise<void> {
+    return this.#inTurn(async () => {
+      const record = this.get(id);
+      this.#expect(id, record, expectedVersion);
+      const content = record.content === undefined ? undefined : make(record.content);
+      if (content !== undefined) await this.#save(id, content, record);
+    });
+  }
+
+  /** Removes a profile. When it was active, none is: another might cost money. @throws {AppError} `not_found`, `revision_mismatch` */
+  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
+    return this.#inTurn(async () => {
+      const { db, kind, activeKey } = this.#options;
+      const record = this.get(id);
+      this.#expect(id, record, expectedVersion);
+      const statements: Statement[] = [
+        { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [kind, id], expectChanges: 1 },
+      ];
+      if (this.#activeId === id) statements.push({ sql: "DELETE FROM setting WHERE key = ?", params: [activeKey] });
+      await db.write(statements);
+      this.#records.delete(id);
+      if (this.#activeId === id) this.#activeId = undefined;
+      this.#publish(id);
+    });
+  }
+
+  /** Makes a profile the active one. @throws {AppError} `not_found`, `conflict` when it cannot be read */
+  activate(id: string): Promise<ProfileRecord<Content>> {
+    return this.#inTurn(async () => {
+      this.content(id);
+      const previous = this.#activeId;
+      if (previous !== id) {
+        await this.#options.db.write([this.setting(this.#options.activeKey, id)]);
+        this.#activeId = id;
+        if (previous !== undefined) this.#publish(previous);
+        this.#publish(id);
+      }
+      return this.get(id);
+    });
+  }
+
+  /** Makes the statement that stores a setting beside the profiles. */
+  setting(key: string, value: string): Statement {
+    const sealed = this.#options.sealer.sealNow(settingPlace(key), value);
+    return { sql: "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)", params: [key, sealed] };
+  }
+
+  /** Gives such a setting; `""` when it cannot be read. */
+  readSetting(key: string): string | undefined {
+    const { db, sealer } = this.#options;
+    const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
+    if (row === undefined) return undefined;
+    try {
+      return new TextDecoder().decode(sealer.openNow(settingPlace(key), row.sealed));
+    } catch (error) {
+      console.error(`The setting "${key}" cannot be read: ${messageOf(error)}`);
+      return "";
+    }
+  }
+
+  async #save(
+    id: string,
+    content: Content,
+    before: ProfileRecord<Content> | undefined,
+    beside: Statement[] = [],
+  ): Promise<void> {
+    const { db, sealer, now = Date.now, kind, activeKey } = this.#options;
+    const updatedAtMs = now();
+    const createdAtMs = before?.createdAtMs ?? updatedAtMs;
+    const version = (before?.version ?? 0) + 1;
+    const sealed = await sealer.seal(placeOf(kind, id, version), JSON.stringify(content));
+    const statement: Statement = before === undefined
+      ? {
+        sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, ?, ?, ?, ?)",
+        params: [kind, id, version, createdAtMs, updatedAtMs, sealed],
+      }
+      : {
+        sql: "UPDATE document SET version = ?, updated_at = ?, sealed = ? WHERE kind = ? AND id = ? AND version = ?",
+        params: [version, updatedAtMs, sealed, kind, id, before.version],
+        expectChanges: 1,
+      };
+    const isFirst = this.#activeId === undefined && (before === undefined || this.#records.size === 1);
+    await db.write([statement, ...beside, ...(isFirst ? [this.setting(activeKey, id)] : [])]);
+    this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });
+    if (isFirst) this.#activeId = id;
+    this.#publish(id);
+  }
+
+  #expect(id: string, record: ProfileRecord<Content> | undefined, expectedVersion: ExpectedVersion | undefined): void {
+    if (isExpected(expectedVersion, record?.version)) return;
+    const found = record === undefined ? "it does not exist" : `it is at version ${record.version}`;
+    throw new AppError(
+      "revision_mismatch",
+      `Cannot write the ${this.#options.what} "${id}" at another version than asked: ${found}`,
+    );
+  }
+
+  #refuseOtherCase(id: string): void {
+    const lower = id.toLowerCase();
+    for (const other of this.#records.keys()) {
+      if (other.toLowerCase() !== lower) continue;
+      throw new AppError(
+        "conflict",
+        `Cannot give the ${this.#options.what} the id "${id}": "${other}" differs by letter case alone`,
+      );
+    }
+  }
+
+  #publish(id: string): void {
+    this.#options.events.publish({ kind: this.#options.kind, id });
+  }
+
+  /** Writes follow one another, so that each sees what the one before it left. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lastWrite.then(work);
+    this.#lastWrite = result.catch(() => {});
+    return result;
+  }
+}
+
+async function openContent<Content>({ sealer, kind, what }: ProfileOptions, row: Row): Promise<Content | undefined> {
+  try {
+    return JSON.parse(new TextDecoder().decode(await sealer.open(placeOf(kind, row.id, row.version), row.sealed)));
+  } catch (error) {
+    console.error(`The ${what} "${row.id}" cannot be read: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+function placeOf(kind: string, id: string, version: number): Place {
+  return { table: "document", id: `${kind}/${id}`, field: "sealed", version };
+}
+
+function settingPlace(key: string): Place {
+  return { table: "setting", id: key, field: "value", version: 1 };
+}

@@ -1,0 +1,154 @@
+/** What is remembered of the node: whether it is wanted and under which name, and what it was called last. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database/database.ts";
+
+/** The node's names, as the control server gave them. */
+export interface OwnNames {
+  fqdn: string;
+  /** Domain of the tailnet's machines. */
+  suffix: string;
+}
+
+/** What the owner wants of it. */
+export interface Wanted {
+  enabled: boolean;
+  hostname: string;
+}
+
+/** Writes one key of the configuration file. @throws {AppError} `conflict` where a flag or the environment fixes it. */
+export type SaveKey = (key: "tailnet_enabled" | "tailnet_hostname", value: boolean | string) => Promise<void>;
+
+/** What the configuration says at the start. */
+export interface ConfiguredNode extends Wanted {
+  /** A flag or the environment says so: nothing else counts. */
+  isEnabledFixed: boolean;
+  isHostnameFixed: boolean;
+}
+
+interface Stored {
+  /** Outlives the node itself: the passkeys of its tailnet go by it. */
+  own?: OwnNames;
+  /** What the configuration file could not take. */
+  wanted?: Partial<Wanted>;
+  /** It was switched off, and the end of the server may have come before its state was gone. */
+  isWipeDue?: boolean;
+}
+
+/** Row of `setting`. */
+const KEY = "tailnet_node";
+
+/** Remembers it: in config.toml, where the owner finds it, and in app.db what does not belong there or cannot be written. */
+export class NodeMemory {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+  readonly #save: SaveKey;
+  readonly #wanted: Wanted;
+  #own: OwnNames | undefined;
+  #version = 0;
+  #stored: Stored = {};
+
+  /** @param options.sealer For the purpose "settings". */
+  constructor(options: { db: Database; sealer: PurposeSealer; save: SaveKey; configured: ConfiguredNode; log: Log }) {
+    this.#db = options.db;
+    this.#sealer = options.sealer;
+    this.#save = options.save;
+    this.#read(options.log);
+    this.#own = this.#stored.own;
+    const { enabled, hostname, isEnabledFixed, isHostnameFixed } = options.configured;
+    const { wanted = {} } = this.#stored;
+    this.#wanted = {
+      enabled: isEnabledFixed ? enabled : wanted.enabled ?? enabled,
+      hostname: isHostnameFixed ? hostname : wanted.hostname ?? hostname,
+    };
+  }
+
+  get wanted(): Readonly<Wanted> {
+    return this.#wanted;
+  }
+
+  /** Last values known, also of a node that is gone. */
+  get own(): OwnNames | undefined {
+    return this.#own;
+  }
+
+  /** Whether the state of a node that was switched off may still lie there. */
+  get isWipeDue(): boolean {
+    return this.#stored.isWipeDue ?? false;
+  }
+
+  async noteWipe(isDue: boolean): Promise<void> {
+    await this.#write({ ...this.#stored, isWipeDue: isDue || undefined });
+  }
+
+  /** @throws {AppError} `conflict` when a flag or the environment says otherwise; nothing is changed then. */
+  async want(change: Partial<Wanted>): Promise<void> {
+    const keys = { hostname: "tailnet_hostname", enabled: "tailnet_enabled" } as const;
+    for (const [name, key] of Object.entries(keys) as [keyof Wanted, (typeof keys)[keyof Wanted]][]) {
+      const value = change[name];
+      if (value === undefined || value === this.#wanted[name]) continue;
+      const wanted = { ...this.#stored.wanted };
+      try {
+        await this.#save(key, value);
+        delete wanted[name];
+      } catch (error) {
+        if (error instanceof AppError && error.code === "conflict") throw error;
+        Object.assign(wanted, { [name]: value });
+      }
+      await this.#write({ ...this.#stored, wanted });
+      Object.assign(this.#wanted, { [name]: value });
+    }
+  }
+
+  /** They count from now on, also when they cannot be written. */
+  async rememberOwn(own: OwnNames): Promise<void> {
+    this.#own = own;
+    await this.#write({ ...this.#stored, own });
+  }
+
+  #read(log: Log): void {
+    const row = findRow(this.#db);
+    if (row === undefined) return;
+    this.#version = row.version;
+    try {
+      this.#stored = openRow(row, this.#sealer);
+    } catch (error) {
+      // The names come back with the node; until then its address opens nothing.
+      log("error", "Cannot read what was remembered of the tailnet node", { error: messageOf(error) });
+    }
+  }
+
+  async #write(stored: Stored): Promise<void> {
+    if (JSON.stringify(stored) === JSON.stringify(this.#stored)) return;
+    const version = this.#version + 1;
+    const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(stored));
+    const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
+    await this.#db.write([{ sql, params: [KEY, version, sealed] }]);
+    this.#version = version;
+    this.#stored = stored;
+  }
+}
+
+/** Reads the node's last known names from a database that only this call uses. @throws when the row can't be opened */
+export function readOwnNames(db: Pick<Database, "get">, sealer: PurposeSealer): OwnNames | undefined {
+  const row = findRow(db);
+  return row === undefined ? undefined : openRow(row, sealer).own;
+}
+
+interface Row {
+  version: number;
+  sealed: Uint8Array;
+}
+
+function findRow(db: Pick<Database, "get">): Row | undefined {
+  return db.get<Row>("SELECT version, sealed FROM setting WHERE key = ?", KEY);
+}
+
+function openRow({ version, sealed }: Row, sealer: PurposeSealer): Stored {
+  return JSON.parse(new TextDecoder().decode(sealer.openNow(placeOf(version), sealed)));
+}
+
+function placeOf(version: number) {
+  return { table: "setting", id: KEY, field: "value", version };
+}

@@ -1,0 +1,129 @@
+/** Reads chat streams the way a client does, for tests. */
+import { createParser } from "eventsource-parser";
+import type { FakeLlm, ManualAnswer } from "../fakes/fake_llm.ts";
+import { PATIENCE_MS } from "./patience.ts";
+import type { TestApp } from "./test_app.ts";
+
+/** One event of a stream. */
+export interface Frame {
+  id?: string;
+  event?: string;
+  data: string;
+}
+
+/** What a stream held. */
+export interface Gathered {
+  frames: Frame[];
+  text: string;
+  reasoning: string;
+  finish: string | null;
+  usage?: Record<string, unknown>;
+  isDone: boolean;
+  error?: { code: string; message: string; request_id: string };
+}
+
+/** Gives the frames of a stream as they come; ending the loop early leaves as a client that disconnects. */
+export async function* framesOf(response: Response): AsyncGenerator<Frame> {
+  const pending: Frame[] = [];
+  const parser = createParser({ onEvent: ({ id, event, data }) => pending.push({ id, event, data }) });
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body!) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    yield* pending.splice(0);
+  }
+}
+
+/** Reads a stream to its end, or its first `count` frames and then leaves. */
+export async function gather(response: Response, count = Infinity): Promise<Gathered> {
+  const frames: Frame[] = [];
+  if (count > 0) {
+    for await (const frame of framesOf(response)) {
+      frames.push(frame);
+      if (frames.length >= count) break;
+    }
+  }
+  return understand(frames);
+}
+
+/** Puts the frames of a stream together. */
+export function understand(frames: Frame[]): Gathered {
+  const all: Gathered = { frames, text: "", reasoning: "", finish: null, isDone: false };
+  for (const { event, data } of frames) {
+    if (event === "error") all.error = JSON.parse(data).error;
+    else if (data === "[DONE]") all.isDone = true;
+    else {
+      const { choices, usage } = JSON.parse(data);
+      all.text += choices[0]?.delta.content ?? "";
+      all.reasoning += choices[0]?.delta.reasoning_content ?? "";
+      all.finish = choices[0]?.finish_reason ?? all.finish;
+      all.usage = usage ?? all.usage;
+    }
+  }
+  return all;
+}
+
+/** Makes a model server the active connection. */
+export async function useModel(
+  app: TestApp,
+  llm: { url: string },
+  fields: Record<string, unknown> = {},
+): Promise<void> {
+  const connection = {
+    id: "double",
+    name: "Double",
+    kind: "openai",
+    base_url: llm.url,
+    model: "fake-model",
+    ...fields,
+  };
+  const saved = await app.put("/api/connections", connection);
+  if (!saved.ok) throw new Error(`The connection was refused: ${await saved.text()}`);
+  await (await app.post(`/api/connections/${connection.id}/activate`)).body?.cancel();
+  await saved.body?.cancel();
+}
+
+/** Asks in a conversation: user turn `u<n>`, reply `a<n>`. */
+export function ask(
+  app: TestApp,
+  n: number,
+  fields: Record<string, unknown> = {},
+  init?: RequestInit,
+): Promise<Response> {
+  const messages = [{ role: "user", content: `question ${n}` }];
+  const ids = { conversation_id: "c1", user_message_id: `u${n}`, assistant_message_id: `a${n}` };
+  return app.post("/api/chat", { ...ids, messages, ...fields }, init);
+}
+
+/** Asks as `ask` does and has the model write this much of its reply, which is read to its end meanwhile. */
+export async function beginReply(
+  app: TestApp,
+  llm: FakeLlm,
+  text: string,
+): Promise<{ call: ManualAnswer; reply: Promise<Gathered> }> {
+  await useModel(app, llm);
+  llm.switches.manual = "on";
+  const asked = ask(app, 1);
+  const call = await llm.nextCall();
+  await call.emit(text);
+  const reply = gather(await asked);
+  await until(async () => (await savedMessage(app, "a1"))?.content === text, "the reply has begun");
+  return { call, reply };
+}
+
+/** Fetches one message as it is stored. */
+export async function savedMessage(app: TestApp, mid: string, id = "c1"): Promise<Record<string, unknown> | undefined> {
+  const conversation = await (await app.get(`/api/conversations/${id}`)).json();
+  return conversation.messages.find((message: { id: string }) => message.id === mid);
+}
+
+/** Waits until a condition holds; as long as a real program may take where another limit is given. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs = PATIENCE_MS,
+): Promise<void> {
+  for (const limit = Date.now() + withinMs; !(await condition());) {
+    if (Date.now() > limit) throw new Error(`Waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

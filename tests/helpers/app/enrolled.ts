@@ -1,0 +1,27 @@
+/** Puts passkeys into a data directory without a ceremony. */
+import { type CredentialRecord, CREDENTIALS_PLACE } from "../../../services/auth/credential_store.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
+
+/** Gates RPIDs: writes the credentials file as if one passkey had been enrolled for each. Works on a running server. */
+export async function enrol(app: { dataDir: string }, ...rpIds: string[]): Promise<void> {
+  const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
+  const document = { credentials: rpIds.map((rpId, i) => credentialRecord(`key${i}`, rpId)), gated_rp_ids: rpIds };
+  const sealed = createSealer(key).forPurpose("credentials").sealNow(CREDENTIALS_PLACE, JSON.stringify(document));
+  await Deno.writeFile(`${app.dataDir}/credentials.json`, sealed, { mode: 0o600 });
+}
+
+/** A passkey as the file holds it; nobody has the key that belongs to it. */
+export function credentialRecord(id: string, rpId: string): CredentialRecord {
+  return {
+    id,
+    rp_id: rpId,
+    name: "Test key",
+    public_key: "oA",
+    counter: 0,
+    transports: [],
+    user_handle: "b3duZXI",
+    created_at: "2026-01-01T00:00:00.000Z",
+    last_used_at: null,
+  };
+}

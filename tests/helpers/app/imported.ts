@@ -1,0 +1,53 @@
+/** Imports over HTTP, waited for. */
+import { type Zippable, zipSync } from "fflate";
+import { IMPORTED_THINGS } from "../../../services/import_export/import_item.ts";
+import type { ImportReport } from "../../../services/import_export/import_report.ts";
+import type { TestApp } from "./test_app.ts";
+
+/** Imports bytes, or an upload that is there, and gives the job as it ended. */
+export async function importJob(app: TestApp, query: string, body?: Uint8Array<ArrayBuffer>) {
+  const answer = await app.post(`/api/import?${query}`, body, {
+    headers: { "content-type": "application/octet-stream" },
+  });
+  const job = await answer.json();
+  if (answer.status !== 202) throw new Error(`${answer.status}: ${JSON.stringify(job)}`);
+  return await app.services.jobs.ended(job.id);
+}
+
+/** As `importJob`, and gives its report. @throws {Error} when it failed. */
+export async function importReport(
+  app: TestApp,
+  query: string,
+  body?: Uint8Array<ArrayBuffer>,
+): Promise<ImportReport> {
+  const { error, detail } = await importJob(app, query, body);
+  if (error !== undefined) throw new Error(error.message);
+  return detail as ImportReport;
+}
+
+/** How many of each thing come in with nothing. */
+export const NOTHING_ADDED = Object.fromEntries(IMPORTED_THINGS.map((thing) => [thing, 0]));
+
+/** Gives how many of each thing were added. */
+export function added({ counts }: ImportReport): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).map(([thing, { added }]) => [thing, added]));
+}
+
+/** Gives what an address answers with, which has to be JSON. */
+// deno-lint-ignore no-explicit-any -- answers of many shapes
+export async function got(app: TestApp, path: string): Promise<any> {
+  const answer = await app.get(path);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Gives files as a zip to upload. */
+export function zipped(files: Zippable): Uint8Array<ArrayBuffer> {
+  return zipSync(files) as Uint8Array<ArrayBuffer>;
+}
+
+/** Gives the bytes of a JSON file. */
+export function jsonFile(value: unknown): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(value));
+}

@@ -1,0 +1,46 @@
+/** A guard whose strangers live on loopback. */
+import { type Guard, type GuardOptions, openGuard } from "../../../services/http/guard/guarded_fetch.ts";
+
+/** The loopback address that stands for the public internet in these tests: let through by `guard_allow`. */
+export const PUBLIC = "127.0.0.2";
+/** A loopback address that stands for the private network: not let through. */
+export const PRIVATE = "127.0.0.3";
+
+/** Names to addresses, as a test's DNS; a function is asked anew for each lookup. */
+export type Names = Record<string, string[] | (() => Promise<string[]> | string[])>;
+
+export interface TestGuard extends Guard, AsyncDisposable {
+  /** Every name looked up so far. */
+  readonly lookups: string[];
+}
+
+/** Opens a guard with a test DNS; names it does not know have no address. */
+export async function openTestGuard(names: Names, options: Partial<GuardOptions> = {}): Promise<TestGuard> {
+  // Deno 2.9 asks the system for every name beside the guard and waits for the answer: keep that short where no DNS answers.
+  Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
+  const lookups: string[] = [];
+  const guard = await openGuard({
+    allow: [`${PUBLIC}/32`],
+    exactOrigins: [],
+    resolve: async (host) => {
+      lookups.push(host);
+      const found = names[host] ?? [];
+      return typeof found === "function" ? await found() : found;
+    },
+    ...options,
+  });
+  return { ...guard, lookups, [Symbol.asyncDispose]: () => guard.close() };
+}
+
+/** What a caller of the guard gets to see of a failure. */
+export async function failureOf(response: Promise<unknown>): Promise<{ code?: string; message: string }> {
+  try {
+    await response;
+  } catch (error) {
+    if (error instanceof Error) {
+      return { code: "code" in error ? String(error.code) : undefined, message: error.message };
+    }
+    throw error;
+  }
+  throw new Error("expected a failure, the call succeeded");
+}

@@ -1,0 +1,168 @@
+/** The whole server for a test: real services in a temporary data directory behind a real listener. */
+import { type App, createApp } from "../../../routes/app.ts";
+import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
+import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
+import { findUiFolder } from "../../../routes/ui_folder.ts";
+import type { Config } from "../../../services/config/config.ts";
+import { loadConfig } from "../../../services/config/config.ts";
+import type { BackendLimits } from "../../../services/image_generation/backend.ts";
+import { createLog } from "../../../services/log.ts";
+import { openServices, type Services } from "../../../services/services.ts";
+import type { NodeTimes } from "../../../services/tailnet/node_status.ts";
+
+/** What a test may set. */
+export interface TestAppOptions {
+  /** Configuration beside the defaults; `host`, `port` and `dataDir` are the helper's. */
+  config?: Partial<Config>;
+  /** Data directory to use instead of a fresh one; it is left standing at the end. */
+  dataDir?: string;
+  /** Serve HTTPS with this certificate; PEM texts. */
+  tls?: { cert: string; key: string };
+  limits?: Partial<ListenerLimits>;
+  /** Folder with a page; by default the built one, which need not be there. */
+  uiFolder?: string;
+  /** Address to listen on; 127.0.0.1 by default. */
+  host?: string;
+  /** Changes what the listener says about a request: another peer address, the tailnet's listener. */
+  connection?: { peerAddress?: string; listener?: "main" | "tailnet" };
+  now?: () => number;
+  /** How long nobody must have been answered before a title is made; without it none is, since that is a call more. */
+  titleIdleMs?: number;
+  /** Limits of calls to image backends; looks at doubles follow one another at once. */
+  imageLimits?: Partial<BackendLimits>;
+  tailnetTimes?: Partial<NodeTimes>;
+  /** Takes what the server would show on its terminal. */
+  announce?: (text: string) => void;
+}
+
+/** An address where nothing answers. */
+const NOWHERE = "http://127.0.0.1:9";
+
+type Body = BodyInit | Record<string, unknown> | unknown[] | null;
+
+/** A running server and shorthands for talking to it. */
+export interface TestApp extends AsyncDisposable {
+  /** `http://localhost:PORT` */
+  readonly url: string;
+  readonly port: number;
+  readonly services: Services;
+  readonly app: App;
+  readonly listener: Listener;
+  readonly dataDir: string;
+  /** Lines the server logged so far. */
+  readonly logLines: string[];
+  /** Sends a request; objects and arrays go as JSON. */
+  request(method: string, path: string, body?: Body, init?: RequestInit): Promise<Response>;
+  get(path: string, init?: RequestInit): Promise<Response>;
+  post(path: string, body?: Body, init?: RequestInit): Promise<Response>;
+  put(path: string, body?: Body, init?: RequestInit): Promise<Response>;
+  patch(path: string, body?: Body, init?: RequestInit): Promise<Response>;
+  delete(path: string, init?: RequestInit): Promise<Response>;
+  /** Closes everything and opens it again on the same data directory, under another port. @param between Runs while it is closed. */
+  restart(between?: () => Promise<void>): Promise<void>;
+}
+
+/** Opens a server. Dispose of it by `await using`. */
+export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const dataDir = options.dataDir ?? await Deno.makeTempDir({ prefix: "parlor-test-" });
+  const logLines: string[] = [];
+  let running = await open(options, dataDir, logLines);
+
+  const request: TestApp["request"] = (method, path, body, init = {}) => {
+    const headers = new Headers(init.headers);
+    const isJson = body !== undefined && body !== null && (Array.isArray(body) || isPlainObject(body));
+    if (isJson && !headers.has("content-type")) headers.set("content-type", "application/json");
+    const sent = isJson ? JSON.stringify(body) : body as BodyInit | null | undefined;
+    return fetch(running.listener.url + path, { ...init, method, headers, body: sent });
+  };
+  return {
+    get url() {
+      return running.listener.url;
+    },
+    get port() {
+      return running.listener.port;
+    },
+    get services() {
+      return running.services;
+    },
+    get app() {
+      return running.app;
+    },
+    get listener() {
+      return running.listener;
+    },
+    dataDir,
+    logLines,
+    request,
+    get: (path, init) => request("GET", path, undefined, init),
+    post: (path, body, init) => request("POST", path, body, init),
+    put: (path, body, init) => request("PUT", path, body, init),
+    patch: (path, body, init) => request("PATCH", path, body, init),
+    delete: (path, init) => request("DELETE", path, undefined, init),
+    async restart(between) {
+      await close(running);
+      await between?.();
+      running = await open(options, dataDir, logLines);
+    },
+    async [Symbol.asyncDispose]() {
+      await close(running);
+      if (options.dataDir === undefined) await Deno.remove(dataDir, { recursive: true });
+    },
+  };
+}
+
+interface Running {
+  services: Services;
+  app: App;
+  listener: Listener;
+}
+
+async function open(options: TestAppOptions, dataDir: string, logLines: string[]): Promise<Running> {
+  const config = testConfig(dataDir, options.config);
+  const log = createLog({
+    level: config.logLevel as "info",
+    asJson: true,
+    write: (line) => void logLines.push(line),
+    now: Date.now,
+  });
+  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes } = options;
+  const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits, tailnetTimes });
+  try {
+    const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder ?? await findUiFolder() });
+    const listener = openListener({
+      host: options.host ?? "127.0.0.1",
+      port: 0,
+      tls: options.tls,
+      limits: { closeMs: 1_000, ...options.limits },
+      handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
+      log,
+    });
+    services.begin((tailnet) => openTailnetDoor({ handler: app.fetch, nodeUrl: () => tailnet.status().url, log }));
+    return { services, app, listener };
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
+}
+
+/** The defaults of a fresh installation, in a folder of the test's own, with a test's changes. */
+export function testConfig(dataDir: string, changes: Partial<Config> = {}): Config {
+  const config = loadConfig({
+    // No test reaches a public site by accident; those that mean a hub or a card site bring their own.
+    args: ["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE],
+    environment: {},
+    os: Deno.build.os,
+    readTextFile: () => undefined,
+  });
+  return Object.freeze({ ...config, ...changes, dataDir });
+}
+
+async function close({ services, listener }: Running): Promise<void> {
+  // As main.ts does: replies end while the listener drains.
+  await Promise.all([listener.close(), services.endWork()]);
+  await services.close();
+}
+
+function isPlainObject(value: object | string): boolean {
+  return typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
+}

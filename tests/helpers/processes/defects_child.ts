@@ -1,0 +1,17 @@
+/** A process with defects at the top; it says that it lives after each. */
+import { containDefects } from "../../../services/process/uncaught_errors.ts";
+import { createLog } from "../../../services/log.ts";
+
+containDefects(createLog({ level: "error", asJson: true, write: (line) => console.error(line), now: Date.now }));
+const nextTurn = () => new Promise((resolve) => setTimeout(resolve, 5));
+setTimeout(() => {
+  throw new Error("thrown in a timer");
+});
+await nextTurn();
+console.log("alive");
+Promise.reject(new Error("rejected and forgotten"));
+await nextTurn();
+console.log("alive");
+Promise.reject("no error at all");
+await nextTurn();
+console.log("alive");

@@ -1,0 +1,31 @@
+/** A command of the program that runs to its end, as a process of its own. */
+import { fileURLToPath } from "node:url";
+import { startPermissions } from "../../../build.ts";
+import { ownEnvironment } from "../app/child_server.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** How it ended. */
+export interface CommandEnd {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `parlor …` with the permissions that the start task gives. */
+export async function runParlor(
+  args: string[],
+  options: { env?: Record<string, string>; executable?: string } = {},
+): Promise<CommandEnd> {
+  const { executable, env = {} } = options;
+  const source = ["run", ...await startPermissions(), "main.ts", ...args];
+  const { code, stdout, stderr } = await new Deno.Command(executable ?? Deno.execPath(), {
+    args: executable === undefined ? source : args,
+    cwd: ROOT,
+    env: { ...ownEnvironment(), ...env },
+    clearEnv: true,
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, stdout: text(stdout), stderr: text(stderr) };
+}

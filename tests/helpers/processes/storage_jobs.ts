@@ -1,0 +1,93 @@
+/** A job runner over a real database, and kinds of jobs that do what a test tells them. */
+
+import { randomBytes } from "../../../services/crypto/random.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { createEventHub, type EventHub } from "../../../services/events/event_hub.ts";
+import type { JobContext, JobKind, JobState } from "../../../services/jobs/job.ts";
+import { createJobRunner, type JobRunner } from "../../../services/jobs/job_runner.ts";
+import type { Database } from "../../../services/storage/database/database.ts";
+import { tempFolder, testDatabase } from "../files/storage_folder.ts";
+
+/** A data folder that job runners can be opened over, one after another as over restarts. */
+export interface JobBench extends AsyncDisposable {
+  readonly folder: string;
+  readonly db: Database;
+  readonly events: EventHub;
+  /** Lines about defects. */
+  readonly reports: string[];
+  /** Opens a runner and registers kinds; `close` it before the next. */
+  open(kinds: Record<string, JobKind>, now?: () => number): JobRunner;
+  /** Resolves when a job reaches a state, told by an event. */
+  until(runner: JobRunner, id: string, state: JobState): Promise<void>;
+}
+
+/** Opens a bench in a folder of its own. */
+export async function jobBench(): Promise<JobBench> {
+  const folder = await tempFolder();
+  const db = await testDatabase(folder.file("app.db"));
+  const events = createEventHub();
+  const sealer = createSealer(randomBytes(32)).forPurpose("jobs");
+  const reports: string[] = [];
+  return {
+    folder: folder.path,
+    db,
+    events,
+    reports,
+    open(kinds, now) {
+      const runner = createJobRunner({ db, sealer, events, now, report: (line) => reports.push(line) });
+      for (const [kind, definition] of Object.entries(kinds)) runner.register(kind, definition);
+      return runner;
+    },
+    until(runner, id, state) {
+      return new Promise((resolve) => {
+        const look = () => {
+          if (runner.get(id).state !== state) return;
+          end();
+          resolve();
+        };
+        const end = events.subscribe(look);
+        look();
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await db.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A kind whose jobs wait until the test lets them go on. */
+export interface HeldKind extends JobKind {
+  /** Contexts of the jobs that began, in order. */
+  readonly begun: JobContext[];
+  /** Resolves when that many have begun. */
+  untilBegun(count: number): Promise<void>;
+  /** Lets a job end well, or badly with an error. */
+  release(id: string, error?: Error): void;
+}
+
+/** Makes a kind whose jobs end when released, or with the signal's reason when aborted. */
+export function heldKind(options: { parallel?: number; resumable?: boolean } = {}): HeldKind {
+  const begun: JobContext[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const waiting: { count: number; resolve(): void }[] = [];
+  return {
+    parallel: options.parallel ?? 1,
+    resumable: options.resumable ?? false,
+    begun,
+    run(context) {
+      begun.push(context);
+      for (const { count, resolve } of waiting) if (begun.length >= count) resolve();
+      return new Promise((resolve, reject) => {
+        ends.set(context.id, (error) => error === undefined ? resolve() : reject(error));
+        context.signal.addEventListener("abort", () => reject(context.signal.reason));
+      });
+    },
+    async untilBegun(count) {
+      if (begun.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
+    },
+    release(id, error) {
+      ends.get(id)!(error);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { eventStream } from "../../../routes/http/event_stream.ts";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+test("a stream that has nothing to say is kept alive by comments", async () => {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
+  const stream = eventStream({ next: () => promise }, 5);
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  for (let i = 0; i < 3; i++) expect(decoder.decode((await reader.read()).value)).toBe(": keep-alive\n\n");
+  resolve(undefined);
+  while (!(await reader.read()).done);
+});
+
+test("a source is asked only when the client takes, and is closed once when the client leaves", async () => {
+  let [asked, closed] = [0, 0];
+  const stream = eventStream({ next: () => encode(`data: ${++asked}\n\n`), close: () => closed++ });
+  expect(asked).toBe(0);
+  const reader = stream.getReader();
+  await reader.read();
+  await reader.read();
+  expect(asked).toBe(2);
+  await reader.cancel();
+  expect(closed).toBe(1);
+});
+
+test("a source that ends closes the stream, one that throws breaks it, and both are let go", async () => {
+  let closed = 0;
+  const rest = [encode("a"), undefined];
+  expect(await new Response(eventStream({ next: () => rest.shift(), close: () => closed++ })).text()).toBe("a");
+  const broken = eventStream({
+    next: () => {
+      throw new Error("broken");
+    },
+    close: () => closed++,
+  });
+  await expect(new Response(broken).text()).rejects.toThrow("broken");
+  expect(closed).toBe(2);
+});

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { ImageType } from "../../../../services/attachments/images/image_type.ts";
+import { checkWholeImage, WholeImageCheck } from "../../../../services/attachments/images/whole_image.ts";
+import { plainPng } from "../../../helpers/files/cards.ts";
+import { fixtureImage, makeGif, withOrientation } from "../../../helpers/files/image_files.ts";
+
+const animatedGif = () => {
+  const one = makeGif({ width: 5, height: 6 }, { width: 5, height: 6 });
+  const headBytes = 13 + 6; // with its color table
+  return Uint8Array.from([...one.subarray(0, -1), ...one.subarray(headBytes)]);
+};
+const FILES: [string, ImageType, Uint8Array][] = [
+  ["PNG", "image/png", plainPng(20, 30)],
+  ["JPEG", "image/jpeg", fixtureImage("quarters.jpg")],
+  ["JPEG with Exif", "image/jpeg", withOrientation(fixtureImage("quarters.jpg"), 6)],
+  ["GIF", "image/gif", makeGif({ width: 5, height: 6 }, { width: 5, height: 6 })],
+  ["animated GIF", "image/gif", animatedGif()],
+  ["lossy WebP", "image/webp", fixtureImage("quarters_lossy.webp")],
+  ["lossless WebP", "image/webp", fixtureImage("quarters_lossless.webp")],
+  ["extended WebP", "image/webp", fixtureImage("quarters_plain.webp")],
+];
+
+test.each(FILES)("P05 a %s cut anywhere is damaged, in one piece or byte by byte", (_, type, bytes) => {
+  checkWholeImage(bytes, type);
+  const step = Math.max(1, Math.floor(bytes.length / 400));
+  // The last byte of a WebP may be padding.
+  const isPadded = type === "image/webp";
+  for (let length = 1; length < bytes.length - (isPadded ? 2 : 0); length += step) {
+    expect(() => checkWholeImage(bytes.subarray(0, length), type), `${length}`).toThrow(
+      expect.objectContaining({ code: "unprocessable" }),
+    );
+  }
+  const check = new WholeImageCheck(type);
+  for (const byte of bytes) check.push(Uint8Array.of(byte));
+  check.end();
+});
+
+test.each(FILES)("bytes behind the end of a %s are no damage", (_, type, bytes) => {
+  checkWholeImage(Uint8Array.from([...bytes, 1, 2, 3]), type);
+});
+
+test("P05 a flipped bit in the pixels of a PNG is damage", () => {
+  const png = plainPng(20, 30);
+  png[png.length - 20]! ^= 1;
+  expect(() => checkWholeImage(png, "image/png")).toThrow("check sum");
+});
+
+test("P05 chunks and segments longer than any file are damage and cost no memory", () => {
+  const png = plainPng();
+  new DataView(png.buffer).setUint32(33, 0xffffffff);
+  expect(() => checkWholeImage(png, "image/png")).toThrow("Cannot use the image");
+  const webp = fixtureImage("quarters_lossy.webp");
+  new DataView(webp.buffer).setUint32(16, 0xfffffff0, true);
+  expect(() => checkWholeImage(webp, "image/webp")).toThrow("Cannot use the image");
+});

@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { type AccessSettings, createAccessPolicy, type RouteAccess } from "../../../services/auth/access_policy.ts";
+import { createFailureLimiter } from "../../../services/auth/failure_limiter.ts";
+import type { CredentialStore } from "../../../services/auth/credential_store.ts";
+
+const settings: AccessSettings = {
+  requireAuth: true,
+  loopbackAuthBypass: true,
+  pairing: "open",
+  tailnetSuffix: "ts.net",
+};
+const local = {
+  scheme: "http",
+  host: "localhost",
+  isLocal: true,
+  isPeerLoopback: true,
+  clientAddress: "127.0.0.1",
+} as const;
+const remote = {
+  scheme: "https",
+  host: "desk.example",
+  isLocal: false,
+  isPeerLoopback: false,
+  clientAddress: "203.0.113.5",
+} as const;
+
+/** Credentials held in memory: the store itself is tested beside. */
+function enrolled(...rpIds: string[]): Pick<CredentialStore, "isGated"> {
+  return { isGated: (rpId) => Promise.resolve(rpIds.includes(rpId)) };
+}
+
+function policy(changes: Partial<AccessSettings> = {}, credentials = enrolled(), isTripped = false) {
+  return createAccessPolicy({
+    settings: { ...settings, ...changes },
+    credentials,
+    pageOrigins: { isTripped, note: () => {} },
+    failures: createFailureLimiter(Date.now),
+  });
+}
+
+test("require_auth = false lets everything through", async () => {
+  const access = policy({ requireAuth: false }, enrolled("desk.example"));
+  expect(await access.decide(remote, {}, "other")).toEqual({ method: null, bypass: "auth_disabled" });
+});
+
+test("a local request passes by the loopback bypass, and without it like any other", async () => {
+  const gated = enrolled("localhost");
+  expect(await policy({}, gated).decide(local, {}, "other")).toEqual({ method: null, bypass: "loopback" });
+  await expect(policy({ loopbackAuthBypass: false }, gated).decide(local, {}, "other"))
+    .rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("H17 once a bare proxy was seen, the loopback bypass holds no more", async () => {
+  await expect(policy({}, enrolled("localhost"), true).decide(local, {}, "other"))
+    .rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("grace is each RPID's own", async () => {
+  const access = policy({}, enrolled("desk.example"));
+  await expect(access.decide(remote, {}, "other")).rejects.toMatchObject({ code: "unauthenticated" });
+  expect(await access.decide({ ...remote, host: "phone.example" }, {}, "other"))
+    .toEqual({ method: null, bypass: "grace" });
+});
+
+test("machines of one tailnet share their RPID and so their gate", async () => {
+  const access = policy({}, enrolled("fox-owl.ts.net"));
+  await expect(access.decide({ ...remote, host: "phone.fox-owl.ts.net" }, {}, "other"))
+    .rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test.each<[RouteAccess, boolean]>([["ceremony", true], ["setup_status", true], ["other", false]])(
+  'H03 under pairing = "code" grace opens %s: %s',
+  async (route, opens) => {
+    const decision = policy({ pairing: "code" }).decide(remote, {}, route);
+    if (opens) expect(await decision).toEqual({ method: null, bypass: "grace" });
+    else await expect(decision).rejects.toMatchObject({ code: "unauthenticated" });
+  },
+);
+
+test("a gated RPID opens the ceremonies to strangers and nothing else", async () => {
+  const access = policy({}, enrolled("desk.example"));
+  expect(await access.decide(remote, {}, "ceremony")).toEqual({ method: null, bypass: null });
+  await expect(access.decide(remote, {}, "setup_status")).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("a token that nobody knows opens nothing at a gated RPID and closes nothing elsewhere", async () => {
+  const access = policy({}, enrolled("desk.example"));
+  await expect(access.decide(remote, { bearerToken: "wrong" }, "other")).rejects.toMatchObject({
+    code: "unauthenticated",
+  });
+  expect(await access.decide(local, { bearerToken: "wrong" }, "other")).toEqual({ method: null, bypass: "loopback" });
+});
+
+test("what a check recognises counts before any bypass", async () => {
+  const access = createAccessPolicy({
+    settings,
+    credentials: enrolled("localhost"),
+    pageOrigins: { isTripped: false, note: () => {} },
+    failures: createFailureLimiter(Date.now),
+    checks: [
+      (_, { bearerToken }) =>
+        Promise.resolve(bearerToken === "t1" ? { method: "token", tokenId: "1", label: "cli" } : undefined),
+    ],
+  });
+  expect(await access.decide(local, { bearerToken: "t1" }, "other")).toMatchObject({ method: "token", label: "cli" });
+});

@@ -1,0 +1,204 @@
+import { expect, test } from "vitest";
+import { openBackup } from "../../../services/backup/backup_file.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const NAME = /^parlor-.*\.backup$/;
+
+async function backups(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+  return entries.map(({ name }) => name).filter((name) => NAME.test(name)).sort();
+}
+
+async function jobsOf(app: TestApp): Promise<{ kind: string; state: string; error?: unknown }[]> {
+  return (await (await app.get("/api/jobs")).json()).filter(({ kind }: { kind: string }) => kind === "backup");
+}
+
+test("a backup a day is made by the running server, opens by the storage key, and the oldest go", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(`${folder}/parlor-notes.backup`, "somebody else's");
+  let nowMs = Date.parse("2026-05-01T10:00:00Z");
+  await using app = await openTestApp({ config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs });
+  await app.put("/api/personas/p1", { name: "Ann" });
+  for (const day of [1, 2, 3]) {
+    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state))
+      .toEqual(Array.from({ length: day }, () => "done"));
+    // An hour later there is none due, a day later there is.
+    nowMs += DAY_MS / 24;
+    await app.restart();
+    expect(await jobsOf(app)).toHaveLength(day);
+    nowMs += DAY_MS;
+    await app.restart();
+  }
+  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
+  expect(await backups(folder)).toEqual([
+    ...["parlor-2026-05-03T120000Z.backup", "parlor-2026-05-04T130000Z.backup", "parlor-notes.backup"],
+  ]);
+  const storageKey = () => Deno.readFile(`${app.dataDir}/storage-key`);
+  using backup = await openBackup(`${folder}/parlor-2026-05-04T130000Z.backup`, { storageKey });
+  expect(await Array.fromAsync(backup.entries, ({ path }) => path)).toEqual(
+    expect.arrayContaining(["app.db", "personas/p1.json"]),
+  );
+}, 60_000);
+
+test("a fresh database never pushes out the backups of an earlier one, nor does one that has shrunk", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  let nowMs = Date.parse("2026-05-01T10:00:00Z");
+  const options = { config: { backupDir: folder, backupKeep: 2 }, now: () => nowMs };
+  /** Makes one daily backup a start. */
+  const run = async (dataDir: string, days: number) => {
+    await using app = await openTestApp({ ...options, dataDir });
+    for (let day = 0; day < days; day++) {
+      await expect.poll(async () => (await jobsOf(app)).every(({ state }) => state === "done")).toBe(true);
+      nowMs += DAY_MS;
+      await app.restart();
+    }
+    await expect.poll(async () => (await jobsOf(app)).every(({ state }) => state === "done")).toBe(true);
+  };
+  await run(home.file("first"), 2);
+  const good = await backups(folder);
+  expect(good).toHaveLength(2);
+  nowMs += DAY_MS;
+  await run(home.file("second"), 3);
+  expect((await backups(folder)).slice(0, 2)).toEqual(good);
+  expect(await backups(folder), "its own rotate").toHaveLength(4);
+
+  const large = "parlor-2026-05-02T000000Z.backup";
+  await Deno.writeFile(`${folder}/${large}`, new Uint8Array((await Deno.stat(`${folder}/${good[0]}`)).size * 3));
+  nowMs += DAY_MS;
+  await run(home.file("first"), 1);
+  const left = await backups(folder);
+  expect(left).toContain(large);
+  expect(left, "those of its own size go").not.toContain(good[0]);
+}, 90_000);
+
+test("a backup that cannot be written is a failed job with its reason, and the server runs on", async () => {
+  await using home = await tempFolder();
+  await Deno.writeTextFile(home.file("file"), "");
+  await using app = await openTestApp({ config: { backupDir: home.file("file/below") } });
+  await expect.poll(() => jobsOf(app)).toMatchObject([{ state: "failed" }]);
+  expect((await app.get("/api/personas")).status).toBe(200);
+});
+
+test("a backup_dir within the data folder stops the start", async () => {
+  await using home = await tempFolder();
+  const start = openTestApp({ dataDir: home.file("data"), config: { backupDir: home.file("data/backups") } });
+  await expect(start).rejects.toMatchObject({ message: expect.stringContaining("backup_dir") });
+});
+
+async function started(app: TestApp): Promise<{ id: string; title: string }> {
+  const answer = await app.post("/api/data/backups");
+  expect(answer.status).toBe(202);
+  const job = await answer.json();
+  expect(answer.headers.get("x-parlor-job-id")).toBe(job.id);
+  return job;
+}
+
+test(
+  "a backup that is asked for is made at once, is fetched whole or in parts, and pushes out no daily one",
+  async () => {
+    await using home = await tempFolder();
+    const folder = home.file("backups");
+    let nowMs = Date.parse("2026-05-01T10:00:00Z");
+    await using app = await openTestApp({ config: { backupDir: folder, backupKeep: 1 }, now: () => nowMs });
+    await app.put("/api/personas/p1", { name: "Ann" });
+    await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
+    const names: string[] = [];
+    for (const _ of [1, 2]) {
+      nowMs += 60_000;
+      const { id } = await started(app);
+      expect(await app.services.jobs.ended(id)).toMatchObject({ state: "done", title: "Backup" });
+      names.push(`parlor-2026-05-01T10${new Date(nowMs).toISOString().slice(14, 16)}00Z-asked.backup`);
+    }
+    expect(await backups(folder)).toEqual(["parlor-2026-05-01T100000Z.backup", ...names].sort());
+    const listed = (await (await app.get("/api/data")).json()).backups;
+    expect(listed.map(({ name }: { name: string }) => name).sort()).toEqual(await backups(folder));
+
+    const path = `/api/data/backups/${names[0]}`;
+    const whole = await app.get(path);
+    expect(whole.headers.get("content-disposition")).toContain(`filename="${names[0]}"`);
+    const bytes = new Uint8Array(await whole.arrayBuffer());
+    expect(bytes).toEqual(await Deno.readFile(`${folder}/${names[0]}`));
+    const part = await app.get(path, { headers: { range: "bytes=10-19" } });
+    expect([part.status, new Uint8Array(await part.arrayBuffer())]).toEqual([206, bytes.slice(10, 20)]);
+
+    // Brought elsewhere it opens.
+    await Deno.writeFile(home.file("carried"), bytes);
+    using backup = await openBackup(home.file("carried"), {
+      storageKey: () => Deno.readFile(`${app.dataDir}/storage-key`),
+    });
+    expect(await Array.fromAsync(backup.entries, ({ path }) => path)).toContain("personas/p1.json");
+  },
+  60_000,
+);
+
+test("two who ask at once get the same backup; cancelled, nothing of it remains", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await using app = await openTestApp({ config: { backupDir: folder } });
+  await expect.poll(async () => (await jobsOf(app))[0]?.state).toBe("done");
+  const before = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+  await Deno.writeFile(`${app.dataDir}/large`, new Uint8Array());
+  await Deno.truncate(`${app.dataDir}/large`, 1_500_000_000);
+  const [first, second] = [await started(app), await started(app)];
+  expect(second.id).toBe(first.id);
+  await expect.poll(() => app.services.jobs.get(first.id).progress)
+    .toMatchObject({ done: expect.any(Number), total: expect.any(Number), unit: "bytes" });
+  const { total } = app.services.jobs.get(first.id).progress!;
+  expect(total).toBeGreaterThan(3_000_000_000);
+  const cancelled = await app.post(`/api/jobs/${first.id}/cancel`, {});
+  expect(await cancelled.json()).toMatchObject({ state: "cancelled" });
+  expect(await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).toEqual(before);
+  const left = await Array.fromAsync(Deno.readDir(app.dataDir), ({ name }) => name);
+  expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+}, 60_000);
+
+test("without a folder there is none to be made, and no name leads out of the folder", async () => {
+  await using home = await tempFolder();
+  await using bare = await openTestApp();
+  const refused = await bare.post("/api/data/backups");
+  expect([refused.status, (await refused.json()).error]).toMatchObject([503, {
+    code: "not_available",
+    message: expect.stringContaining("backup_dir"),
+  }]);
+  await Deno.writeTextFile(home.file("secret.backup"), "not in the folder");
+  await Deno.mkdir(home.file("backups/inner.backup"), { recursive: true });
+  await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
+  for (
+    const name of ["..%2Fsecret.backup", "none.backup", "inner.backup", ".hidden.backup", "%2e%2e%2fsecret.backup"]
+  ) {
+    const answer = await app.get(`/api/data/backups/${name}`);
+    expect([name, answer.status]).toEqual([name, 404]);
+    await answer.body?.cancel();
+    const removal = await app.delete(`/api/data/backups/${name}`);
+    expect([name, removal.status, (await removal.json()).error.code]).toEqual([name, 404, "not_found"]);
+  }
+  expect(await Deno.readTextFile(home.file("secret.backup"))).toBe("not in the folder");
+  expect((await Deno.stat(home.file("backups/inner.backup"))).isDirectory).toBe(true);
+  expect((await (await bare.get("/api/data/backups/a.backup")).json()).error.code).toBe("not_found");
+});
+
+test("a backup is removed for good, a link to one elsewhere goes alone", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(`${folder}/a.backup`, "one");
+  await Deno.writeTextFile(`${folder}/notes.txt`, "no backup");
+  await Deno.writeTextFile(home.file("elsewhere.backup"), "another disk's");
+  await Deno.symlink(home.file("elsewhere.backup"), `${folder}/link.backup`);
+  await using app = await openTestApp({ config: { backupDir: folder } });
+  const names = async () =>
+    (await (await app.get("/api/data")).json()).backups.map(({ name }: { name: string }) => name);
+  expect(await names()).toEqual(expect.arrayContaining(["a.backup", "link.backup"]));
+  expect((await app.delete("/api/data/backups/a.backup")).status).toBe(204);
+  expect((await app.delete("/api/data/backups/a.backup")).status).toBe(404);
+  expect((await app.delete("/api/data/backups/link.backup")).status).toBe(204);
+  expect((await app.delete("/api/data/backups/notes.txt")).status).toBe(404);
+  expect(await names()).not.toEqual(expect.arrayContaining(["a.backup"]));
+  expect(await Deno.readTextFile(home.file("elsewhere.backup"))).toBe("another disk's");
+  expect(await Deno.readTextFile(`${folder}/notes.txt`)).toBe("no backup");
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { cardOf, v2Of, withoutDecorators } from "../../../../services/characters/card/card.ts";
+import { parseCardText } from "../../../../services/characters/card/card_text.ts";
+import { sillyTavernCard } from "../../../helpers/files/cards.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const refused = expect.objectContaining({ code: "unprocessable" });
+
+test("a V1 card becomes V3 with every field there is, and what is not of the card stays at the root", () => {
+  const card = cardOf({ name: "A", description: "d", first_mes: "hi", avatar: "none", fav: true, creatorcomment: "c" });
+  expect(card).toEqual({
+    spec: "chara_card_v3",
+    spec_version: "3.0",
+    avatar: "none",
+    fav: true,
+    data: {
+      ...{ name: "A", description: "d", personality: "", scenario: "", first_mes: "hi", mes_example: "" },
+      ...{ creator_notes: "c", system_prompt: "", post_history_instructions: "", creator: "", character_version: "" },
+      ...{ alternate_greetings: [], group_only_greetings: [], tags: [], extensions: {} },
+    },
+  });
+});
+
+test("a Pygmalion card is read by its own names", () => {
+  const json = { char_name: "P", char_persona: "p", char_greeting: "g", example_dialogue: "e", world_scenario: "w" };
+  expect(cardOf(json).data).toMatchObject({
+    name: "P",
+    description: "p",
+    first_mes: "g",
+    mes_example: "e",
+    scenario: "w",
+  });
+});
+
+test("a card that says V2 or V3 and lacks data is read from its root", () => {
+  expect(cardOf({ spec: "chara_card_v2", name: "Broken", description: "d" })).toMatchObject({
+    spec: "chara_card_v3",
+    data: { name: "Broken", description: "d" },
+  });
+});
+
+test("data wins over the copies at the root, and the copies then say the same", () => {
+  const received = sillyTavernCard("Fox");
+  received.name = "Stale";
+  received.description = "stale";
+  const card = cardOf(received);
+  expect(card).toMatchObject({ name: "Fox", description: received.data.description, data: { name: "Fox" } });
+  expect(card.chat).toBe(received.chat);
+});
+
+test("what needs no mending comes out as it went in, in the same order", () => {
+  const received = { ...sillyTavernCard("Fox"), spec: "chara_card_v3", spec_version: "3.0" };
+  expect(JSON.stringify(cardOf(received))).toBe(JSON.stringify(received));
+  expect(JSON.stringify(cardOf(cardOf(received)))).toBe(JSON.stringify(received));
+});
+
+test("P07 wrong types are put right where one sense remains", () => {
+  const { data } = cardOf({
+    spec: "chara_card_v2",
+    spec_version: 2,
+    data: {
+      name: 7,
+      description: null,
+      character_version: 1.5,
+      alternate_greetings: "only one",
+      tags: "a, b,,c",
+      extensions: [],
+      nickname: null,
+      character_book: { entries: { "0": { key: ["x"], content: null, disable: true, order: "5" }, "1": null } },
+    },
+  });
+  expect(data).toMatchObject({ name: "7", description: "", character_version: "1.5", tags: ["a", "b", "c"] });
+  expect(data).toMatchObject({ alternate_greetings: ["only one"], extensions: {}, nickname: "" });
+  expect(data.character_book!.entries).toEqual([
+    {
+      key: ["x"],
+      keys: ["x"],
+      content: "",
+      disable: true,
+      order: "5",
+      enabled: false,
+      insertion_order: 5,
+      extensions: {},
+    },
+  ]);
+  expect(cardOf({ name: "A", description: "", character_book: null }).data).not.toHaveProperty("character_book");
+});
+
+describe("what is no card is refused", () => {
+  test.each<[string, unknown]>([
+    ["null", null],
+    ["an array", [{ name: "A" }]],
+    ["a text", "A"],
+    ["no name", { description: "d", first_mes: "" }],
+    ["a blank name", { spec: "chara_card_v2", data: { name: "  " } }],
+    ["a lorebook", { spec: "lorebook_v3", data: { name: "Book", entries: [] } }],
+    ["a world of SillyTavern", { name: "World", entries: {} }],
+    ["a preset", { name: "Preset", temperature: 1, prompts: [] }],
+  ])("%s", (_, json) => {
+    expect(() => cardOf(json)).toThrow(refused);
+  });
+
+  test("P07 nesting of 100,000 levels, in text and parsed, without a stack to overflow", () => {
+    const deep = `{"name":"A","description":"","extensions":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+    expect(() => parseCardText(text(deep))).toThrow(refused);
+    expect(() => parseCardText(text("[".repeat(1_000_000)))).toThrow(refused);
+  });
+
+  test("P07 a number beyond all bounds, bad UTF-8, a text of 50 MB", () => {
+    expect(() => parseCardText(text('{"name":"A","description":"","extensions":{"x":1e999}}'))).toThrow(refused);
+    expect(() => parseCardText(new Uint8Array([0x7b, 0xff, 0x7d]))).toThrow(refused);
+    expect(() => parseCardText(new Uint8Array(50_000_000).fill(0x20))).toThrow(
+      expect.objectContaining({ code: "too_large" }),
+    );
+  });
+});
+
+test("P07 keys that name the prototype are data, duplicate keys count last, lone surrogates stay", () => {
+  const json =
+    '{"name":"A","name":"B","description":"\\ud800","__proto__":{"polluted":1},"extensions":{"__proto__":{"polluted":1},"constructor":1}}';
+  const card = parseCardText(text(json));
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  expect((card as Record<string, unknown>).polluted).toBeUndefined();
+  expect(card.data.name).toBe("B");
+  expect(card.data.description).toBe("\ud800");
+  expect(JSON.stringify(v2Of(card))).toContain('"__proto__":{"polluted":1}');
+  expect(JSON.stringify(card)).toContain("\\ud800");
+});
+
+test("decorators are lines at the head of a lorebook text", () => {
+  expect(withoutDecorators("@@depth 4\n@@@role user\n\nText\n@@not_one")).toBe("\nText\n@@not_one");
+  expect(withoutDecorators("mail@@example")).toBe("mail@@example");
+  expect(withoutDecorators("@@depth 4")).toBe("");
+});

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { readCharacterFields } from "../../../../services/characters/generation/character_fields.ts";
+
+const CARD = {
+  name: "Fern",
+  description: 'A fox who says "hm".\n\nSecond paragraph, with {{char}} and a 🦊.',
+  first_mes: "*waves* Hello {{user}}.",
+  tags: ["forest", "kind"],
+};
+
+test.each([
+  ["JSON", JSON.stringify(CARD)],
+  ["JSON in a fence behind words", `Here is your card:\n\`\`\`json\n${JSON.stringify(CARD, null, 2)}\n\`\`\`\nEnjoy!`],
+  ["JSON behind thoughts with braces", `<think>{"name": "No"}</think>${JSON.stringify(CARD)}`],
+  ["a wrapped card", JSON.stringify({ spec: "chara_card_v2", spec_version: "2.0", data: CARD })],
+  ["raw line breaks inside texts", JSON.stringify(CARD).replaceAll("\\n", "\n")],
+  ["a comma too many", JSON.stringify(CARD).replace(/\}$/, ",}").replace("]", ",]")],
+])("an answer is read: %s", (_, answer) => {
+  expect(readCharacterFields(answer)).toEqual(CARD);
+});
+
+test("quotation marks without their backslash stay in the text", () => {
+  const answer = '{"name": "Fern", "description": "She says "hm", then "no".", "tags": ["a"]}';
+  expect(readCharacterFields(answer)).toEqual({
+    name: "Fern",
+    description: 'She says "hm", then "no".',
+    tags: ["a"],
+  });
+});
+
+test("other names of fields, lists and objects in the place of texts are understood", () => {
+  const answer = JSON.stringify({
+    character: {
+      character_name: "Fern",
+      "First Message": "Hi.",
+      example_dialogue: ["<START>", "{{char}}: Hm."],
+      personality: { mood: "calm", pace: 2 },
+      tags: "forest, kind",
+    },
+  });
+  expect(readCharacterFields(answer)).toEqual({
+    name: "Fern",
+    first_mes: "Hi.",
+    mes_example: "<START>\n{{char}}: Hm.",
+    personality: "mood: calm\npace: 2",
+    tags: ["forest", "kind"],
+  });
+});
+
+test("paragraphs under labels are read where there is no JSON", () => {
+  const answer = [
+    "Sure, here is a character.",
+    "**Name:** Fern",
+    "",
+    "## Description",
+    "A fox.",
+    "Note: she limps.",
+    "",
+    "First message: *waves*",
+    "{{char}}: Hello.",
+    "---",
+    "Tags: forest, kind",
+  ].join("\n");
+  expect(readCharacterFields(answer)).toEqual({
+    name: "Fern",
+    description: "A fox.\nNote: she limps.",
+    first_mes: "*waves*\n{{char}}: Hello.",
+    tags: ["forest", "kind"],
+  });
+});
+
+test.each(["", "I'm sorry, but I can't help with that.", '{"error": "no"}', "[1, 2]", "{{char}} is a fox", "{", '{"'])(
+  "what is no character has no fields: %s",
+  (answer) => expect(readCharacterFields(answer)).toEqual({}),
+);
+
+test("at every length an answer is read as far as it came, and texts only grow", () => {
+  const answer = JSON.stringify(CARD).replace("🦊", "\\ud83e\\udd8a");
+  let before: Record<string, unknown> = {};
+  for (let length = 1; length <= answer.length; length++) {
+    const now = readCharacterFields(answer.slice(0, length));
+    for (const [field, text] of Object.entries(before)) {
+      if (typeof text === "string") {
+        expect(String(now[field as "name"]).startsWith(text), `${field} at ${length}`).toBe(true);
+      }
+    }
+    before = now;
+  }
+  expect(before).toEqual(CARD);
+});
+
+test("nesting without end breaks nothing", () => {
+  expect(readCharacterFields(`{"name": "Fern", "description": ${"[".repeat(50_000)}`).name).toBe("Fern");
+  expect(readCharacterFields('{"__proto__": {"name": "x"}, "constructor": "y"}')).toEqual({ name: "x" });
+});

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_scan.ts";
+import { nameKey } from "../../../../services/storage/collation.ts";
+
+let root: string;
+beforeEach(async () => {
+  root = await Deno.makeTempDir({ prefix: "parlor-scan-" });
+  await Deno.mkdir(`${root}/own`);
+  await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Fox" } }));
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await Deno.remove(root, { recursive: true });
+});
+
+const scan = (folder: string, known: KnownFile[] = [], isExternal = false) =>
+  scanFolders([{ path: `${root}/${folder}`, isExternal }], known);
+const refuse = () => {
+  throw new Deno.errors.PermissionDenied("not now");
+};
+
+test("a folder of our own that cannot be read loses no character", async () => {
+  const { rows } = scan("own");
+  expect(rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
+  const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
+  expect(() => scan("own", rows)).toThrow(Deno.errors.PermissionDenied);
+  reading.mockRestore();
+  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
+  await Deno.remove(`${root}/own`, { recursive: true });
+  expect(scan("own", rows).removed).toEqual([`${root}/own/fox.json`]);
+  await Deno.mkdir(`${root}/own`);
+});
+
+test("what a folder of another program held stays known while it cannot be read, and goes with the folder", async () => {
+  const { rows } = scan("own", [], true);
+  const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
+  expect(scan("own", rows, true)).toEqual({ rows: [], removed: [] });
+  reading.mockRestore();
+  await Deno.remove(`${root}/own`, { recursive: true });
+  expect(scan("own", rows, true).removed).toEqual([`${root}/own/fox.json`]);
+  await Deno.mkdir(`${root}/own`);
+});
+
+test("a file that could not be read is told once, and looked into again by each scan until it can be", () => {
+  const opening = vi.spyOn(Deno, "openSync").mockImplementation(refuse);
+  const reading = vi.spyOn(Deno, "readFileSync").mockImplementation(refuse);
+  const { rows } = scan("own");
+  expect(rows).toMatchObject([{ id: "fox", name: null }]);
+  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
+  opening.mockRestore();
+  reading.mockRestore();
+  expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
+});
+
+test("a file that holds no card is not looked into again until it changes", async () => {
+  await Deno.writeTextFile(`${root}/own/fox.json`, "{}");
+  const { rows } = scan("own");
+  expect(rows).toMatchObject([{ id: "fox", name: null }]);
+  expect(scan("own", rows)).toEqual({ rows: [], removed: [] });
+  await Deno.writeTextFile(`${root}/own/fox.json`, JSON.stringify({ spec: "chara_card_v2", data: { name: "Foxy" } }));
+  expect(scan("own", rows).rows).toMatchObject([{ name: nameKey("Foxy") }]);
+});

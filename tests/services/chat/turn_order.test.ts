@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/turn_order.ts";
+import { cardOf } from "../../../services/characters/card/card.ts";
+import type { CastMember } from "../../../services/prompts/participants.ts";
+
+const member = (name: string, more: Partial<CastMember> = {}): CastMember => ({
+  id: name.toLowerCase().replace(/\W/g, ""),
+  ...{ name, names: [name], talkativeness: 0, isMuted: false },
+  card: cardOf({ name, description: "d" }),
+  ...more,
+});
+const CAST = [member("Ada Byron"), member("Bob"), member("日本")];
+const question = (more: Partial<SpeakerQuestion> = {}): SpeakerQuestion => ({
+  ...{ cast: CAST, order: "natural", lastText: "", isLastMessageTheirs: false, spokenSince: [], seed: "c1\n1" },
+  ...more,
+});
+
+test.each([
+  ["Hello ADA!", ["adabyron"]],
+  ["Bob? And Ada?", ["bob", "adabyron"]],
+  ["Byron's engine", ["adabyron"]],
+  ["日本さん、ada", ["", "adabyron"]],
+  ["bobsled adamant", undefined],
+])("%j is for %j", (lastText, wanted) => {
+  const speakers = nextSpeakers(question({ lastText }));
+  if (wanted === undefined) expect(speakers).toHaveLength(1);
+  else expect(speakers).toEqual(wanted);
+});
+
+test("who has just spoken, or since the owner did, is not asked again, until nobody is left", () => {
+  const own = { lastText: "Bob, I am Bob", lastSpeaker: "bob", isLastMessageTheirs: true };
+  expect(nextSpeakers(question({ ...own, spokenSince: ["bob"] }))).not.toContain("bob");
+  const all = { ...own, spokenSince: ["bob", "adabyron", ""] };
+  expect(nextSpeakers(question(all))).toHaveLength(1);
+  expect(nextSpeakers(question(all))).not.toContain("bob");
+});
+
+test("the talkative speak more often, and the same question gives the same answer", () => {
+  const cast = [member("Ada", { talkativeness: 0.9 }), member("Bob", { talkativeness: 0.1 })];
+  const counts = { ada: 0, bob: 0 };
+  for (let n = 0; n < 200; n++) {
+    const asked = question({ cast, seed: `c1\n${n}` });
+    expect(nextSpeakers(asked)).toEqual(nextSpeakers(asked));
+    counts[nextSpeakers(asked)[0] as "ada"]++;
+  }
+  expect(counts.ada).toBeGreaterThan(3 * counts.bob);
+  expect(counts.bob).toBeGreaterThan(0);
+});
+
+test("in turn goes round, passes over the muted, and lets everybody answer once", () => {
+  const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy"), member("Di")];
+  const after = (lastSpeaker?: string, spokenSince: string[] = []) =>
+    nextSpeakers(question({ cast, order: "list", lastSpeaker, spokenSince }));
+  expect([after(), after("gone")]).toEqual([["ada", "cy", "di"], ["ada", "cy", "di"]]);
+  expect([after("ada"), after("di")]).toEqual([["cy", "di", "ada"], ["ada", "cy", "di"]]);
+  expect([after("ada", ["ada"]), after("cy", ["cy", "ada"])]).toEqual([["cy", "di"], ["di"]]);
+  expect(after("di", ["di", "cy", "ada"])).toEqual(["ada"]);
+});
+
+test("by hand nobody speaks unasked; whoever is named does, also muted, unless they take no part", () => {
+  const cast = [member("Ada"), member("Bob", { isMuted: true })];
+  expect(() => chooseSpeaker(question({ cast, order: "manual" }), undefined)).toThrow(/by hand/);
+  expect(chooseSpeaker(question({ cast, order: "manual" }), "bob")).toBe("bob");
+  expect(() => chooseSpeaker(question({ cast }), "cy")).toThrow(/does not take part/);
+  const silent = cast.map((one) => ({ ...one, isMuted: true }));
+  expect(() => chooseSpeaker(question({ cast: silent }), undefined)).toThrow(/muted/);
+  expect(chooseSpeaker(question({ cast: [] }), undefined)).toBeUndefined();
+});
+
+test("F01 of a name of a megabyte the first words are looked for", () => {
+  const long = member(`Zoe ${"xyz ".repeat(250_000)}`, { id: "long" });
+  const endless = member("y".repeat(1_000_000), { id: "endless" });
+  // A pattern for each of its words would search the text 250,000 times.
+  const lastText = `${"a ".repeat(200_000)}Zoe?`;
+  expect(nextSpeakers(question({ cast: [long, endless], lastText }))).toEqual(["long"]);
+});

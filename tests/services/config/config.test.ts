@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { type ConfigInput, loadConfig } from "../../../services/config/config.ts";
+import { withKey } from "../../../services/config/config_file.ts";
+import { CONFIG_ROWS } from "../../../services/config/config_keys.ts";
+import { configurationPage, helpText, printedConfig } from "../../../services/config/config_help.ts";
+import { parse as parseToml } from "smol-toml";
+
+function load({ args = [], environment = {}, file, os = "linux" as const }: {
+  args?: string[];
+  environment?: Record<string, string>;
+  file?: string;
+  os?: ConfigInput["os"];
+} = {}) {
+  return loadConfig({ args, environment: { HOME: "/home/a", ...environment }, readTextFile: () => file, os });
+}
+
+test("without anything given every key has its default, and data lies where the system keeps it", () => {
+  expect(load()).toMatchObject({
+    host: "127.0.0.1",
+    port: 8787,
+    requireAuth: true,
+    discoverHosts: ["127.0.0.1"],
+    dataDir: "/home/a/.local/share/parlor",
+  });
+  expect(load({ environment: { XDG_DATA_HOME: "/x" } }).dataDir).toBe("/x/parlor");
+  expect(load({ os: "darwin" }).dataDir).toBe("/home/a/Library/Application Support/parlor");
+  expect(load({ os: "windows", environment: { APPDATA: "C:\\A" } }).dataDir).toBe("C:\\A\\parlor");
+});
+
+test("a flag wins over the environment, that over the file, that over the default", () => {
+  const file = "port = 3\nhost = '10.0.0.1'\nlog_level = 'warn'";
+  const environment = { PARLOR_PORT: "2", PARLOR_HOST: "10.0.0.2" };
+  const config = load({ args: ["--port", "1"], environment, file });
+  expect(config).toMatchObject({ port: 1, host: "10.0.0.2", logLevel: "warn" });
+  expect(config.sources).toMatchObject({ port: "flag", host: "environment", log_level: "file", pairing: "default" });
+});
+
+test.each([
+  [["--allowed-hosts", "a.test, b.test"], { allowedHosts: ["a.test", "b.test"] }],
+  [["--allowed-hosts=*.fox.test,10.0.0.0/8"], { allowedHosts: ["*.fox.test", "10.0.0.0/8"] }],
+  [["--require-auth", "false"], { requireAuth: false }],
+  [["--log-requests"], { logRequests: true }],
+  [["--log-requests=false", "--port=0"], { logRequests: false, port: 0 }],
+  [["--tls-cert", "c.pem", "--tls-key", "k.pem"], { tlsCert: "c.pem", tlsKey: "k.pem" }],
+])("%j gives %j", (args, values) => {
+  expect(load({ args })).toMatchObject(values);
+});
+
+test.each([
+  [{ args: ["--prot", "1"] }, "Unknown option --prot"],
+  [{ args: ["--port"] }, "Bad value for port (--port): no value given"],
+  [{ args: ["--port", "70000"] }, "Bad value for port (--port): expected a number from 0 to 65535"],
+  [{ environment: { PARLOR_PROT: "1" } }, "Unknown environment variable PARLOR_PROT"],
+  [
+    { environment: { PARLOR_REQUIRE_AUTH: "maybe" } },
+    "Bad value for require_auth (PARLOR_REQUIRE_AUTH): expected true or false",
+  ],
+  [{ file: "prot = 1" }, 'Unknown key prot in "/home/a/.local/share/parlor/config.toml"'],
+  [{ file: "port = '1'" }, "Bad value for port"],
+  [{ file: "port = " }, "Cannot read "],
+  [{ file: "data_dir = '/x'" }, "Bad value for data_dir"],
+  [{ file: "pairing = 'never'" }, 'expected "open" or "code"'],
+  [{ args: ["--tls-cert", "c.pem"] }, "Bad value for tls_key: tls_cert and tls_key are needed together"],
+  [{ args: ["--trusted-proxies", "proxy.test"] }, '"proxy.test" is neither an IP address nor a CIDR'],
+  [{ args: ["--cors-origins", "https://a.test/"] }, "is no origin"],
+  [{ args: ["--allowed-hosts", "https://a.test"] }, "is no host name"],
+  [{ args: ["--hub-url", "https://u:p@hub.test"] }, "without credentials"],
+])("%j stops the start with one sentence that names the key", (given, sentence) => {
+  expect(() => load(given)).toThrow(sentence);
+});
+
+test("H19 a loopback name in allowed_hosts is refused while anyone could enrol the first passkey", () => {
+  for (const host of ["localhost", "127.0.0.1", "LOCALHOST.", "[::1]"]) {
+    expect(() => load({ args: ["--allowed-hosts", host] })).toThrow('set pairing = "code" or require_auth = false');
+    expect(load({ args: ["--allowed-hosts", host, "--pairing", "code"] }).allowedHosts).toEqual([host]);
+    expect(load({ args: ["--allowed-hosts", host, "--require-auth", "false"] }).allowedHosts).toEqual([host]);
+  }
+});
+
+test("an emptied value means the default", () => {
+  expect(load({ environment: { PARLOR_HUB_URL: "" } }).hubUrl).toBe("https://huggingface.co");
+});
+
+test("the configuration cannot be changed afterwards", () => {
+  const config = load();
+  expect(() => (config as { port: number }).port = 1).toThrow();
+  expect(() => (config.allowedHosts as string[]).push("a")).toThrow();
+});
+
+test("--help names every option, and --print-config is TOML that gives the same configuration again", () => {
+  const help = helpText("1.2.3");
+  for (const [key] of CONFIG_ROWS) expect(help).toContain(`--${key.replaceAll("_", "-")} `);
+  const config = load({ args: ["--port", "1", "--card-dirs", "/a,/b"] });
+  const again = load({ file: printedConfig(config).replace(/^(\w+) = "" .*$/gm, "") });
+  expect({ ...again, sources: undefined }).toEqual({ ...config, sources: undefined });
+});
+
+test("docs/configuration.md says what the table says", async () => {
+  expect(await Deno.readTextFile(new URL("../../../docs/configuration.md", import.meta.url))).toBe(configurationPage());
+});
+
+test.each([
+  ["", "setup_completed = true\n"],
+  ["# mine\nport = 1", "# mine\nport = 1\nsetup_completed = true\n"],
+  ["setup_completed = false # by the wizard\nport = 1\n", "setup_completed = true # by the wizard\nport = 1\n"],
+  ["  setup_completed=false\n", "  setup_completed = true\n"],
+])("writing a key into %j keeps the rest as it is", (before, after) => {
+  expect(withKey(before, "setup_completed", true)).toBe(after);
+  expect(parseToml(after).setup_completed).toBe(true);
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
+import type { ConversationState } from "../../../services/conversations/conversation.ts";
+import { randomBytes } from "../../../services/crypto/random.ts";
+import { createSealer, type PurposeSealer } from "../../../services/crypto/sealer.ts";
+import { type Database, openDatabase } from "../../../services/storage/database/database.ts";
+
+const FIRST: ConversationState = {
+  ...{ id: "c1", revision: 1, createdAtMs: 1, updatedAtMs: 1, messageCount: 0 },
+  head: { title: "Harbour", participants: [] },
+};
+let folder: string;
+let db: Database;
+let sealer: PurposeSealer;
+/** Values opened since the last look. */
+let opened = 0;
+
+beforeAll(async () => {
+  folder = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  db = await openDatabase({ path: `${folder}/app.db` });
+  const real = createSealer(randomBytes(32)).forPurpose("conversations");
+  sealer = { ...real, openNow: (place, sealed) => (opened++, real.openNow(place, sealed)) };
+});
+afterAll(async () => {
+  await db.close();
+  await Deno.remove(folder, { recursive: true });
+});
+
+test("the head that was written or read last is not opened again, and nobody can change it by what he was given", async () => {
+  const store = new ConversationStore(db, sealer);
+  await db.write([store.insert(FIRST, "")]);
+  expect(store.find("c1")).toEqual(FIRST);
+  const second = { ...FIRST, revision: 2, head: { ...FIRST.head, title: "Evening" } };
+  await db.write([store.update(second, "")]);
+  store.get("c1").head.title = "scribbled over";
+  expect(store.get("c1")).toEqual(second);
+  expect(opened).toBe(0);
+
+  const later = new ConversationStore(db, sealer);
+  expect([later.find("c1"), later.find("c1"), later.get("c1")]).toEqual([second, second, second]);
+  expect(opened).toBe(1);
+});
+
+test("a write that failed, and what was moved on disk, is not taken for what is known", async () => {
+  const store = new ConversationStore(db, sealer);
+  const standing = store.get("c1");
+  const never = { ...standing, revision: 9, head: { ...standing.head, title: "never written" } };
+  await expect(db.write([store.update(never, "")])).rejects.toMatchObject({ code: "conflict" });
+  expect(store.get("c1")).toEqual(standing);
+  await db.write([{ sql: "UPDATE conversation SET revision = 7 WHERE id = 'c1'" }]);
+  expect(() => store.get("c1")).toThrow(/Can't read the settings of conversation/);
+});

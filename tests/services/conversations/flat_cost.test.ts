@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Attachments } from "../../../services/attachments/attachments.ts";
+import { openImagePool } from "../../../services/attachments/images/image_pool.ts";
+import { BlockStore } from "../../../services/conversations/blocks/blocks.ts";
+import { ByteBudget } from "../../../services/async/byte_budget.ts";
+import { ConversationReader } from "../../../services/conversations/conversation_reader.ts";
+import { ChangeLog } from "../../../services/conversations/revisions/change_log.ts";
+import { Conversations } from "../../../services/conversations/conversations.ts";
+import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
+import { LiveReplies } from "../../../services/chat/live_replies.ts";
+import { Messages } from "../../../services/conversations/messages.ts";
+import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
+import { Versions } from "../../../services/storage/versions.ts";
+import { Turns } from "../../../services/async/keyed_mutex.ts";
+import { writeTurn } from "../../../services/chat/message_writer.ts";
+import { VariantStore } from "../../../services/conversations/variants.ts";
+import { randomBytes } from "../../../services/crypto/random.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import { createEventHub } from "../../../services/events/event_hub.ts";
+import { type Database, openDatabase, type SqlValue } from "../../../services/storage/database/database.ts";
+import { Trash } from "../../../services/storage/trash.ts";
+
+/** What went to and came from the database. */
+interface Cost {
+  statements: number;
+  rowsChanged: number;
+  bytesWritten: number;
+  rowsRead: number;
+  bytesRead: number;
+}
+
+const none = (): Cost => ({ statements: 0, rowsChanged: 0, bytesWritten: 0, rowsRead: 0, bytesRead: 0 });
+const LENGTHS = { small: 40, large: 10_000 };
+
+let folder: string;
+let db: Database;
+let cost = none();
+let conversations: Conversations;
+let messages: Messages;
+/** Adds a version to a message, answered by the reply `mid`. */
+let addVersion: (id: string, mid: string, replyId: string) => Promise<unknown>;
+
+/** The real database, with everything that passes counted. */
+function counted(real: Database): Database {
+  const sizeOf = (value: unknown) =>
+    value instanceof Uint8Array || typeof value === "string" ? value.length : value === null ? 0 : 8;
+  const read = <T>(rows: T[]): T[] => {
+    cost.rowsRead += rows.length;
+    for (const row of rows) for (const value of Object.values(row as object)) cost.bytesRead += sizeOf(value);
+    return rows;
+  };
+  return {
+    all: (sql, ...params) => read(real.all(sql, ...params)),
+    get: <T>(sql: string, ...params: SqlValue[]) => {
+      const row = real.get<T>(sql, ...params);
+      return row === undefined ? undefined : read([row])[0];
+    },
+    iterate: (sql, ...params) => real.iterate(sql, ...params),
+    async write(statements) {
+      const results = await real.write(statements);
+      cost.statements += statements.length;
+      for (const { changes } of results) cost.rowsChanged += changes;
+      for (const { params = [] } of statements) for (const value of params) cost.bytesWritten += sizeOf(value);
+      return results;
+    },
+    prepare: () => {},
+    close: () => real.close(),
+  };
+}
+
+async function costOf(work: () => unknown): Promise<Cost> {
+  cost = none();
+  await work();
+  return cost;
+}
+
+beforeAll(async () => {
+  folder = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  db = counted(await openDatabase({ path: `${folder}/app.db` }));
+  const root = createSealer(randomBytes(32));
+  const sealer = root.forPurpose("conversations");
+  const now = Date.now;
+  const [store, blocks, live] = [new ConversationStore(db, sealer), new BlockStore(db, sealer), new LiveReplies()];
+  const variants = new VariantStore(db, sealer);
+  const events = createEventHub();
+  const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
+  const attachments = new Attachments({
+    ...{ db, sealer, nameSealer: sealer, folder, trash, events, now },
+    versions: new Versions({ folder: `${folder}/versions`, now, log: () => {} }),
+    maxBytes: 1e6,
+    log: () => {},
+  });
+  const parts = {
+    ...{ db, store, blocks, live, variants, now, trash, events },
+    pictures: { attachments, images: openImagePool() },
+    revisions: new RevisionStore(db, sealer, now),
+    changes: new ChangeLog(db),
+    reader: new ConversationReader({ store, blocks, variants, live, budget: new ByteBudget() }),
+    turns: new Turns(),
+  };
+  conversations = new Conversations(parts);
+  messages = new Messages(parts, conversations);
+  addVersion = (id, mid, replyId) => {
+    const said = [{ role: "user", content: "another version" }];
+    const ids = { conversationId: id, userMessageId: mid, assistantMessageId: replyId };
+    const run = { messageId: replyId, generation: `${id}-${replyId}`, model: "m", now: now() };
+    return writeTurn(
+      { ...parts, conversations },
+      { ...ids, action: "edit", messages: said, params: {} },
+      run,
+      store.get(id),
+    );
+  };
+  for (const [id, count] of Object.entries(LENGTHS)) {
+    const all = Array.from({ length: count }, (_, i) => ({ id: `${id}${i}`, role: "user", content: "x".repeat(400) }));
+    await conversations.put(id, { title: id, messages: all });
+  }
+});
+afterAll(async () => {
+  await db.close();
+  await Deno.remove(folder, { recursive: true });
+});
+
+test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
+  ["an edit", (id, middle) => messages.patch(id, `${id}${middle}`, { content: "edited" })],
+  ["another edit of a message", (id, middle) => messages.patch(id, `${id}${middle}`, { content: "edited again" })],
+  ["a removal", (id, middle) => messages.remove(id, `${id}${middle + 1}`)],
+  ["an insertion", (id, middle) => messages.add(id, { content: "between" }, { after: `${id}${middle + 2}` })],
+  ["an appended message", (id) => messages.add(id, { content: "at the end" })],
+  ["a removal of the last messages", (id) => messages.removeFrom(id, `${id}${LENGTHS[id] - 3}`)],
+  ["a change of a field", (id) => conversations.patch(id, { title: "renamed" })],
+  ["a page", (id, middle) => messages.page(id, 10, `${id}${middle - 1}`)],
+])("%s among 10,000 messages costs what it costs among 40", async (_, work) => {
+  const small = await costOf(() => work("small", LENGTHS.small / 2));
+  const large = await costOf(() => work("large", LENGTHS.large / 2));
+  expect(small.rowsRead).toBeGreaterThan(0);
+  expect(large.statements).toBeLessThanOrEqual(small.statements + 2);
+  expect(large.rowsChanged).toBeLessThanOrEqual(small.rowsChanged + 2);
+  // At most one block more or fuller: where a message lies in its block differs.
+  const block = 26 * 1024;
+  expect(large.bytesWritten).toBeLessThanOrEqual(small.bytesWritten + block);
+  expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + 2);
+  expect(large.bytesRead).toBeLessThanOrEqual(small.bytesRead + 2 * block);
+  expect(large.bytesWritten).toBeLessThan(100 * 1024);
+});
+
+/** Messages of this test that one block holds. */
+const IN_BLOCK = 40;
+
+test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
+  ["a first version", (id, middle) => addVersion(id, `${id}${middle - 3}`, "r1")],
+  ["a further version", (id, middle) => addVersion(id, `${id}${middle - 3}`, "r2")],
+  ["a version of an earlier message", (id, middle) => addVersion(id, `${id}${middle / 2}`, "r3")],
+  ["a switch back", (id, middle) => messages.patch(id, `${id}${middle / 2}`, { active_variant: 0 })],
+  ["a switch to what all followed", (id, middle) => messages.patch(id, `${id}${middle - 3}`, { active_variant: 0 })],
+])("%s among 10,000 messages costs what one message costs", async (_, work) => {
+  const small = await costOf(() => work("small", LENGTHS.small / 2));
+  const large = await costOf(() => work("large", LENGTHS.large / 2));
+  expect(large.statements).toBeLessThanOrEqual(small.statements + 2);
+  // At most one block is split: the rows that say where its messages lie are written again.
+  expect(large.rowsChanged).toBeLessThanOrEqual(small.rowsChanged + IN_BLOCK);
+  expect(large.bytesWritten).toBeLessThan(60 * 1024);
+  expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + IN_BLOCK);
+  expect(large.bytesRead).toBeLessThan(250 * 1024);
+  expect(large.rowsChanged).toBeGreaterThan(0);
+});

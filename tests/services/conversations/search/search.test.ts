@@ -1,0 +1,178 @@
+import { expect, test } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { Search } from "../../../../services/conversations/search/search.ts";
+import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
+import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
+import { openReader } from "../../../../services/storage/database/reader.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+
+const never = new AbortController().signal;
+
+/** Conversations of which each has its own word and all have "needle"; every message fills a block of its own. */
+async function openFilled(conversations: number, messages: number): Promise<TestApp> {
+  const app = await openTestApp();
+  for (let c = 0; c < conversations; c++) {
+    await (await app.services.conversations()).conversations.put(`c${c}`, {
+      title: `Chat ${c}`,
+      messages: Array.from({ length: messages }, (_, m) => ({
+        id: `c${c}m${m}`,
+        role: "user",
+        content: `needle word${c}x${m} ${"filler ".repeat(2200)}`,
+      })),
+    });
+  }
+  return app;
+}
+
+async function sealerOf(app: TestApp): Promise<PurposeSealer> {
+  return createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)).forPurpose("conversations");
+}
+
+async function openSearch(app: TestApp, options: { startWorker?: () => Worker; idleMs?: number } = {}) {
+  const search = new Search({ path: `${app.dataDir}/app.db`, sealer: await sealerOf(app), ...options });
+  return Object.assign(search, { [Symbol.asyncDispose]: () => search.close() });
+}
+
+/** Runs SQL on the file, as somebody would who has it in hands. */
+function tamper(app: TestApp, sql: string): void {
+  using file = new DatabaseSync(`${app.dataDir}/app.db`);
+  file.exec(sql);
+}
+
+const startOurs = () =>
+  new Worker(new URL("../../../../services/conversations/search/search_worker.ts", import.meta.url), {
+    type: "module",
+  });
+
+test("K02 K03 blocks and titles that cannot be opened are passed over, all others are searched", async () => {
+  await using app = await openFilled(3, 3);
+  tamper(
+    app,
+    "UPDATE block SET sealed = x'0102' WHERE rowid IN (SELECT rowid FROM block WHERE conversation_id = 'c0' LIMIT 1)",
+  );
+  tamper(app, "UPDATE block SET conversation_id = 'c0', position = 9 WHERE conversation_id = 'c1' AND position = 2");
+  tamper(app, "UPDATE conversation SET summary = substr(summary, 1, length(summary) - 1) WHERE id = 'c2'");
+  const { items, next_cursor } = await (await app.services.search()).search({ query: "needle" }, never);
+  expect(items.map((hit) => hit.message_id).sort()).toEqual(["c0m1", "c0m2", "c1m0", "c1m2", "c2m0", "c2m1", "c2m2"]);
+  expect(items.find((hit) => hit.conversation_id === "c2")!.title).toBe("");
+  expect(next_cursor).toBeNull();
+});
+
+test("a page with a hit does not wait for rare ones, and its cursor leads to them", async () => {
+  await using app = await openFilled(2, 700);
+  const seldom = { query: "word1x699 needle" };
+  const first = await (await app.services.search()).search(seldom, never);
+  expect(first.items.map((hit) => hit.message_id)).toEqual(["c1m699"]);
+  expect(first.next_cursor).not.toBeNull();
+  const pages = [first];
+  while (pages.at(-1)!.next_cursor !== null) {
+    pages.push(await (await app.services.search()).search({ ...seldom, cursor: pages.at(-1)!.next_cursor! }, never));
+  }
+  expect(pages.slice(1).flatMap((page) => page.items)).toEqual([]);
+});
+
+test("a scan whose client has left opens no more blocks", async () => {
+  await using app = await openFilled(1, 300);
+  const inner = await createOpener((await sealerOf(app)).copyKey());
+  const client = new AbortController();
+  let openedBlocks = 0;
+  const opener: Opener = {
+    open(place, sealed) {
+      if (place.table === "block" && ++openedBlocks === 20) client.abort();
+      return inner.open(place, sealed);
+    },
+  };
+  const reader = openReader(`${app.dataDir}/app.db`);
+  try {
+    await expect(scan({ reader, opener }, { terms: ["nowhere"] }, client.signal)).rejects.toThrow("aborted");
+    const atEnd = openedBlocks;
+    expect(atEnd).toBeLessThan(80);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(openedBlocks).toBe(atEnd);
+    const whole = await scan({ reader, opener: inner }, { terms: ["nowhere"] }, never);
+    expect(whole).toEqual({ items: [] } satisfies ScanPage);
+  } finally {
+    reader.close();
+  }
+});
+
+test("searches share the Worker: a short one is answered before a long one that began earlier", async () => {
+  await using app = await openFilled(1, 700);
+  await (await app.services.conversations()).conversations.put("short", {
+    title: "",
+    messages: [{ id: "s1", content: "needle" }],
+  });
+  const order: string[] = [];
+  const long = (await app.services.search()).search({ query: "nowhere" }, never).then(() => order.push("long"));
+  const short = (await app.services.search()).search({ query: "needle", conversationId: "short" }, never)
+    .then(() => order.push("short"));
+  await Promise.all([long, short]);
+  expect(order).toEqual(["short", "long"]);
+});
+
+test("who leaves gets the signal's reason, before and during a search", async () => {
+  await using app = await openFilled(1, 300);
+  const reason = new Error("gone");
+  await expect((await app.services.search()).search({ query: "x" }, AbortSignal.abort(reason))).rejects.toBe(reason);
+  const client = new AbortController();
+  const answer = (await app.services.search()).search({ query: "nowhere" }, client.signal);
+  client.abort(reason);
+  await expect(answer).rejects.toBe(reason);
+});
+
+test("a Worker that dies fails the searches under way, and the next one starts another", async () => {
+  await using app = await openFilled(1, 2);
+  let started = 0;
+  const broken = new URL("../../../helpers/processes/search_broken_worker.ts", import.meta.url);
+  await using search = await openSearch(app, {
+    startWorker: () => started++ === 0 ? new Worker(broken, { type: "module" }) : startOurs(),
+  });
+  await expect(search.search({ query: "needle" }, never)).rejects.toMatchObject({ code: "internal" });
+  expect((await search.search({ query: "needle" }, never)).items).toHaveLength(2);
+});
+
+test("a database that cannot be read is an error, and found again once it is back", async () => {
+  await using app = await openFilled(1, 2);
+  const path = `${app.dataDir}/elsewhere.db`;
+  const search = new Search({ path, sealer: await sealerOf(app) });
+  try {
+    await expect(search.search({ query: "needle" }, never)).rejects.toMatchObject({ code: "internal" });
+    tamper(app, `VACUUM INTO '${path}'`);
+    expect((await search.search({ query: "needle" }, never)).items).toHaveLength(2);
+  } finally {
+    await search.close();
+  }
+});
+
+test("a Worker that rests is ended, and searching goes on with a new one", async () => {
+  await using app = await openFilled(1, 2);
+  let started = 0;
+  const ended = Promise.withResolvers<void>();
+  await using search = await openSearch(app, {
+    idleMs: 0,
+    startWorker() {
+      started++;
+      const worker = startOurs();
+      const terminate = worker.terminate.bind(worker);
+      worker.terminate = () => {
+        terminate();
+        ended.resolve();
+      };
+      return worker;
+    },
+  });
+  expect((await search.search({ query: "needle" }, never)).items).toHaveLength(2);
+  await ended.promise;
+  expect((await search.search({ query: "needle" }, never)).items).toHaveLength(2);
+  expect(started).toBe(2);
+});
+
+test("closing ends the searches under way, and later ones are refused", async () => {
+  await using app = await openFilled(1, 300);
+  const search = await openSearch(app);
+  const answer = search.search({ query: "nowhere" }, never);
+  const closed = search.close();
+  await expect(answer).rejects.toMatchObject({ code: "not_available" });
+  await closed;
+  await expect(search.search({ query: "needle" }, never)).rejects.toMatchObject({ code: "not_available" });
+});

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import {
+  createQuickTest,
+  fold,
+  holdsAll,
+  parseQuery,
+  snippetAround,
+} from "../../../../services/conversations/search/search_text.ts";
+
+const isFound = (text: string, query: string) => holdsAll(fold(text), parseQuery(query));
+
+test.each([
+  ["Über den Wolken", "über"],
+  ["ÄRGER", "ärger"],
+  ["A\u0308rger, written in two characters", "ärger"],
+  ["ＦＵＬＬ　ｗｉｄｔｈ", "full width"],
+  ["full width", "ＦＵＬＬ"],
+  ["ﾊﾝｶｸ カタカナ", "ハンカク"],
+  ["今日は東京で雨が降る", "東京で"],
+  ["ΟΔΥΣΣΕΥΣ", "οδυσσευς"],
+  ["ΟΔΟΣΑ", "οδος"],
+  ["two words, far apart", "apart two"],
+  ["the ﬁrst oﬃce", "first office"],
+  ["emoji 🦆 too", "🦆"],
+  ['she said "no" twice', 'said "no'],
+  ["a phrase as a whole", '"phrase as a" whole'],
+  ["a phrase as a whole", "„phrase as a“"],
+])("%j is found by %j", (text, query) => {
+  expect(isFound(text, query)).toBe(true);
+});
+
+test.each([
+  ["a whole phrase", '"phrase whole"'],
+  ["only one of two", "one three"],
+  ["uber", "über"],
+  ["東京", "京東"],
+])("%j is not found by %j", (text, query) => {
+  expect(isFound(text, query)).toBe(false);
+});
+
+test.each(["", "   ", "\u3000", "x".repeat(501)])("the query %j is refused", (query) => {
+  expect(() => parseQuery(query)).toThrow(expect.objectContaining({ code: "invalid_request" }));
+});
+
+test("the quick test on JSON text overlooks nothing that the texts in it hold", () => {
+  const alphabet = ["a", "n", "N", "é", "e", "\u0301", "\u0308", '"', "＂", "\\", "＼", "\n", "\t", "\x01", "\x7f", " "]
+    .concat([
+      "ﬁ",
+      "Σ",
+      "ς",
+      "İ",
+      "ß",
+      "ｶ",
+      "ﾞ",
+      "が",
+      "東",
+      "가",
+      "\u1100",
+      "\u1161",
+      "\ud83d",
+      "🦆",
+      "u",
+      "0",
+      "{",
+      "K",
+      "Å",
+    ]);
+  let state = 7;
+  const random = (below: number) => {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    return Math.floor((state / 2147483648) * below);
+  };
+  const text = (length: number) => Array.from({ length }, () => alphabet[random(alphabet.length)]!).join("");
+  let found = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const content = text(1 + random(12));
+    const folded = fold(content);
+    const at = random(folded.length);
+    // A term is a piece of a folded text, wherever it is cut.
+    const terms = [folded.slice(at, at + 1 + random(5)), ...(round % 3 === 0 ? [folded.slice(0, 2)] : [])];
+    const json = `${JSON.stringify({ id: "m0", content: "x" })},${JSON.stringify({ id: "m1", content })}`;
+    const isAscii = new TextEncoder().encode(json).length === json.length;
+    expect(holdsAll(folded, terms)).toBe(true);
+    if (!createQuickTest(terms)(json, isAscii)) throw new Error(`overlooked ${JSON.stringify({ content, terms })}`);
+    found++;
+  }
+  expect(found).toBe(20_000);
+});
+
+test("the quick test spares what holds none of the words", () => {
+  const mayHold = createQuickTest(parseQuery("needle haystack"));
+  const json = (content: string) => JSON.stringify({ content });
+  expect(mayHold(json("no such thing"), true)).toBe(false);
+  expect(mayHold(json("a NEEDLE alone"), true)).toBe(false);
+  expect(mayHold(json("NEEDLE, haystack"), true)).toBe(true);
+  expect(mayHold(json("Ｎeedle, haystäck haystack"), false)).toBe(true);
+  expect(createQuickTest(["東京"])(json("ascii"), true)).toBe(false);
+});
+
+test("a snippet holds the hit, is about 160 characters long and shows where it was cut", () => {
+  const text = `${"before words ".repeat(40)}\nthe   Needle${" after words".repeat(40)}`;
+  const snippet = snippetAround(text, ["needle"]);
+  expect(snippet).toMatch(/^…before .*the Needle after.*…$/);
+  expect(snippet.length).toBeGreaterThan(130);
+  expect(snippet.length).toBeLessThanOrEqual(162);
+  expect(snippetAround("short Needle", ["needle"])).toBe("short Needle");
+  expect(snippetAround(`${"x ".repeat(200)}needle`, ["needle"])).toMatch(/^….*x needle$/);
+});
+
+test("a snippet never holds half a character, wherever it is cut", () => {
+  for (let lead = 0; lead < 8; lead++) {
+    const snippet = snippetAround(`${"a".repeat(lead)}${"🦆".repeat(100)}needle${"🐸".repeat(100)}`, ["needle"]);
+    expect(snippet).toContain("needle");
+    expect(snippet.isWellFormed()).toBe(true);
+  }
+});
+
+test("a snippet holds the hit behind text that folding makes shorter or longer", () => {
+  for (const filler of ["ﬃ", "e\u0301", "㌀", "ｶﾞ", "İ", "株式会社 "]) {
+    expect(snippetAround(`${filler.repeat(3000)} Nadel ${filler.repeat(500)}`, ["nadel"])).toContain("Nadel");
+  }
+});

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { assertOwnerAddress, parseOwnerUrl } from "../../../services/http/endpoint_address.ts";
+import { rejectionOf } from "../../helpers/app/rejection.ts";
+
+test.each([
+  "http://127.0.0.1:8080/v1",
+  "http://localhost:11434",
+  "http://[::1]:5001",
+  "http://192.168.1.20:8080",
+  "http://10.0.0.5",
+  "http://100.101.102.103:8080",
+  "http://[fd7a:115c:a1e0::1]:8080",
+  "http://desk.fox-owl.ts.net:8080",
+  "https://api.openai.com/v1",
+])("E14 the owner may name %s", async (text) => {
+  const url = parseOwnerUrl(text);
+  expect(url.href.startsWith(text)).toBe(true);
+  await assertOwnerAddress(url, () => Promise.resolve(["192.168.1.20", "fd7a::1", "127.0.0.1"]));
+});
+
+const FORBIDDEN = [
+  "169.254.169.254",
+  "169.254.0.1",
+  "2852039166",
+  "0xa9fea9fe",
+  "0251.0376.0251.0376",
+  "169.254.43518",
+  "１６９.254.169.254",
+  "169.254.169.254.",
+  "168.63.129.16",
+  "100.100.100.200",
+  "192.0.0.192",
+  "[fe80::1]",
+  "[FEBF::1]",
+  "[::ffff:169.254.169.254]",
+  "[::ffff:a9fe:a9fe]",
+  "[::169.254.169.254]",
+  "[64:ff9b::a9fe:a9fe]",
+  "[64:ff9b:1::a9fe:a9fe]",
+  "[2002:a9fe:a9fe::]",
+  "[fd00:ec2::254]",
+  "[fd20:ce::254]",
+  "metadata.google.internal",
+  "METADATA.google.internal.",
+];
+
+test.each(FORBIDDEN)("E14 not even the owner may name %s", async (host) => {
+  expect(rejectionOf(() => parseOwnerUrl(`http://${host}/latest/meta-data/`))).toMatchObject({
+    code: "address_not_allowed",
+  });
+  const url = new URL(`http://${host}/`);
+  await expect(assertOwnerAddress(url, () => Promise.resolve(["8.8.8.8"]))).rejects.toMatchObject({
+    code: "address_not_allowed",
+  });
+});
+
+test.each([
+  [["169.254.169.254"]],
+  [["192.168.1.2", "169.254.169.254"]],
+  [["fe80::1"]],
+  [["8.8.8.8", "::ffff:169.254.169.254"]],
+])("E14 a name that has the addresses %j is refused", async (addresses) => {
+  const url = parseOwnerUrl("http://innocent.example:8080/v1");
+  await expect(assertOwnerAddress(url, () => Promise.resolve(addresses))).rejects.toMatchObject({
+    code: "address_not_allowed",
+    message: 'Cannot use "http://innocent.example:8080": link-local and cloud metadata addresses are not allowed',
+  });
+});
+
+test("a name that nobody knows is left to the call itself", async () => {
+  const nobody = () => Promise.reject(new Error("ENOTFOUND"));
+  await expect(assertOwnerAddress(new URL("http://nobody.example"), nobody)).resolves.toBeUndefined();
+});
+
+test("a name of this machine passes, as the system resolves it", async () => {
+  await expect(assertOwnerAddress(new URL("http://localhost:8080"))).resolves.toBeUndefined();
+});
+
+test.each([
+  ["ftp://desk/", "invalid_request"],
+  ["file:///etc/passwd", "invalid_request"],
+  ["javascript:alert(1)", "invalid_request"],
+  ["desk:8080", "invalid_request"],
+  ["", "invalid_request"],
+  ["http://[fe80::1%25eth0]/", "invalid_request"],
+  ["http://user:secret@desk:8080/", "invalid_request"],
+  ["http://user@desk:8080/", "invalid_request"],
+])("%j is no endpoint address", (text, code) => {
+  const error = rejectionOf(() => parseOwnerUrl(text));
+  expect(error).toMatchObject({ code });
+  expect(String(error)).not.toContain("secret");
+});

@@ -1,0 +1,150 @@
+import { expect, test } from "vitest";
+import {
+  createTargetPolicy,
+  targetOf,
+  type TargetPolicyOptions,
+} from "../../../../services/http/guard/target_policy.ts";
+
+/** Judges a URL as the guard does: its words, then what the name stands for. */
+async function judge(url: string, addresses: string[], options: Partial<TargetPolicyOptions> = {}) {
+  const lookups: string[] = [];
+  const policy = createTargetPolicy({
+    allow: [],
+    exactOrigins: [],
+    resolve: (host) => {
+      lookups.push(host);
+      return Promise.resolve(addresses);
+    },
+    ...options,
+  });
+  const target = targetOf(new URL(url));
+  return { unresolved: policy.isRefusedUnresolved(target), addresses: await policy.resolveAllowed(target), lookups };
+}
+
+const REFUSED_UNRESOLVED = { unresolved: true, addresses: [], lookups: [] };
+
+test("a public name on a usual port is let through, looked up once", async () => {
+  expect(await judge("https://cards.example/a", ["8.8.8.8", "2606:4700::1111"])).toEqual({
+    unresolved: false,
+    addresses: ["8.8.8.8", "2606:4700::1111"],
+    lookups: ["cards.example"],
+  });
+});
+
+test("a public literal is let through without a lookup", async () => {
+  expect(await judge("http://[2606:4700::1111]/", [])).toMatchObject({ addresses: ["2606:4700::1111"], lookups: [] });
+  expect(await judge("http://8.8.8.8/", [])).toMatchObject({ addresses: ["8.8.8.8"], lookups: [] });
+});
+
+test.each([
+  [["8.8.8.8", "192.168.0.1"]],
+  [["192.168.0.1", "8.8.8.8"]],
+  [["8.8.8.8", "fd00::1"]],
+  [["8.8.8.8", "::ffff:127.0.0.1"]],
+  [["fe80::1%eth0"]],
+  [["not an address"]],
+  [[]],
+])("E02 a name with the answers %j leads nowhere", async (answers) => {
+  expect(await judge("http://mixed.example/", answers)).toMatchObject({ addresses: [], lookups: ["mixed.example"] });
+});
+
+test.each([
+  "127.0.0.1",
+  "127.0.0.1.",
+  "2130706433",
+  "017700000001",
+  "0x7f000001",
+  "0177.0.0.1",
+  "0x7f.0.0.1",
+  "127.1",
+  "127.0.1",
+  "0",
+  "１２７.０.０.１",
+  "127。0。0。1",
+  "①②⑦.0.0.1",
+  "[::]",
+  "[::1]",
+  "[0:0:0:0:0:0:0:1]",
+  "[::ffff:127.0.0.1]",
+  "[::ffff:7f00:1]",
+  "[::ffff:c0a8:1]",
+  "[::127.0.0.1]",
+  "[64:ff9b::7f00:1]",
+  "[2002:7f00:1::]",
+  "3232235521",
+  "0xc0.0250.1",
+])("E04 the literal %s is refused in its spelling", async (host) => {
+  expect(await judge(`http://${host}/`, ["8.8.8.8"])).toEqual(REFUSED_UNRESOLVED);
+  expect(await judge(`https://${host}/`, ["8.8.8.8"])).toEqual(REFUSED_UNRESOLVED);
+});
+
+test.each([
+  "localhost",
+  "localhost.",
+  "LOCALHOST",
+  "x.localhost",
+  "x.localhost.",
+  "printer.local",
+  "a.b.local",
+  "metadata.google.internal",
+  "nas.home.arpa",
+  "router",
+  "com",
+])("E06 %s is refused before any lookup", async (host) => {
+  expect(await judge(`http://${host}/`, ["8.8.8.8"])).toEqual(REFUSED_UNRESOLVED);
+});
+
+test("E06 names that only look like the blocked ones pass", async () => {
+  for (const host of ["mylocalhost.example", "local.example", "notlocal.xlocal", "internal.example", "xhome.arpa"]) {
+    expect(await judge(`http://${host}/`, ["8.8.8.8"])).toMatchObject({ addresses: ["8.8.8.8"] });
+  }
+});
+
+test("E06 E07 the exact host and port of an own origin are free of the name and port rules, their addresses are not", async () => {
+  const options = { exactOrigins: ["http://hub:9000/base", "https://cards.example"] };
+  expect(await judge("http://hub:9000/x", ["8.8.8.8"], options)).toMatchObject({ addresses: ["8.8.8.8"] });
+  expect(await judge("http://hub:9000/x", ["192.168.0.9"], options)).toMatchObject({ addresses: [], lookups: ["hub"] });
+  expect(await judge("http://hub:9001/x", ["8.8.8.8"], options)).toEqual(REFUSED_UNRESOLVED);
+  expect(await judge("http://hub/x", ["8.8.8.8"], options)).toEqual(REFUSED_UNRESOLVED);
+  expect(await judge("http://sub.hub:9000/x", ["8.8.8.8"], options)).toEqual(REFUSED_UNRESOLVED);
+  expect(await judge("https://cards.example/x", ["10.0.0.1"], options)).toMatchObject({ addresses: [] });
+});
+
+test("E06 E07 allowed networks pass on any port, by literal and under any name", async () => {
+  const options = { allow: ["192.168.7.0/24", "fd07::/64"] };
+  expect(await judge("http://192.168.7.4:8123/", [], options)).toMatchObject({ addresses: ["192.168.7.4"] });
+  expect(await judge("http://[fd07::4]:8123/", [], options)).toMatchObject({ addresses: ["fd07::4"] });
+  expect(await judge("http://nas.home.arpa:8123/", ["192.168.7.4"], options)).toMatchObject({
+    addresses: ["192.168.7.4"],
+  });
+  expect(await judge("http://nas.home.arpa/", ["192.168.8.4"], options)).toMatchObject({ addresses: [] });
+  expect(await judge("http://nas.home.arpa/", ["8.8.8.8"], options)).toMatchObject({ addresses: [] });
+  expect(await judge("http://mixed.example:8123/", ["192.168.7.4", "8.8.8.8"], options)).toMatchObject({
+    addresses: [],
+  });
+  expect(await judge("http://mixed.example/", ["192.168.7.4", "8.8.8.8"], options)).toMatchObject({
+    addresses: ["192.168.7.4", "8.8.8.8"],
+  });
+  expect(await judge("http://192.168.8.4/", [], options)).toEqual(REFUSED_UNRESOLVED);
+  expect(await judge("http://[::ffff:192.168.7.4]/", [], options)).toEqual(REFUSED_UNRESOLVED);
+});
+
+test.each([1, 22, 25, 79, 81, 442, 444, 3000, 8000, 8080, 8443, 11434, 65535])(
+  "E07 port %i is refused",
+  async (port) => {
+    expect(await judge(`http://cards.example:${port}/`, ["8.8.8.8"])).toEqual(REFUSED_UNRESOLVED);
+    expect(await judge(`http://8.8.8.8:${port}/`, [])).toEqual(REFUSED_UNRESOLVED);
+  },
+);
+
+test("E07 80 and 443 pass with either scheme", async () => {
+  for (const url of ["http://a.example:443/", "https://a.example:80/"]) {
+    expect(await judge(url, ["8.8.8.8"])).toMatchObject({ addresses: ["8.8.8.8"] });
+  }
+});
+
+test("a configuration that is none is refused when the policy is built", () => {
+  const resolve = () => Promise.resolve([]);
+  expect(() => createTargetPolicy({ allow: ["nonsense"], exactOrigins: [], resolve })).toThrow();
+  expect(() => createTargetPolicy({ allow: [], exactOrigins: ["nonsense"], resolve })).toThrow();
+});

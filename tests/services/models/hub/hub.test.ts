@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { candidatesOf } from "../../../../services/models/hub/repo_files.ts";
+import type { FakeRepo } from "../../../helpers/fakes/fake_hub.ts";
+import { ggufFile } from "../../../helpers/files/gguf_file.ts";
+import { openModelBench } from "../../../helpers/app/model_bench.ts";
+
+const anybody = new AbortController().signal;
+const file = (sizeBytes = 2000) => ggufFile({ sizeBytes });
+
+test("a search gives what the hub says of each repository, page by page, without repeats", async () => {
+  const repos: Record<string, FakeRepo> = {};
+  for (let n = 0; n < 70; n++) repos[`owner/model-${n}`] = { files: {}, downloads: 1000 - n, license: "mit" };
+  repos["owner/other"] = { files: {}, tags: ["mlx"] };
+  repos["owner/model-0"]!.gated = "auto";
+  await using bench = await openModelBench(repos);
+  const found = [];
+  let cursor: string | undefined;
+  do {
+    const page = await bench.client.search({ query: "model", format: "gguf", cursor }, anybody);
+    found.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(found.map(({ repo }) => repo)).toEqual(Array.from({ length: 70 }, (_, n) => `owner/model-${n}`));
+  expect(found[0]).toEqual({
+    repo: "owner/model-0",
+    downloads: 1000,
+    likes: 3,
+    updatedAt: "2026-08-01T10:00:00.000Z",
+    isGated: true,
+    license: "mit",
+    tags: ["gguf", "license:mit"],
+  });
+  const asked = new URL(bench.hub.requests[0]!.path, bench.hub.url).searchParams;
+  expect(Object.fromEntries(asked)).toMatchObject({ filter: "gguf", search: "model", limit: "30" });
+  expect((await bench.client.search({ query: "", format: "mlx" }, anybody)).items).toMatchObject([
+    { repo: "owner/other" },
+  ]);
+});
+
+test.each(["x", "limit=5", "cursor"])("a cursor %j that no search gave is refused", async (cursor) => {
+  await using bench = await openModelBench({});
+  const asked = bench.client.search({ query: "", format: "gguf", cursor }, anybody);
+  await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
+  expect(bench.hub.requests).toEqual([]);
+});
+
+test("the next page of a mirror that passes on the original's address is asked of the mirror, and no third place", async () => {
+  const files = Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`m-${n}.gguf`, file()]));
+  await using bench = await openModelBench({ "owner/name": { files } }, { token: "hf_mirror" });
+  bench.hub.tokens.hf_mirror = true;
+  bench.hub.faults.linkOrigin = "https://huggingface.co";
+  expect((await bench.client.repo("owner/name", anybody)).files).toHaveLength(5);
+  bench.hub.faults.linkOrigin = "https://evil.example.org";
+  await expect(bench.client.repo("owner/name", anybody)).rejects.toMatchObject({ code: "upstream_error" });
+});
+
+test("a repository's files are grouped: shards as one, projectors apart, what is incomplete or no model left out", async () => {
+  const files: Record<string, Uint8Array> = { "README.md": file(), "x.safetensors": file(), "imatrix.gguf": file() };
+  for (const n of [1, 2, 3]) files[`UD-Q4_K_XL/big-0000${n}-of-00003.gguf`] = file(2000 + n);
+  files["lost-00001-of-00002.gguf"] = file();
+  files["small.IQ4_XS.gguf"] = file(1500);
+  files["mmproj-F16.gguf"] = file(1200);
+  await using bench = await openModelBench({ "owner/name": { files, license: "apache-2.0", gated: "manual" } });
+  const repo = await bench.client.repo("owner/name", anybody);
+  expect(repo).toMatchObject({ revision: bench.hub.commit, isGated: true, license: "apache-2.0" });
+  expect(candidatesOf(repo, "gguf")).toEqual([
+    { path: "small.IQ4_XS.gguf", sizeBytes: 1500, role: "model", quantization: "IQ4_XS", sha256: expect.any(String) },
+    {
+      path: "UD-Q4_K_XL/big-00001-of-00003.gguf",
+      sizeBytes: 6006,
+      role: "model",
+      quantization: "UD-Q4_K_XL",
+      shards: [1, 2, 3].map((n) => `UD-Q4_K_XL/big-0000${n}-of-00003.gguf`),
+    },
+    { path: "mmproj-F16.gguf", sizeBytes: 1200, role: "mmproj", quantization: "F16", sha256: expect.any(String) },
+    { path: "imatrix.gguf", sizeBytes: 2000, role: "other", sha256: expect.any(String) },
+  ]);
+  await expect(bench.start({ repo: "owner/name", format: "gguf", file: "lost-00001-of-00002.gguf" })).rejects
+    .toMatchObject({ code: "unprocessable", message: expect.stringContaining("lost-00002-of-00002.gguf") });
+});
+
+test.each<[string, FakeRepo | undefined, string | undefined, string, RegExp]>([
+  ["missing", undefined, undefined, "not_found", /does not exist, or it is private.*hub_token_file/],
+  [
+    "private, to another's token",
+    { files: {}, isPrivate: true },
+    "hf_bad",
+    "upstream_error",
+    /does not accept the token/,
+  ],
+  ["missing, with a token", undefined, "hf_good", "not_found", /does not exist there/],
+])("a repository that is %s: the error says what to do", async (_, repo, token, code, message) => {
+  await using bench = await openModelBench(repo === undefined ? {} : { "owner/name": repo }, { token });
+  bench.hub.tokens.hf_good = true;
+  await expect(bench.client.repo("owner/name", anybody)).rejects
+    .toMatchObject({ code, message: expect.stringMatching(message) });
+});
+
+test("a token file that cannot be read says so, and its content is never shown", async () => {
+  await using bench = await openModelBench({}, { token: "two words that are no token" });
+  const asked = bench.client.search({ query: "", format: "gguf" }, anybody);
+  await expect(asked).rejects.toMatchObject({
+    code: "not_available",
+    message: expect.stringMatching(/holds no token$/),
+  });
+  expect(bench.hub.requests).toEqual([]);
+});
+
+test("E13 a hub that does not answer is an upstream error without further words", async () => {
+  const bench = await openModelBench({});
+  await bench.hub[Symbol.asyncDispose]();
+  await expect(bench.client.search({ query: "", format: "gguf" }, anybody)).rejects
+    .toMatchObject({ code: "upstream_error", message: expect.stringMatching(/not allowed or does not answer$/) });
+  await bench.jobs.close();
+});

@@ -1,0 +1,213 @@
+import { expect, test } from "vitest";
+import { createEventHub } from "../../../../services/events/event_hub.ts";
+import { LocalModels } from "../../../../services/models/local/local_models.ts";
+import { ModelsFolder } from "../../../../services/models/local/models_folder.ts";
+import type { RunnerTimes } from "../../../../services/models/runner/model_supervisor.ts";
+import { Runner } from "../../../../services/models/runner/runner.ts";
+import type { OfferedConnection, RunnerState } from "../../../../services/models/runner/runner_status.ts";
+import { fakeLlamaServer, type LlamaMode } from "../../../helpers/fakes/fake_llama_server.ts";
+import { ggufFile } from "../../../helpers/files/gguf_file.ts";
+import { commandLineOf, findProcesses, isGone } from "../../../helpers/processes/processes.ts";
+import { tempFolder } from "../../../helpers/files/storage_folder.ts";
+
+const MODEL = "owner/name/x-Q4_K_M.gguf";
+const QUICK: RunnerTimes = { startMs: 20_000, startPollMs: 20, watchMs: 50, healthMs: 1_000, restartMs: 10 };
+
+async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes> = {}) {
+  const temp = await tempFolder();
+  const folder = new ModelsFolder(`${temp.path}/models`);
+  await Deno.mkdir(folder.resolve("owner/name"), { recursive: true });
+  const head = { "general.architecture": "llama", "general.name": "Little", "llama.context_length": 32768 };
+  await Deno.writeFile(folder.resolve(MODEL), ggufFile({ keys: head }));
+  const events = createEventHub();
+  const offered: OfferedConnection[] = [];
+  const programPath = mode === undefined ? `${temp.path}/nothing` : await fakeLlamaServer(temp.path, mode);
+  const open = () =>
+    new Runner({
+      ...{ folder, local: new LocalModels(folder), programPath, events, log: () => {}, times: { ...QUICK, ...times } },
+      offer: (connection) => Promise.resolve(void offered.push(connection)),
+    });
+  let runner = open();
+  return {
+    ...{ folder, offered },
+    get runner() {
+      return runner;
+    },
+    async until(state: RunnerState) {
+      const reached = Promise.withResolvers<void>();
+      const look = async () => {
+        if ((await runner.status()).state === state) reached.resolve();
+      };
+      const end = events.subscribe(() => void look());
+      await look();
+      await reached.promise;
+      end();
+      return await runner.status();
+    },
+    async restart() {
+      await runner.close();
+      runner = open();
+    },
+    async pid() {
+      const port = new URL(offered.at(-1)!.baseUrl).port;
+      const [pid] = await findProcesses(`--port ${port} --ctx-size`);
+      if (pid === undefined) throw new Error(`No process listens for the model on port ${port}`);
+      return pid;
+    },
+    async [Symbol.asyncDispose]() {
+      await runner.close();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const ask = (runner: Runner) => runner.wake(new AbortController().signal);
+
+test("a model is started, offered as a connection with a key of its own, and stopped", async () => {
+  await using bench = await openBench("good");
+  expect(await bench.runner.status()).toMatchObject({ state: "stopped", log: [] });
+  const started = await bench.runner.run({ path: MODEL, gpuLayers: 3 }, { activate: true });
+  expect(started).toMatchObject({ state: "starting", settings: { path: MODEL, contextSize: 8192, gpuLayers: 3 } });
+  const running = await bench.until("running");
+  expect(running.log).toEqual([`main: loading model from ${bench.folder.resolve(MODEL)}, context 8192`]);
+  expect(running.startedAtMs).toBeGreaterThan(0);
+  expect(bench.offered).toEqual([{
+    name: "Little",
+    model: "x-Q4_K_M.gguf",
+    contextSize: 8192,
+    activate: true,
+    apiKey: expect.stringMatching(/^[\w-]{32}$/),
+    baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/v1$/),
+  }]);
+  await expect.poll(async () => (await bench.runner.status()).memoryBytes ?? 0).toBeGreaterThan(1_000_000);
+  expect(bench.runner.isUsing(MODEL)).toBe(true);
+  const pid = await bench.pid();
+  expect(await bench.runner.stop()).toMatchObject({ state: "stopped" });
+  expect(await isGone(pid)).toBe(true);
+  expect(bench.runner.isUsing(MODEL)).toBe(false);
+});
+
+test("the key is no argument, which every user of the machine could read", async () => {
+  await using bench = await openBench("good");
+  await bench.runner.run({ path: MODEL });
+  await bench.until("running");
+  const commandLine = await commandLineOf(await bench.pid());
+  expect(commandLine).toContain("--model");
+  expect(commandLine).not.toContain(bench.offered[0]!.apiKey);
+});
+
+test("a program that ends at once is a failure, with its last words", async () => {
+  await using bench = await openBench("broken");
+  await bench.runner.run({ path: MODEL });
+  const failed = await bench.until("failed");
+  expect(failed.error).toBe("llama-server ended with code 1");
+  expect(failed.log.at(-1)).toBe("error: tensor 'blk.0' has wrong shape");
+  expect(bench.offered).toEqual([]);
+  await expect(ask(bench.runner)).rejects.toMatchObject({ code: "not_available" });
+});
+
+test("a program that never gets ready is given up and ended", async () => {
+  await using bench = await openBench("stuck", { startMs: 500 });
+  await bench.runner.run({ path: MODEL });
+  expect((await bench.until("failed")).error).toMatch(/not ready after/);
+});
+
+test("a program that ends by itself is started again, at a new address, and given up when it keeps ending", async () => {
+  await using bench = await openBench("fragile");
+  await bench.runner.run({ path: MODEL }, { activate: true });
+  const failed = await bench.until("failed");
+  expect(failed).toMatchObject({ restarts: 3, error: expect.stringMatching(/code 3; given up after 3 restarts$/) });
+  expect(bench.offered).toHaveLength(4);
+  expect(bench.offered.map(({ activate }) => activate)).toEqual([true, false, false, false]);
+  expect(new Set(bench.offered.map(({ apiKey }) => apiKey)).size).toBe(4);
+});
+
+test("a program that hangs is ended and started again", async () => {
+  await using bench = await openBench("hung", { healthMs: 50 });
+  await bench.runner.run({ path: MODEL });
+  await bench.until("running");
+  await expect.poll(async () => (await bench.runner.status()).restarts).toBeGreaterThan(0);
+});
+
+test("a program that takes no notice of a polite signal is ended all the same", async () => {
+  await using bench = await openBench("stubborn");
+  await bench.runner.run({ path: MODEL });
+  await bench.until("running");
+  const pid = await bench.pid();
+  await bench.runner.stop();
+  expect(await isGone(pid)).toBe(true);
+});
+
+test("without a chat for its minutes a model is stopped, and the next chat brings it back", async () => {
+  await using bench = await openBench("good");
+  await bench.runner.run({ path: MODEL, idleMinutes: 0.001 });
+  // It may have stopped before anybody sees that it runs.
+  await bench.until("stopped");
+  expect(bench.offered).toHaveLength(1);
+  await ask(bench.runner);
+  expect((await bench.runner.status()).state).toBe("running");
+  expect(bench.offered).toHaveLength(2);
+});
+
+test("a model that is writing a reply is not idle, however long it takes", async () => {
+  await using bench = await openBench("busy", { watchMs: 10 });
+  await bench.runner.run({ path: MODEL, idleMinutes: 0.0001 });
+  await bench.until("running");
+  await expect.poll(async () => (await bench.runner.status()).memoryBytes).toBeDefined();
+  expect((await bench.runner.status()).state).toBe("running");
+});
+
+test("a chat after a restart of the server brings back what ran then; after Stop it says that it is stopped", async () => {
+  await using bench = await openBench("good");
+  await bench.runner.run({ path: MODEL, contextSize: 512 });
+  await bench.until("running");
+  await bench.restart();
+  await Promise.all([ask(bench.runner), ask(bench.runner)]);
+  expect(await bench.runner.status()).toMatchObject({ state: "running", settings: { path: MODEL, contextSize: 512 } });
+  await bench.runner.stop();
+  await expect(ask(bench.runner)).rejects.toMatchObject({
+    code: "not_available",
+    message: expect.stringMatching(/start it/),
+  });
+});
+
+test("who waits for a model that is loading can leave, and the model loads on", async () => {
+  await using bench = await openBench("stuck");
+  await bench.runner.run({ path: MODEL });
+  const client = new AbortController();
+  const waiting = bench.runner.wake(client.signal);
+  client.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  expect((await bench.runner.status()).state).toBe("starting");
+});
+
+test("another model takes the place of the one that runs", async () => {
+  await using bench = await openBench("good");
+  await Deno.writeFile(bench.folder.resolve("other.gguf"), ggufFile());
+  await bench.runner.run({ path: MODEL });
+  await bench.until("running");
+  const pid = await bench.pid();
+  await bench.runner.run({ path: "other.gguf" });
+  expect(await isGone(pid)).toBe(true);
+  expect((await bench.until("running")).settings?.path).toBe("other.gguf");
+});
+
+test("without the program the answer says how one gets it, and what to type", async () => {
+  await using bench = await openBench(undefined);
+  await expect(bench.runner.run({ path: MODEL })).rejects.toMatchObject({
+    code: "not_available",
+    message: expect.stringMatching(/brew install llama\.cpp.*llama_server_path/),
+  });
+  expect(await bench.runner.status()).toMatchObject({ state: "stopped", program: null, advice: expect.any(String) });
+  expect(await bench.runner.commandFor(MODEL)).toBe(
+    `llama-server --model ${bench.folder.resolve(MODEL)} --alias x-Q4_K_M.gguf --host 127.0.0.1 --port 8080 ` +
+      "--ctx-size 8192 --parallel 1",
+  );
+});
+
+test.each(["missing.gguf", "../x.gguf"])("%s is not run", async (path) => {
+  await using bench = await openBench("good");
+  await expect(bench.runner.run({ path })).rejects.toMatchObject({
+    code: expect.stringMatching(/^(not_found|invalid_request)$/),
+  });
+});

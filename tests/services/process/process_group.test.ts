@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { runChildGroup } from "../../../services/process/process_group.ts";
+import { isGone } from "../../helpers/processes/processes.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+
+test("X05 a program that never ends is ended with its children at the time limit", async () => {
+  await using folder = await tempFolder();
+  const script = `trap '' TERM INT; sleep 300 & echo $! >children; wait; sleep 300`;
+  const failure = await runChildGroup({
+    ...{ program: "sh", args: ["-c", script], folder: folder.path, env: { PATH: Deno.env.get("PATH")! } },
+    ...{ timeoutMs: 2_000, maxOutputBytes: 1_000, maxFolderBytes: 1_000_000, signal: new AbortController().signal },
+  }).then(() => undefined, (error) => error);
+  expect(failure).toMatchObject({ code: "unprocessable", message: 'Stopped "sh": not finished after 2000 ms' });
+  const child = Number(await Deno.readTextFile(folder.file("children")));
+  expect(child).toBeGreaterThan(0);
+  await expect.poll(() => isGone(child)).toBe(true);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { isTemplateRefusal, strictTurns } from "../../../services/prompts/alternating_roles.ts";
+
+const said = (text: string) =>
+  text.split(" ").map((word) => {
+    const role = { s: "system", u: "user", a: "assistant" }[word[0]!]!;
+    return { role, content: word };
+  });
+const shown = (messages: { role: string; content: unknown }[]) =>
+  messages.map(({ role, content }) => `${role[0]}:${String(content).replaceAll("\n\n", "+")}`).join(" ");
+
+test.each([
+  ["s1 s2 a1 u1 s3 a2 u2 s4", "s:s1+s2 u:(The conversation begins.) a:a1 u:u1+s3 a:a2 u:u2+s4"],
+  ["s1 u1 u2 a1 a2 u3", "s:s1 u:u1+u2 a:a1+a2 u:u3"],
+  ["u1 a1", "u:u1 a:a1"],
+  ["s1", "s:s1 u:(The conversation begins.)"],
+])("%s becomes %s, and without a system message the same with it in the first turn", (given, strict) => {
+  expect(shown(strictTurns(said(given), 0))).toBe(shown(said(given)));
+  expect(shown(strictTurns(said(given), 1))).toBe(strict);
+  const folded = strict.replace(/^s:(\S+) u:/, "u:$1+");
+  expect(shown(strictTurns(said(given), 2))).toBe(folded);
+});
+
+test("pictures stay parts", () => {
+  const picture = { type: "image_url", image_url: { url: "data:," } };
+  const parts = [{ type: "text", text: "Look" }, picture];
+  const given = [{ role: "system", content: "s" }, { role: "user", content: parts }, { role: "system", content: "n" }];
+  const note = { type: "text", text: "n" };
+  expect(strictTurns(given, 1)[1]).toEqual({ role: "user", content: [...parts, note] });
+  expect(strictTurns(given, 2)).toEqual([{ role: "user", content: [{ type: "text", text: "s" }, ...parts, note] }]);
+});
+
+test.each([
+  ["Conversation roles must alternate user/assistant/user/assistant/...", true],
+  ["System role not supported", true],
+  ["System message must be at the beginning.", true],
+  ["Only user and assistant roles are supported!", true],
+  ["Error rendering prompt with jinja template", true],
+  ["The model's maximum context length is 2048 tokens", false],
+  ["The server is overloaded", false],
+])("%j is a template's refusal: %s", (message, isRefusal) => {
+  expect(isTemplateRefusal(message)).toBe(isRefusal);
+});

@@ -1,0 +1,150 @@
+import { expect, test } from "vitest";
+import { createSealer } from "../../../../services/crypto/sealer.ts";
+import type { Provider } from "../../../../services/llm/provider.ts";
+import { ContextSizes } from "../../../../services/prompts/tokens/context_sizes.ts";
+import { TokenCounter } from "../../../../services/prompts/tokens/token_counter.ts";
+import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../../services/prompts/tokens/token_estimate.ts";
+import { TokenRatios } from "../../../../services/prompts/tokens/token_ratios.ts";
+import { tempFolder, testDatabase } from "../../../helpers/files/storage_folder.ts";
+import { never, target } from "../../llm/calls.ts";
+
+const say = (content: string) => ({ role: "user", content });
+const asked = { target: target("http://127.0.0.1:9/v1"), model: "m" };
+
+async function openRatios(path: string) {
+  const db = await testDatabase(path);
+  const logged: string[] = [];
+  const ratios = new TokenRatios({
+    db,
+    sealer: createSealer(new Uint8Array(32)).forPurpose("settings"),
+    log: (_, message) => void logged.push(message),
+  });
+  return { db, ratios, logged };
+}
+
+/** A tokeniser that counts characters, and notes what it was given. */
+function countingProvider() {
+  const given: string[][] = [];
+  const provider: Pick<Provider, "countTokens"> = {
+    countTokens(_target, _model, texts) {
+      given.push(texts);
+      return Promise.resolve(texts.map((text) => text.length));
+    },
+  };
+  return { given, provider };
+}
+
+test.each([
+  ["", 0],
+  ["four score and seven years ago our fathers", 10.5],
+  ["夕方の光が港に落ちる", 8.5],
+  ["Grüße", 1.25],
+])("the estimate for %j is %d tokens", (text, tokens) => {
+  expect(estimateTokens(text)).toBeCloseTo(tokens);
+});
+
+test("a ratio is learned from usage, moves slowly, outlives a restart, and nonsense teaches nothing", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("app.db");
+  const text = say("x".repeat(4000)); // 1,000 tokens by the estimate
+  {
+    const { db, ratios } = await openRatios(path);
+    await using _db = db;
+    expect(ratios.of("m")).toBe(1);
+    ratios.learn("m", [text], { prompt_tokens: 1500 + MESSAGE_TOKENS });
+    expect(ratios.of("m")).toBeCloseTo(1.5);
+    ratios.learn("m", [text], { prompt_tokens: 1000 + MESSAGE_TOKENS });
+    expect(ratios.of("m")).toBeCloseTo(1.35);
+    for (const prompt_tokens of [0, 1, -5, 1e9, NaN]) ratios.learn("m", [text], { prompt_tokens });
+    ratios.learn("m", [text], undefined);
+    ratios.learn("m", [say("short")], { prompt_tokens: 400 });
+    const image = { role: "user", content: [{ type: "image_url", image_url: { url: "data:," } }] };
+    ratios.learn("m", [text, image], { prompt_tokens: 3000 });
+    expect(ratios.of("m")).toBeCloseTo(1.35);
+    expect(ratios.of("other")).toBe(1);
+    await ratios.close();
+  }
+  const { db, ratios } = await openRatios(path);
+  await using _db = db;
+  expect(ratios.of("m")).toBeCloseTo(1.35);
+});
+
+test("ratios that cannot be read are learned again", async () => {
+  await using folder = await tempFolder();
+  const { db, ratios, logged } = await openRatios(folder.file("app.db"));
+  await using _db = db;
+  await db.write([{ sql: "INSERT INTO setting VALUES ('token_ratios', 1, zeroblob(50))", params: [] }]);
+  expect(ratios.of("m")).toBe(1);
+  ratios.learn("m", [say("x".repeat(4000))], { prompt_tokens: 2000 });
+  await ratios.close();
+  expect(ratios.of("m")).toBeCloseTo(1.996);
+  expect(logged).toHaveLength(1);
+});
+
+test("the server counts each text once; images are counted apart, and then it is no exact count", async () => {
+  await using folder = await tempFolder();
+  const { db, ratios } = await openRatios(folder.file("app.db"));
+  await using _db = db;
+  const { given, provider } = countingProvider();
+  const counter = new TokenCounter(provider, ratios);
+  const messages = [say("one"), say("two two"), say("one")];
+  const expected = [3, 7, 3].map((tokens) => tokens + MESSAGE_TOKENS);
+  expect(await counter.count(messages, asked, never())).toEqual({ tokens: expected, isExact: true });
+  expect(await counter.count(messages, asked, never())).toEqual({ tokens: expected, isExact: true });
+  expect(given).toEqual([["one", "two two"]]);
+  await counter.count(messages, { ...asked, model: "other" }, never());
+  expect(given).toHaveLength(2);
+  const image = { role: "user", content: [{ type: "text", text: "one" }, { type: "image_url", image_url: {} }] };
+  expect(await counter.count([image], asked, never())).toEqual({
+    tokens: [3 + MESSAGE_TOKENS + IMAGE_TOKENS],
+    isExact: false,
+  });
+});
+
+test("what is too much for one go, or too long, is estimated now and counted the next time", async () => {
+  await using folder = await tempFolder();
+  const { db, ratios } = await openRatios(folder.file("app.db"));
+  await using _db = db;
+  const { given, provider } = countingProvider();
+  const counter = new TokenCounter(provider, ratios);
+  const many = Array.from({ length: 700 }, (_, n) => say(`text ${n}`));
+  expect((await counter.count(many, asked, never())).isExact).toBe(false);
+  expect((await counter.count(many, asked, never())).isExact).toBe(true);
+  expect(given.map((texts) => texts.length)).toEqual([600, 100]);
+  const long = await counter.count([say("x".repeat(300_000))], asked, never());
+  expect(long).toEqual({ tokens: [75_000 + MESSAGE_TOKENS], isExact: false });
+});
+
+test("a server that does not answer in time leaves the estimate, one that cannot count too", async () => {
+  await using folder = await tempFolder();
+  const { db, ratios } = await openRatios(folder.file("app.db"));
+  await using _db = db;
+  const silent: Pick<Provider, "countTokens"> = {
+    countTokens: (_target, _model, _texts, signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  };
+  const estimated = { tokens: [1 + MESSAGE_TOKENS], isExact: false };
+  expect(await new TokenCounter(silent, ratios).count([say("one")], asked, never())).toEqual(estimated);
+  const unable = { countTokens: () => Promise.resolve(undefined) };
+  expect(await new TokenCounter(unable, ratios).count([say("one")], asked, never())).toEqual(estimated);
+  const leaving = new AbortController();
+  const counting = new TokenCounter(silent, ratios).count([say("one")], asked, leaving.signal);
+  leaving.abort(new Error("gone"));
+  await expect(counting).rejects.toThrow("gone");
+});
+
+test("the context size is the owner's word, else the server's asked once, else assumed", async () => {
+  let asks = 0;
+  const sizes = new ContextSizes({
+    readContextSize: (_, model) => Promise.resolve(asks++ >= 0 && model === "known" ? 4096 : undefined),
+  });
+  expect(await sizes.of({ ...asked.target, contextSize: 1024 }, "known")).toEqual({ tokens: 1024, isAssumed: false });
+  expect(asks).toBe(0);
+  const both = await Promise.all([sizes.of(asked.target, "known"), sizes.of(asked.target, "known")]);
+  expect(both).toEqual(Array.from({ length: 2 }, () => ({ tokens: 4096, isAssumed: false })));
+  expect(await sizes.of(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
+  expect(await sizes.of(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
+  expect(asks).toBe(2);
+  const failing = new ContextSizes({ readContextSize: () => Promise.reject(new Error("no")) });
+  expect(await failing.of(asked.target, "m")).toEqual({ tokens: 8192, isAssumed: true });
+});

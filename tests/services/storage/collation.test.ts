@@ -1,0 +1,65 @@
+import { Buffer } from "node:buffer";
+import { expect, test } from "vitest";
+import { inNameOrder, nameKey } from "../../../services/storage/collation.ts";
+
+const byKey = (names: readonly string[]) =>
+  names.map((name) => [nameKey(name), name] as const)
+    // As a database compares texts: by code points, and not by the rules of a language.
+    .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map(([, name]) => name);
+
+const inOrderOf = (locale: string, names: readonly string[]) =>
+  [...names].sort(new Intl.Collator(locale, { numeric: true }).compare);
+
+const NAMES = [
+  ...[
+    "Unit 10",
+    "Unit 2",
+    "Unit 1",
+    "unit 02b",
+    "Unit 100 A",
+    "Unit 1a",
+    "Unit 99999999999",
+    "10",
+    "2",
+    "007",
+    "8 Ball",
+  ],
+  ...["Zoë", "Zoe B", "zebra", "Öhler", "Ohler", "Ohm", "Otto", "Ärger", "Arger", "Argus", "Ältere", "Alter", "Übel"],
+  ...["Straße", "Strasse 2", "Strassf", "Æsop", "Aesra", "Ørsted", "Orsu", "Łukasz", "Luk", "Ångström", "Angstrom 2"],
+  ...["Mary-Jane", "Mary Jane 2", "Maryann", "(Draft)", "_under", "~tilde", "$cash", "O'Neill", "Oneill 2", "É. Zola"],
+  ...[
+    "Жанна",
+    "Анна",
+    "Ωmega",
+    "Alpha",
+    "さくら",
+    "サクラ 2",
+    "あおい",
+    "カナ",
+    "東京",
+    "２ wide",
+    "Ａ wide",
+    "🦊 fox",
+    "",
+  ],
+];
+
+test.each(["en", "de"])("names stand as a dictionary in %s has them, numbers by their value", (locale) => {
+  expect(byKey(NAMES)).toEqual(inOrderOf(locale, NAMES));
+});
+
+test("case makes no difference, and a name stands before those it begins", () => {
+  expect(nameKey("FOX")).toBe(nameKey("fox"));
+  expect(byKey(["Fox 2", "Foxglove", "Fox"])).toEqual(["Fox", "Fox 2", "Foxglove"]);
+});
+
+test("things of one name stand by their ids", () => {
+  const things = [{ id: "c", name: "Fox 10" }, { id: "b", name: "fox 2" }, { id: "a", name: "Fox 2" }];
+  expect(inNameOrder(things).map(({ id }) => id)).toEqual(["a", "b", "c"]);
+});
+
+test("a key has nothing in it that a database would not keep", () => {
+  const key = nameKey("a\0b\ud800 \u0001c");
+  expect(key.includes("\0")).toBe(false);
+  expect(key.isWellFormed()).toBe(true);
+});
