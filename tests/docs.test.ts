@@ -11,16 +11,18 @@ const FOREIGN_COMMAND =
 const COMMAND_FLAGS = ["help", "version", "print-config", "base-url", "url", "dry-run", "replace", "plain"];
 const OTHER_VARIABLES = ["PARLOR_BACKUP_PASSPHRASE"];
 
-async function pagesBelow(folder: string): Promise<string[]> {
+/** Returns the files below a folder whose names match, as paths from the root. */
+async function findFiles(folder: string, pattern: RegExp): Promise<string[]> {
   const found: string[] = [];
   for await (const { name, isDirectory } of Deno.readDir(join(ROOT, folder))) {
-    if (isDirectory) found.push(...await pagesBelow(`${folder}/${name}`));
-    else if (name.endsWith(".md")) found.push(`${folder}/${name}`);
+    if (isDirectory) found.push(...await findFiles(`${folder}/${name}`, pattern));
+    else if (pattern.test(name)) found.push(`${folder}/${name}`);
   }
   return found.sort();
 }
 
-const pages = ["README.md", "CHANGELOG.md", ...await pagesBelow("docs")];
+const SOURCE_FOLDERS = ["build", "middleware", "routes", "services", "static/src", "tests"];
+const pages = ["README.md", "CHANGELOG.md", ...await findFiles("docs", /\.md$/)];
 const texts = new Map(
   await Promise.all(
     pages.map(async (path) => [path, await Deno.readTextFile(join(ROOT, path))] as const),
@@ -57,6 +59,24 @@ test("every link between pages leads to a file, and every anchor to a heading", 
   }
   expect(broken).toEqual([]);
   expect(count).toBeGreaterThan(20);
+});
+
+test("every page of docs/ that a source comment cites exists, and so does the heading", async () => {
+  const sources = (await Promise.all(SOURCE_FOLDERS.map((folder) => findFiles(folder, /\.tsx?$/)))).flat();
+  const broken: string[] = [];
+  let count = 0;
+  for (const path of ["main.ts", "build.ts", ...sources]) {
+    const source = await Deno.readTextFile(join(ROOT, path));
+    for (const [cited, page, anchor] of source.matchAll(/(?<![\w/])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)) {
+      count++;
+      const text = texts.get(page!);
+      if (text === undefined || anchor !== undefined && !anchorsOf(text).includes(anchor)) {
+        broken.push(`${path}: ${cited}`);
+      }
+    }
+  }
+  expect(broken).toEqual([]);
+  expect(count).toBeGreaterThan(5);
 });
 
 test("every file of ours that a page names is there", async () => {
