@@ -30,7 +30,7 @@ test("ends with what failed in any lane, and retries nothing", async () => {
     const config = { nodeModulesDir: "manual", imports: { vitest } };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify(config));
     const files = { ...FILES };
-    for (const path of ["tests/vitest.config.ts", "tests/helpers/app/patience.ts"]) {
+    for (const path of ["tests/vitest.config.ts", "tests/security_cases.ts", "tests/helpers/app/patience.ts"]) {
       files[path] = await Deno.readTextFile(new URL(path, ROOT));
     }
     for (const [path, text] of Object.entries(files)) {

@@ -1,4 +1,4 @@
-/** What Parlor has to survive, case by case. Tests name the ids; `deno task docs` writes docs/security-cases.md from both. */
+/** What Parlor has to survive, case by case. Tests have the ids as tags; `deno task docs` writes docs/security-cases.md from both. */
 
 /** Something that Parlor doesn't have yet. */
 export interface AwaitedFeature {

@@ -1,28 +1,28 @@
-/** docs/security-cases.md: every case with the tests that name it, read from the sources of the tests. */
+/** docs/security-cases.md: every case with the tests that have its tag, read from the sources of the tests. */
 import { sampleTitle } from "./helpers/files/sample.ts";
 import { AWAITED_FEATURES, type AwaitedFeature, SECURITY_CASES } from "./security_cases.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const TESTS = new URL("tests/", ROOT);
-/** A title, of a test or of a row of one, that begins with ids. */
-const TITLE = /[([,]\s*(["'`])((?:[A-Z]\d\d[ ,]+)+)((?:(?!\1)[^\\\n]|\\.)*)\1/g;
+/** The title of a test or a group, and its tags. */
+const TAGGED = /\(\s*(["'`])((?:(?!\1)[^\\\n]|\\.)*)\1,\s*\{\s*tags: \[((?:\s*"[A-Z]\d\d",?)+)\s*\]/g;
 /** A number at the top of a test file, which titles there may name: `const STATES = 300;` or `= sample(40, 300);`. */
 const NUMBER = /^const ([A-Z][A-Z_\d]*) = (?:sample\(([\d_]+), ([\d_]+)\)|([\d_]+));/gm;
 /** What a title holds in place of a value: `%s` of rows, `$name` of rows that are objects, `${…}` of a template. */
 const PLACEHOLDER = /%[sdifjoOc#%]|\$\{[^}]*\}|\$[A-Za-z_][\w.]*/g;
 
-/** A test that names cases. */
+/** A test that has the tag of a case. */
 export interface NamedTest {
   /** Path from the root of the repository. */
   file: string;
-  /** As they are written before the title: `"W01 W03"`. */
-  ids: string;
-  /** What follows the ids. Numbers of templates are filled in, placeholders of rows are not. */
+  /** Its tags: `["W01", "W03"]`. */
+  ids: string[];
+  /** Numbers of templates are filled in, placeholders of rows are not. */
   title: string;
 }
 
 /**
- * Finds the tests of each case by the ids that their titles begin with.
+ * Finds the tests of each case by their tags.
  *
  * @param isLong Fills in the numbers of a run with `LONG_TESTS=1`.
  */
@@ -31,13 +31,13 @@ export async function testsByCase({ isLong = false } = {}): Promise<Map<string, 
   for (const file of (await filesBelow(TESTS)).filter(isTestOfCases).sort()) {
     const text = await Deno.readTextFile(new URL(file, TESTS));
     for (const named of namedTests(`tests/${file}`, text, isLong)) {
-      for (const [id] of named.ids.matchAll(/[A-Z]\d\d/g)) found.set(id, [...found.get(id) ?? [], named]);
+      for (const id of named.ids) found.set(id, [...found.get(id) ?? [], named]);
     }
   }
   return found;
 }
 
-/** Finds the tests in one file that name cases. */
+/** Finds the tests in one file that have the tag of a case. */
 export function namedTests(file: string, text: string, isLong: boolean): NamedTest[] {
   const numbers = new Map(
     [...text.matchAll(NUMBER)].map(([, name, usual, all, number]) => {
@@ -45,9 +45,10 @@ export function namedTests(file: string, text: string, isLong: boolean): NamedTe
       return [name!, sampleTitle(plainNumber(isLong ? all! : usual!), plainNumber(all!))];
     }),
   );
-  return [...text.matchAll(TITLE)].map(([, quote, ids, title]) => {
+  return [...text.matchAll(TAGGED)].map(([, quote, title, tags]) => {
     const filled = quote === "`" ? title!.replace(/\$\{(\w+)\}/g, (whole, name) => numbers.get(name) ?? whole) : title!;
-    return { file, ids: ids!.trim(), title: filled.replace(/\\(.)/g, "$1") };
+    const ids = [...tags!.matchAll(/"([^"]+)"/g)].map(([, id]) => id!);
+    return { file, ids, title: filled.replace(/\\(.)/g, "$1") };
   });
 }
 
@@ -122,10 +123,9 @@ export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>): stri
   return `${lines.join("\n")}\n`;
 }
 
-/** Makes an expression that matches the titles vitest reports for a test, with or without text around them. */
-export function titlePattern({ ids, title }: NamedTest, { isWhole }: { isWhole: boolean }): RegExp {
-  const pattern = `${ids} ${title}`.split(PLACEHOLDER).map(escaped).join("[^]*");
-  return new RegExp(isWhole ? `^${pattern}$` : pattern);
+/** Makes an expression that matches the titles vitest reports for a test: rows of `test.each` fill in its placeholders. */
+export function titlePattern({ title }: NamedTest): RegExp {
+  return new RegExp(`^${title.split(PLACEHOLDER).map(escaped).join("[^]*")}$`);
 }
 
 function testCell({ file, title }: NamedTest): string {

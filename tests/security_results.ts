@@ -76,14 +76,10 @@ export async function readReports(paths: readonly string[]): Promise<ReportedTes
 
 /** Finds how a test went: failed if any of its rows did, passed if at least one ran. */
 export function resultIn(reported: readonly ReportedTest[], named: NamedTest): Result {
-  const here = reported.filter(({ file }) => file === named.file);
-  const matching = (isWhole: boolean) => {
-    const pattern = titlePattern(named, { isWhole });
-    return here.filter(({ titles }) => titles.some((title) => pattern.test(title)));
-  };
-  const whole = matching(true);
-  // What names the case may be a value in the title of another test.
-  const runs = whole.length > 0 ? whole : matching(false);
+  const pattern = titlePattern(named);
+  const runs = reported.filter(({ file, titles }) =>
+    file === named.file && titles.some((title) => pattern.test(title))
+  );
   if (runs.some(({ status }) => status === "failed")) return "failed";
   return runs.some(({ status }) => status === "passed") ? "passed" : "not run";
 }

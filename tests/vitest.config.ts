@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { SECURITY_CASES } from "./security_cases.ts";
 import { PATIENCE_MS, TEST_MS } from "./helpers/app/patience.ts";
 
 /**
@@ -7,6 +8,8 @@ import { PATIENCE_MS, TEST_MS } from "./helpers/app/patience.ts";
  */
 export default defineConfig({
   test: {
+    // `--tags-filter=L06` runs the tests of one security case.
+    tags: SECURITY_CASES.flatMap(([, cases]) => cases.map(([name, description]) => ({ name, description }))),
     include: ["tests/**/*.test.ts"],
     pool: "forks",
     fileParallelism: false,

@@ -17,7 +17,8 @@ function untilStopped(server: ChildServer): { server: ChildServer; stop(): void 
 }
 
 test(
-  "K07 a backup taken under load holds every acknowledged write, and opens on a clean machine by its passphrase alone",
+  "a backup taken under load holds every acknowledged write, and opens on a clean machine by its passphrase alone",
+  { tags: ["K07"], timeout: 120_000 },
   async () => {
     await using here = await tempFolder();
     await using there = await tempFolder();
@@ -75,11 +76,11 @@ test(
     const shown = await server.request("GET", "/api/attachments/a.png");
     expect(new Uint8Array(await shown.arrayBuffer())).toEqual(picture);
   },
-  120_000,
 );
 
 test(
-  "K01 K07 nothing is read out of a backup; without its key, changed or over data it is refused and nothing moves",
+  "nothing is read out of a backup; without its key, changed or over data it is refused and nothing moves",
+  { tags: ["K01", "K07"], timeout: 120_000 },
   async () => {
     await using here = await tempFolder();
     const [data, file, other] = [here.file("data"), here.file("parlor.backup"), here.file("other")];
@@ -124,22 +125,25 @@ test(
     await using server = await startChildServer({ dataDir: data });
     expect(await server.json("GET", "/api/conversations/c1")).toMatchObject({ title: "Quillfeather" });
   },
-  120_000,
 );
 
-test("K07 a backup sealed by the storage key opens with that key put in place, and says so without it", async () => {
-  await using here = await tempFolder();
-  const [data, file, other] = [here.file("data"), here.file("parlor.backup"), here.file("other")];
-  {
-    await using server = await startChildServer({ dataDir: data });
-    await server.json("PUT", "/api/personas/p1", { name: "Ann" });
-  }
-  const made = await runParlor(["backup", file, "--storage-key-only", "--data-dir", data]);
-  expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("keep that key elsewhere") });
-  const without = await runParlor(["restore", file, "--data-dir", other]);
-  expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key import") });
-  await Deno.copyFile(`${data}/storage-key`, `${other}/storage-key`);
-  expect(await runParlor(["restore", file, "--data-dir", other])).toMatchObject({ code: 0, stderr: "" });
-  await using server = await startChildServer({ dataDir: other });
-  expect(await server.json("GET", "/api/personas")).toMatchObject([{ id: "p1", name: "Ann" }]);
-}, 120_000);
+test(
+  "a backup sealed by the storage key opens with that key put in place, and says so without it",
+  { tags: ["K07"], timeout: 120_000 },
+  async () => {
+    await using here = await tempFolder();
+    const [data, file, other] = [here.file("data"), here.file("parlor.backup"), here.file("other")];
+    {
+      await using server = await startChildServer({ dataDir: data });
+      await server.json("PUT", "/api/personas/p1", { name: "Ann" });
+    }
+    const made = await runParlor(["backup", file, "--storage-key-only", "--data-dir", data]);
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("keep that key elsewhere") });
+    const without = await runParlor(["restore", file, "--data-dir", other]);
+    expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key import") });
+    await Deno.copyFile(`${data}/storage-key`, `${other}/storage-key`);
+    expect(await runParlor(["restore", file, "--data-dir", other])).toMatchObject({ code: 0, stderr: "" });
+    await using server = await startChildServer({ dataDir: other });
+    expect(await server.json("GET", "/api/personas")).toMatchObject([{ id: "p1", name: "Ann" }]);
+  },
+);

@@ -229,28 +229,32 @@ test.each(["light", "dark"] as const)(
   },
 );
 
-test("W01 W03 a model's hostile words reach the page through the real server and do nothing there", async () => {
-  const far = "https://far.example";
-  const pieces = [
-    `![i](${far}/1.png) <img src="${far}/2.png" onerror="globalThis.hit=1">\n\n`,
-    `<script>globalThis.hit=1</script><style>@import "${far}/3.css"</style>\n\n`,
-    `<svg onload="globalThis.hit=1"><image href="${far}/4.png"/></svg><iframe src="${far}/5"></iframe>\n\n`,
-    `<form action="${far}/6"><input name="q"><button>Send</button></form>\n\nEnd of it.`,
-  ];
-  await using llm = await openFakeLlm({ pieces });
-  await using server = await openServer();
-  await connect(server, llm);
-  const ui = await openAt(server, "/new");
-  await sendMessage(ui.page, `<img src="${far}/7.png" onerror="globalThis.hit=1">`);
-  await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
-  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-  expect(await ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
-  expect(await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")))).toEqual([
-    `${far}/1.png`,
-    `${far}/2.png`,
-    `${far}/5`,
-  ]);
-  expect(ui.foreign).toEqual([]);
-  await ui.context.close();
-});
+test(
+  "a model's hostile words reach the page through the real server and do nothing there",
+  { tags: ["W01", "W03"] },
+  async () => {
+    const far = "https://far.example";
+    const pieces = [
+      `![i](${far}/1.png) <img src="${far}/2.png" onerror="globalThis.hit=1">\n\n`,
+      `<script>globalThis.hit=1</script><style>@import "${far}/3.css"</style>\n\n`,
+      `<svg onload="globalThis.hit=1"><image href="${far}/4.png"/></svg><iframe src="${far}/5"></iframe>\n\n`,
+      `<form action="${far}/6"><input name="q"><button>Send</button></form>\n\nEnd of it.`,
+    ];
+    await using llm = await openFakeLlm({ pieces });
+    await using server = await openServer();
+    await connect(server, llm);
+    const ui = await openAt(server, "/new");
+    await sendMessage(ui.page, `<img src="${far}/7.png" onerror="globalThis.hit=1">`);
+    await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+    await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
+    expect(await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")))).toEqual([
+      `${far}/1.png`,
+      `${far}/2.png`,
+      `${far}/5`,
+    ]);
+    expect(ui.foreign).toEqual([]);
+    await ui.context.close();
+  },
+);

@@ -12,7 +12,9 @@ async function mountSmall(path: string, megabytes: number): Promise<boolean> {
   return (await new Deno.Command("mount", options).output()).success;
 }
 
-test("D03 on a full disk a save is 507, what was there stays, and the next save works once there is room", async (context) => {
+test("on a full disk a save is 507, what was there stays, and the next save works once there is room", {
+  tags: ["D03"],
+}, async (context) => {
   const dataDir = await Deno.makeTempDir();
   if (!await mountSmall(dataDir, 6)) {
     console.warn("SKIPPED D03 over HTTP: only root on Linux can mount a small file system");
@@ -39,7 +41,8 @@ test("D03 on a full disk a save is 507, what was there stays, and the next save 
 });
 
 test(
-  "M05 a disk that fills up during a download fails the job alone, and a cancel gives its room back",
+  "a disk that fills up during a download fails the job alone, and a cancel gives its room back",
+  { tags: ["M05"], timeout: 90_000 },
   async (context) => {
     const dataDir = await Deno.makeTempDir();
     // The download keeps 256 MiB free for everybody else before it begins.
@@ -99,5 +102,4 @@ test(
       await Deno.remove(dataDir);
     }
   },
-  90_000,
 );

@@ -12,7 +12,8 @@ const MAX_LIFE_MS = 500;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test(
-  `D02 every acknowledged write is there after each kill: ${KILLS} at random moments, under 20 writers`,
+  `every acknowledged write is there after each kill: ${KILLS} at random moments, under 20 writers`,
+  { tags: ["D02"], timeout: 60_000 + KILLS.count * 10_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { words: 30, delay_between: 2 } });
     const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
@@ -43,5 +44,4 @@ test(
       await Deno.remove(dataDir, { recursive: true });
     }
   },
-  60_000 + KILLS.count * 10_000,
 );

@@ -42,17 +42,24 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
     return await peakBytes(server.pid) - idleBytes;
   }
 
-  test(`L04 ${CONVERSATIONS} conversations are listed whole within the memory limit`, async () => {
-    const growth = await growthDuring(async () => {
-      const listed = await server.json<{ id: string; messages: unknown[] }[]>("GET", "/api/conversations");
-      expect(listed).toHaveLength(CONVERSATIONS);
-      expect(new Set(listed.map(({ id }) => id)).size).toBe(CONVERSATIONS);
-      expect(listed.every(({ messages }) => messages.length === 1)).toBe(true);
-    });
-    expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-  }, SLOW_MS);
+  test(
+    `${CONVERSATIONS} conversations are listed whole within the memory limit`,
+    { tags: ["L04"], timeout: SLOW_MS },
+    async () => {
+      const growth = await growthDuring(async () => {
+        const listed = await server.json<{ id: string; messages: unknown[] }[]>("GET", "/api/conversations");
+        expect(listed).toHaveLength(CONVERSATIONS);
+        expect(new Set(listed.map(({ id }) => id)).size).toBe(CONVERSATIONS);
+        expect(listed.every(({ messages }) => messages.length === 1)).toBe(true);
+      });
+      expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+    },
+  );
 
-  test(`L04 ${LISTS} parallel lists are each answered whole or refused with Retry-After`, async () => {
+  test(`${LISTS} parallel lists are each answered whole or refused with Retry-After`, {
+    tags: ["L04"],
+    timeout: SLOW_MS,
+  }, async () => {
     const growth = await growthDuring(async () => {
       const answers = Array.from({ length: LISTS }, async () => {
         const answer = await server.request("GET", "/api/conversations?view=summary&limit=100");
@@ -67,18 +74,22 @@ describe.skipIf(Deno.build.os !== "linux")("a large library", () => {
     });
     expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
     expect(await server.json<unknown[]>("GET", "/api/conversations")).toHaveLength(CONVERSATIONS);
-  }, SLOW_MS);
+  });
 
-  test(`L04 a conversation of ${MEGABYTES} MB is saved, read and listed whole within the memory limit`, async () => {
-    const content = "0123456789abcdef".repeat(1024 * 1024 / 16);
-    const messages = Array.from({ length: MEGABYTES }, (_, n) => ({ id: `b${n}`, role: "user", content }));
-    const growth = await growthDuring(async () => {
-      await server.json("PUT", "/api/conversations/large", { title: "Large", messages });
-      const read = await server.json<{ messages: { content: string }[] }>("GET", "/api/conversations/large");
-      expect(read.messages.map((message) => message.content === content)).toEqual(Array(MEGABYTES).fill(true));
-      const listed = await server.json<{ id: string; messages: unknown[] }[]>("GET", "/api/conversations");
-      expect(listed.find(({ id }) => id === "large")!.messages).toHaveLength(MEGABYTES);
-    });
-    expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-  }, SLOW_MS);
+  test(
+    `a conversation of ${MEGABYTES} MB is saved, read and listed whole within the memory limit`,
+    { tags: ["L04"], timeout: SLOW_MS },
+    async () => {
+      const content = "0123456789abcdef".repeat(1024 * 1024 / 16);
+      const messages = Array.from({ length: MEGABYTES }, (_, n) => ({ id: `b${n}`, role: "user", content }));
+      const growth = await growthDuring(async () => {
+        await server.json("PUT", "/api/conversations/large", { title: "Large", messages });
+        const read = await server.json<{ messages: { content: string }[] }>("GET", "/api/conversations/large");
+        expect(read.messages.map((message) => message.content === content)).toEqual(Array(MEGABYTES).fill(true));
+        const listed = await server.json<{ id: string; messages: unknown[] }[]>("GET", "/api/conversations");
+        expect(listed.find(({ id }) => id === "large")!.messages).toHaveLength(MEGABYTES);
+      });
+      expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+    },
+  );
 });

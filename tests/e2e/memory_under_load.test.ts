@@ -51,7 +51,8 @@ test.runIf(isLinux).each([["messages of 3.8 KB", 3_800], ["messages of 200 bytes
   "messages of 1 MB",
   1_000_000,
 ]])(
-  "F07 three conversations of 38 MB saved at once stay within 400 MiB: %s",
+  "three conversations of 38 MB saved at once stay within 400 MiB: %s",
+  { tags: ["F07"], timeout: LIMIT_MS },
   async (_name, messageChars) => {
     await withServers(async (start) => {
       await using server = await start();
@@ -72,21 +73,24 @@ test.runIf(isLinux).each([["messages of 3.8 KB", 3_800], ["messages of 200 bytes
       expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
     });
   },
-  LIMIT_MS,
 );
 
-test.runIf(isLinux)("F07 an import of 40 chats of 20 MB, packed into 1 MB, stays within 400 MiB", async () => {
-  await withServers(async (start) => {
-    await using server = await start();
-    const zip = await zipOfChats(40, 20_000_000);
-    const risen = await risenBytes(server, async () => {
-      const { state, added } = await importChats(server.url, zip);
-      expect(state).toBe("done");
-      expect(added).toBeGreaterThan(10); // those beyond a hundred times the size of the zip are refused
+test.runIf(isLinux)(
+  "an import of 40 chats of 20 MB, packed into 1 MB, stays within 400 MiB",
+  { tags: ["F07"], timeout: LIMIT_MS },
+  async () => {
+    await withServers(async (start) => {
+      await using server = await start();
+      const zip = await zipOfChats(40, 20_000_000);
+      const risen = await risenBytes(server, async () => {
+        const { state, added } = await importChats(server.url, zip);
+        expect(state).toBe("done");
+        expect(added).toBeGreaterThan(10); // those beyond a hundred times the size of the zip are refused
+      });
+      expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
     });
-    expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
-  });
-}, LIMIT_MS);
+  },
+);
 
 describe.runIf(isLinux)("conversations of 46 MB", () => {
   let dataDir: string;
@@ -108,7 +112,8 @@ describe.runIf(isLinux)("conversations of 46 MB", () => {
     { path: "/api/conversations/large-0", sizeBytes: LARGE_BYTES },
     { path: "/api/conversations/large-2?variants=1", sizeBytes: LARGE_BYTES },
   ])(
-    "L04 400 clients that read nothing of $path stay within 400 MiB until another has read all, and others are answered",
+    "400 clients that read nothing of $path stay within 400 MiB until another has read all, and others are answered",
+    { tags: ["L04"], timeout: LIMIT_MS },
     async ({ path, sizeBytes }) => {
       await using server = await startChildServer({ dataDir });
       const risen = await risenBytes(server, async () => {
@@ -123,6 +128,5 @@ describe.runIf(isLinux)("conversations of 46 MB", () => {
       });
       expect(risen / MIB).toBeLessThan(MOST_OVER_IDLE_BYTES / MIB);
     },
-    LIMIT_MS,
   );
 });

@@ -26,7 +26,8 @@ async function connect(server: ChildServer, url: string): Promise<void> {
 }
 
 test(
-  "D02 kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be had",
+  "kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be had",
+  { tags: ["D02"], timeout: 120_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { manual: "on" } });
     for (const count of [0, 1, 7, 20]) {
@@ -67,49 +68,55 @@ test(
       }
     }
   },
-  120_000,
 );
 
-test("D02 kill -9 while two replies run keeps exactly what was seen of each", async () => {
-  await using llm = await openFakeLlm({ switches: { manual: "on" } });
-  const dataDir = await Deno.makeTempDir();
-  try {
-    const first = await startChildServer({ dataDir });
-    await connect(first, llm.url);
-    const names = ["1", "2"];
-    const runs = [];
-    for (const name of names) {
-      const response = await first.request("POST", "/api/chat", {
-        conversation_id: `c${name}`,
-        user_message_id: `u${name}`,
-        assistant_message_id: `a${name}`,
-        messages: [{ role: "user", content: "Hi" }],
-      });
-      runs.push({ call: await llm.nextCall(), frames: framesOf(response), seen: [] as Frame[] });
-    }
-    for (let word = 0; word < 6; word++) {
-      await Promise.all(runs.map(({ call }, index) => call.emit(` ${names[index]}.${word}`)));
-      for (const { frames, seen } of runs) seen.push((await frames.next()).value!);
-    }
-    await first.kill("SIGKILL");
+test(
+  "kill -9 while two replies run keeps exactly what was seen of each",
+  { tags: ["D02"], timeout: 120_000 },
+  async () => {
+    await using llm = await openFakeLlm({ switches: { manual: "on" } });
+    const dataDir = await Deno.makeTempDir();
+    try {
+      const first = await startChildServer({ dataDir });
+      await connect(first, llm.url);
+      const names = ["1", "2"];
+      const runs = [];
+      for (const name of names) {
+        const response = await first.request("POST", "/api/chat", {
+          conversation_id: `c${name}`,
+          user_message_id: `u${name}`,
+          assistant_message_id: `a${name}`,
+          messages: [{ role: "user", content: "Hi" }],
+        });
+        runs.push({ call: await llm.nextCall(), frames: framesOf(response), seen: [] as Frame[] });
+      }
+      for (let word = 0; word < 6; word++) {
+        await Promise.all(runs.map(({ call }, index) => call.emit(` ${names[index]}.${word}`)));
+        for (const { frames, seen } of runs) seen.push((await frames.next()).value!);
+      }
+      await first.kill("SIGKILL");
 
-    await using second = await startChildServer({ dataDir });
-    for (const [index, { seen }] of runs.entries()) {
-      const { messages } = await second.json<Conversation>("GET", `/api/conversations/c${names[index]}`);
-      expect(messages[1]).toMatchObject({ id: `a${names[index]}`, status: "interrupted" });
-      const { content } = messages[1]!;
-      // The last word may have been journalled without having been seen.
-      const all = Array.from({ length: 6 }, (_, word) => ` ${names[index]}.${word}`).join("");
-      expect(all.startsWith(content)).toBe(true);
-      expect(content.startsWith(understand(seen).text)).toBe(true);
+      await using second = await startChildServer({ dataDir });
+      for (const [index, { seen }] of runs.entries()) {
+        const { messages } = await second.json<Conversation>("GET", `/api/conversations/c${names[index]}`);
+        expect(messages[1]).toMatchObject({ id: `a${names[index]}`, status: "interrupted" });
+        const { content } = messages[1]!;
+        // The last word may have been journalled without having been seen.
+        const all = Array.from({ length: 6 }, (_, word) => ` ${names[index]}.${word}`).join("");
+        expect(all.startsWith(content)).toBe(true);
+        expect(content.startsWith(understand(seen).text)).toBe(true);
+      }
+      expect(await Array.fromAsync(Deno.readDir(`${dataDir}/replies`))).toEqual([]);
+    } finally {
+      await Deno.remove(dataDir, { recursive: true });
     }
-    expect(await Array.fromAsync(Deno.readDir(`${dataDir}/replies`))).toEqual([]);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-}, 120_000);
+  },
+);
 
-test("L06 SIGTERM under load ends streams, saves every reply, and ends the process well", async () => {
+test("SIGTERM under load ends streams, saves every reply, and ends the process well", {
+  tags: ["L06"],
+  timeout: 60_000,
+}, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const dataDir = await Deno.makeTempDir();
   try {
@@ -141,7 +148,7 @@ test("L06 SIGTERM under load ends streams, saves every reply, and ends the proce
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
-}, 60_000);
+});
 
 test("a second server on the same folder is refused with one sentence", async () => {
   const dataDir = await Deno.makeTempDir();

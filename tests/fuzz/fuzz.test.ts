@@ -10,7 +10,8 @@ const CPU_MS = 5_000;
 const TEST_TIMEOUT_MS = 300_000;
 
 test.each(TARGETS.map(({ name }) => name))(
-  "F09 random input crashes, blocks and grows nothing: %s",
+  "random input crashes, blocks and grows nothing: %s",
+  { tags: ["F09"], timeout: TEST_TIMEOUT_MS },
   async (target) => {
     const request = { target, seed: SEED, cpuMs: CPU_MS };
     const result = await fuzz(request);
@@ -18,5 +19,4 @@ test.each(TARGETS.map(({ name }) => name))(
     console.log(report);
     expect(result.findings, report).toEqual([]);
   },
-  TEST_TIMEOUT_MS,
 );

@@ -10,7 +10,7 @@ const stateOf = async (app: { port: number }, headers: Record<string, string> = 
 test.each([
   ...["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-IP", "Via"],
   ...["CF-Connecting-IP", "Tailscale-User-Login"],
-])("H05 a gated loopback request with %s is 401, one without it passes", async (name) => {
+])("a gated loopback request with %s is 401, one without it passes", { tags: ["H05"] }, async (name) => {
   await using app = await openTestApp();
   await enrol(app, "localhost");
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
@@ -18,13 +18,13 @@ test.each([
   expect([answer.status, codeOf(answer)]).toEqual([401, "unauthenticated"]);
 });
 
-test("H05 forwarding headers of an unlisted proxy are hinted at in the status", async () => {
+test("forwarding headers of an unlisted proxy are hinted at in the status", { tags: ["H05"] }, async () => {
   await using app = await openTestApp({ config: { allowedHosts: ["localhost"] } });
   expect(await stateOf(app)).not.toHaveProperty("hint");
   expect(await stateOf(app, { "X-Forwarded-For": "127.0.0.1" })).toMatchObject({ hint: "untrusted_proxy" });
 });
 
-test("H06 behind a trusted proxy on this machine a remote client is 401", async () => {
+test("behind a trusted proxy on this machine a remote client is 401", { tags: ["H06"] }, async () => {
   await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"], allowedHosts: ["desk.example"] } });
   await enrol(app, "desk.example");
   const headers = { "X-Forwarded-For": "127.0.0.1, 203.0.113.9", "X-Forwarded-Host": "desk.example" };
@@ -32,7 +32,7 @@ test("H06 behind a trusted proxy on this machine a remote client is 401", async 
   expect(await stateOf(app, headers)).not.toHaveProperty("hint");
 });
 
-test("H08 forwarding headers of a stranger make nothing local and nothing HTTPS", async () => {
+test("forwarding headers of a stranger make nothing local and nothing HTTPS", { tags: ["H08"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.example"] },
@@ -43,7 +43,7 @@ test("H08 forwarding headers of a stranger make nothing local and nothing HTTPS"
   expect([answer.status, answer.headers.has("strict-transport-security")]).toEqual([401, false]);
 });
 
-test("H17 a page behind a bare proxy ends the bypass until restart; log and status say so", async () => {
+test("a page behind a bare proxy ends the bypass until restart; log and status say so", { tags: ["H17"] }, async () => {
   await using app = await openTestApp();
   await enrol(app, "localhost");
   const own = { "X-Parlor-Page": `http://localhost:${app.port}` };
@@ -57,7 +57,7 @@ test("H17 a page behind a bare proxy ends the bypass until restart; log and stat
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
 });
 
-test("G06 a damaged credentials file gates everything that no bypass opens", async () => {
+test("a damaged credentials file gates everything that no bypass opens", { tags: ["G06"] }, async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
   await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "{");
@@ -66,7 +66,7 @@ test("G06 a damaged credentials file gates everything that no bypass opens", asy
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
 });
 
-test("G19 status tells a stranger flags of his own origin and nothing else", async () => {
+test("status tells a stranger flags of his own origin and nothing else", { tags: ["G19"] }, async () => {
   await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
   await enrol(app, "desk.example", "localhost");
   const answer = await fetchAs(app, { path: "/api/auth/status", host: "evil.test" });
@@ -87,13 +87,13 @@ test.each([
   ["parlor.localhost", true],
   ["127.0.0.1", false],
   ["[::1]", false],
-])("G21 status under http://%s says passkeys can be had: %s", async (host, expected) => {
+])("status under http://%s says passkeys can be had: %s", { tags: ["G21"] }, async (host, expected) => {
   await using app = await openTestApp();
   const answer = await fetchAs(app, { path: "/api/auth/status", host: `${host}:${app.port}` });
   expect(JSON.parse(answer.body)).toMatchObject({ passkeys_supported: expected, bypass: "loopback" });
 });
 
-test("S13 S14 no invalid credential opens a gated host, in header, query or cookie", async () => {
+test("no invalid credential opens a gated host, in header, query or cookie", { tags: ["S13", "S14"] }, async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   await enrol(app, "localhost");
   const attempts: Record<string, string | string[]>[] = [
@@ -121,7 +121,7 @@ test.each([
   [{}, "?api_token=t2", "t2"],
   [{}, "?api_token=t2&api_token=t3", null],
   [{}, "", undefined],
-])("S13 the header decides which token is presented: %j with %s", (headers, query, token) => {
+])("the header decides which token is presented: %j with %s", { tags: ["S13"] }, (headers, query, token) => {
   const request = new Request(`http://localhost/api/models${query}`, { headers: headers as Record<string, string> });
   expect(presentedBy(request, { scheme: "http" }).bearerToken).toBe(token);
 });
@@ -135,7 +135,7 @@ test.each<["http" | "https", string, string | undefined]>([
   ["http", "\u00a0app_sess=v", undefined],
   ["http", "=app_sess=v", undefined],
   ["http", "xapp_sess=v; app_sessx=v; app_sess", undefined],
-])("S03 S04 over %s the cookies %j present %s", (scheme, cookie, value) => {
+])("over %s the cookies %j present %s", { tags: ["S03", "S04"] }, (scheme, cookie, value) => {
   const request = { url: `${scheme}://localhost/`, headers: new Headers({ cookie }) } as Request;
   expect(presentedBy(request, { scheme }).sessionCookie).toBe(value);
 });

@@ -19,24 +19,28 @@ test.each([
   ["a GET", "GET", "/api/conversations"],
   ["an unknown path below /api", "POST", "/api/nothing"],
   ["a path outside /api", "POST", "/nothing"],
-])("P03 a body declared too large is 413 on %s, before a byte of it is read", async (_name, method, path) => {
-  await using app = await openTestApp(small);
-  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
-    "Content-Type: application/json\r\nContent-Length: 2001\r\n\r\n";
-  using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
-  await writeAll(connection, head);
-  const buffer = new Uint8Array(4096);
-  const count = await connection.read(buffer);
-  const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
-  expect(answer).toMatch(/^HTTP\/1\.1 413 /);
-  expect(answer).toContain('"too_large"');
-});
+])(
+  "a body declared too large is 413 on %s, before a byte of it is read",
+  { tags: ["P03"] },
+  async (_name, method, path) => {
+    await using app = await openTestApp(small);
+    const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
+      "Content-Type: application/json\r\nContent-Length: 2001\r\n\r\n";
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
+    await writeAll(connection, head);
+    const buffer = new Uint8Array(4096);
+    const count = await connection.read(buffer);
+    const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain('"too_large"');
+  },
+);
 
 test.each([
   ["PATCH", "/api/conversations/c1/draft"],
   ["POST", "/api/jobs/j1/cancel"],
   ["DELETE", "/api/conversations/c1"],
-])("P03 a body in chunks without a length is cut off at the limit: %s %s", async (method, path) => {
+])("a body in chunks without a length is cut off at the limit: %s %s", { tags: ["P03"] }, async (method, path) => {
   await using app = await openTestApp(small);
   const head = `${method} ${path} HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
     "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -45,14 +49,14 @@ test.each([
   expect([answer.status, codeOf(answer)]).toEqual([413, "too_large"]);
 });
 
-test("P03 a GET with a body of unsaid length is 413", async () => {
+test("a GET with a body of unsaid length is 413", { tags: ["P03"] }, async () => {
   await using app = await openTestApp();
   const text = `GET /api/conversations HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n` +
     "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
   expect((await rawRequest(app.port, text)).status).toBe(413);
 });
 
-test("P03 routes of other classes have their own limits", async () => {
+test("routes of other classes have their own limits", { tags: ["P03"] }, async () => {
   await using app = await openTestApp({ config: { maxBodyBytes: 1_000, maxConversationBodyBytes: 20_000 } });
   const conversation = (length: number) => JSON.stringify({ title: "t", messages: [], note: "x".repeat(length) });
   const put = (body: string) =>
@@ -166,11 +170,15 @@ test("a body read whole is judged before its route begins, a streamed one while 
   expect(streamed.seen).toEqual(["begun"]);
 });
 
-test.each([true, false])("L02 a body that stops coming is given up (streamed: %s)", async (isBodyStreamed) => {
-  const route = openRoute({ idleMs: 20, isBodyStreamed });
-  const answer = await route.send(pieces(["123"], true));
-  expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
-});
+test.each([true, false])(
+  "a body that stops coming is given up (streamed: %s)",
+  { tags: ["L02"] },
+  async (isBodyStreamed) => {
+    const route = openRoute({ idleMs: 20, isBodyStreamed });
+    const answer = await route.send(pieces(["123"], true));
+    expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
+  },
+);
 
 /** Sends a body with its length declared, as clients do. */
 function postTo(app: { url: string }, body: string): Promise<Response> {
@@ -180,7 +188,7 @@ function postTo(app: { url: string }, body: string): Promise<Response> {
 const withText = (length: number) =>
   JSON.stringify({ messages: [{ id: "m", role: "user", content: "x".repeat(length) }] });
 
-test("F07 a large body counts against the byte budget until its route has answered", async () => {
+test("a large body counts against the byte budget until its route has answered", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget({ limitBytes: 1_000_000, reserveBytes: 0, waitMs: 1 });
   const route = openRoute({ limitBytes: 500_000, budget });
   const held = await budget.reserve(999_999);
@@ -194,19 +202,23 @@ test("F07 a large body counts against the byte budget until its route has answer
   expect(budget.usedBytes).toBe(0);
 });
 
-test("F07 a body that waits for memory is read when there is space, and small ones pass it", async () => {
-  await using app = await openTestApp();
-  const { budget } = app.services;
-  const held = await budget.reserve(1e12);
-  const large = postTo(app, withText(4_000_000));
-  expect((await app.patch("/api/settings", { auto_title: false })).status).toBe(200);
-  expect((await app.put("/api/conversations/c2", { messages: [] })).status).toBe(201);
-  held.release();
-  const saved = await large;
-  expect([saved.status, (await saved.json()).messages.length]).toEqual([201, 1]);
-  expect((await (await app.get("/api/conversations/c1")).json()).messages[0].content).toHaveLength(4_000_000);
-  await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
-});
+test(
+  "a body that waits for memory is read when there is space, and small ones pass it",
+  { tags: ["F07"] },
+  async () => {
+    await using app = await openTestApp();
+    const { budget } = app.services;
+    const held = await budget.reserve(1e12);
+    const large = postTo(app, withText(4_000_000));
+    expect((await app.patch("/api/settings", { auto_title: false })).status).toBe(200);
+    expect((await app.put("/api/conversations/c2", { messages: [] })).status).toBe(201);
+    held.release();
+    const saved = await large;
+    expect([saved.status, (await saved.json()).messages.length]).toEqual([201, 1]);
+    expect((await (await app.get("/api/conversations/c1")).json()).messages[0].content).toHaveLength(4_000_000);
+    await vi.waitFor(() => expect(budget.usedBytes).toBe(0), { timeout: PATIENCE_MS });
+  },
+);
 
 test("a connection serves the next request after a large body", async () => {
   await using app = await openTestApp();

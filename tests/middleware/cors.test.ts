@@ -15,7 +15,8 @@ async function tryToComplete(app: TestApp, headers: Record<string, string>, body
 }
 
 test.each(["cross-site", "same-site", "something-new"])(
-  "C01 a write with Sec-Fetch-Site: %s has no effect",
+  "a write with Sec-Fetch-Site: %s has no effect",
+  { tags: ["C01"] },
   async (site) => {
     await using app = await openTestApp();
     for (const origin of ["https://evil.test", `http://localhost:${app.port}`, undefined]) {
@@ -31,7 +32,8 @@ test.each(["cross-site", "same-site", "something-new"])(
 );
 
 test.each(["https://evil.test", "null", "http://localhost:1", "https://localhost", "http://LOCALHOST", ""])(
-  "C02 a write from the origin %j without fetch metadata is 403",
+  "a write from the origin %j without fetch metadata is 403",
+  { tags: ["C02"] },
   async (origin) => {
     await using app = await openTestApp();
     // A foreign Origin is not local either; so that it gets as far as the CORS link, its host is listed here.
@@ -43,14 +45,15 @@ test.each(["https://evil.test", "null", "http://localhost:1", "https://localhost
 );
 
 test.each(["application/json", "application/json; charset=utf-8", "application/octet-stream", "application/x-thing"])(
-  "C03 a command-line client writes with the type %s",
+  "a command-line client writes with the type %s",
+  { tags: ["C03"] },
   async (type) => {
     await using app = await openTestApp();
     expect(await tryToComplete(app, { "Content-Type": type })).toMatchObject({ status: 200, completed: true });
   },
 );
 
-test("C03 a write without a body needs no type, and our own page may write", async () => {
+test("a write without a body needs no type, and our own page may write", { tags: ["C03"] }, async () => {
   await using app = await openTestApp();
   expect((await fetchAs(app, { method: "DELETE", path: "/api/conversations/c1" })).status).toBe(404);
   const own = { ...JSON_TYPE, Origin: `http://localhost:${app.port}`, "Sec-Fetch-Site": "same-origin" };
@@ -60,13 +63,13 @@ test("C03 a write without a body needs no type, and our own page may write", asy
 test.each([
   ...["text/plain", "TEXT/PLAIN", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded"],
   ...["multipart/form-data; boundary=x", "application/json, text/plain", ""],
-])("C04 a JSON body called %j is 415 without an effect", async (type) => {
+])("a JSON body called %j is 415 without an effect", { tags: ["C04"] }, async (type) => {
   await using app = await openTestApp();
   expect(await tryToComplete(app, { "Content-Type": type }))
     .toEqual({ status: 415, code: "unsupported_media_type", completed: false });
 });
 
-test("C04 a body without a type is 415, in one piece or in chunks", async () => {
+test("a body without a type is 415, in one piece or in chunks", { tags: ["C04"] }, async () => {
   await using app = await openTestApp();
   expect(await tryToComplete(app, {})).toMatchObject({ status: 415, completed: false });
   const head = `POST /api/setup/complete HTTP/1.1\r\nHost: localhost:${app.port}\r\nConnection: close\r\n`;
@@ -74,7 +77,7 @@ test("C04 a body without a type is 415, in one piece or in chunks", async () => 
   expect([chunked.status, codeOf(chunked)]).toEqual([415, "unsupported_media_type"]);
 });
 
-test("C06 a read from another site's page is 403 with fetch metadata, on every route", async () => {
+test("a read from another site's page is 403 with fetch metadata, on every route", { tags: ["C06"] }, async () => {
   await using app = await openTestApp();
   for (const definition of (await app.app.router()).openAPIRegistry.definitions) {
     if (definition.type !== "route" || definition.route.method !== "get") continue;
@@ -88,14 +91,15 @@ test("C06 a read from another site's page is 403 with fetch metadata, on every r
   }
 });
 
-test("C06 an API answer says that other sites' pages may not embed it", async () => {
+test("an API answer says that other sites' pages may not embed it", { tags: ["C06"] }, async () => {
   await using app = await openTestApp();
   expect((await fetchAs(app, { path: "/api/conversations" })).headers.get("cross-origin-resource-policy"))
     .toBe("same-origin");
 });
 
 test.each(["https://evil.test", "https://listed.test.evil.test", "http://listed.test", "null"])(
-  "C07 preflight and request from %s get no CORS headers but Vary",
+  "preflight and request from %s get no CORS headers but Vary",
+  { tags: ["C07"] },
   async (origin) => {
     await using app = await openTestApp({ config: { corsOrigins: ["https://listed.test"] } });
     const preflight = await fetchAs(app, {
@@ -112,7 +116,7 @@ test.each(["https://evil.test", "https://listed.test.evil.test", "http://listed.
   },
 );
 
-test("C08 a listed origin is echoed exactly, in preflight and answer", async () => {
+test("a listed origin is echoed exactly, in preflight and answer", { tags: ["C08"] }, async () => {
   const origin = "https://listed.test";
   await using app = await openTestApp({ config: { corsOrigins: ["https://other.test", origin] } });
   const preflight = await fetchAs(app, {
@@ -131,7 +135,7 @@ test("C08 a listed origin is echoed exactly, in preflight and answer", async () 
   }
 });
 
-test("C06 a 401, a 403 and a 404 to a listed origin carry its CORS headers", async () => {
+test("a 401, a 403 and a 404 to a listed origin carry its CORS headers", { tags: ["C06"] }, async () => {
   const headers = { Origin: "https://listed.test" };
   await using app = await openTestApp({ config: { corsOrigins: [headers.Origin] } });
   await enrol(app, "localhost");

@@ -15,7 +15,8 @@ async function allRoutes(app: TestApp): Promise<{ method: string; path: string }
 const isOpenToEnrolment = (path: string) => /^\/api\/auth\/(status|register\/|login\/)/.test(path);
 
 test.each(["evil.test", "0.0.0.0", "192.168.77.1", "2130706433", "0x7f.1", "127.1", "localhost.evil.test"])(
-  "H01 H02 H11 from a loopback peer under the host %s every route is 403 without an effect",
+  "from a loopback peer under the host %s every route is 403 without an effect",
+  { tags: ["H01", "H02", "H11"] },
   async (name) => {
     await using app = await openTestApp();
     const before = await (await app.get("/api/conversations")).text();
@@ -39,7 +40,8 @@ test("the enrolment status answers under a host that is not listed", async () =>
 });
 
 test.each(["localhost", "127.0.0.1", "[::1]", "x.localhost"])(
-  "H03 a peer elsewhere that says it asks for %s is 403, although the RPID is in grace",
+  "a peer elsewhere that says it asks for %s is 403, although the RPID is in grace",
+  { tags: ["H03"] },
   async (host) => {
     await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
     for (const path of ["/api/setup/status", "/api/auth/status", "/api/conversations"]) {
@@ -49,7 +51,9 @@ test.each(["localhost", "127.0.0.1", "[::1]", "x.localhost"])(
   },
 );
 
-test('H03 with localhost listed and pairing = "code" a peer elsewhere gets no bypass and only the ceremonies', async () => {
+test('with localhost listed and pairing = "code" a peer elsewhere gets no bypass and only the ceremonies', {
+  tags: ["H03"],
+}, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "172.17.0.1" },
     config: { allowedHosts: ["localhost", "127.0.0.1"], pairing: "code" },
@@ -65,7 +69,7 @@ test('H03 with localhost listed and pairing = "code" a peer elsewhere gets no by
   }
 });
 
-test("H14 a listed host without credentials is 401 once gated, not 403", async () => {
+test("a listed host without credentials is 401 once gated, not 403", { tags: ["H14"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.example"] },
@@ -78,20 +82,20 @@ test("H14 a listed host without credentials is 401 once gated, not 403", async (
     .toEqual([401, "unauthenticated", "Bearer"]);
 });
 
-test("H15 whoever is let through by authentication still needs a listed host", async () => {
+test("whoever is let through by authentication still needs a listed host", { tags: ["H15"] }, async () => {
   await using app = await openTestApp({ config: { requireAuth: false } });
   const answer = await fetchAs(app, { path: "/api/conversations", host: "evil.test" });
   expect([answer.status, codeOf(answer)]).toEqual([403, "host_not_allowed"]);
 });
 
-test("H09 an IPv4-mapped peer is treated as its IPv4 form", async () => {
+test("an IPv4-mapped peer is treated as its IPv4 form", { tags: ["H09"] }, async () => {
   await using here = await openTestApp({ connection: { peerAddress: "::ffff:127.0.0.1" } });
   expect((await fetchAs(here, { path: "/api/conversations" })).status).toBe(200);
   await using there = await openTestApp({ connection: { peerAddress: "::ffff:192.168.1.5" } });
   expect((await fetchAs(there, { path: "/api/conversations" })).status).toBe(403);
 });
 
-test("T01 on the tailnet's listener loopback names and the loopback bypass do not exist", async () => {
+test("on the tailnet's listener loopback names and the loopback bypass do not exist", { tags: ["T01"] }, async () => {
   await using app = await openTestApp({ connection: { listener: "tailnet" } });
   await enrol(app, "localhost");
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(401);

@@ -169,7 +169,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     await expect.poll(() => llama.busySlots(), { timeout: 10_000 }).toBe(0);
   });
 
-  test("U06 a reply outlives its client, who gets the exact rest later", async () => {
+  test("a reply outlives its client, who gets the exact rest later", { tags: ["U06"] }, async () => {
     const body = chatBody(80);
     const before = await readReply(await parlor.request("POST", "/api/chat", body), hasSteps(10));
     expect(before.isDone).toBe(false);
@@ -230,7 +230,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     });
   });
 
-  test("U06 without a conversation the model stops working when the client leaves", async () => {
+  test("without a conversation the model stops working when the client leaves", { tags: ["U06"] }, async () => {
     const { messages, ignore_eos, stop } = chatBody(0);
     const body = { messages, max_tokens: 1500, ignore_eos, stop, stream: true };
     const seen = await readReply(await parlor.request("POST", "/api/chat", body), hasSteps(5));
@@ -282,7 +282,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     await expect.poll(() => llama.busySlots(), { timeout: 10_000 }).toBe(0);
   });
 
-  test("U05 a killed model server fails the reply and leaves its text", async () => {
+  test("a killed model server fails the reply and leaves its text", { tags: ["U05"] }, async () => {
     await using other = await startLlama(INSTALLED!);
     await useLlama(parlor, "other", other.url);
     const body = chatBody(1000);

@@ -71,28 +71,32 @@ function defineTests(installed: string): void {
     await tailnet?.stop();
   }, SLOW_MS);
 
-  test("T01 it is signed in by its address and runs, and at no moment the raw way in is open", async () => {
-    expect((await enable()).state).toBe("starting");
-    const { auth_url } = await until("needs_auth");
-    expect(auth_url).toMatch(new RegExp(`^${tailnet.controlUrl}/register/`));
-    let isOver = false;
-    const seen = new Set<number>();
-    const trying = (async () => {
-      while (!isOver) for (const { status } of await askRaw()) seen.add(status);
-    })();
-    await tailnet.approve(auth_url!);
-    expect(await until("running")).toMatchObject({
-      ...{ hostname: "parlor", fqdn: "parlor.tail.test", port: 80, url: ADDRESS },
-      error: expect.stringMatching(/no HTTPS certificates/),
-    });
-    await reach("/api/auth/status");
-    isOver = true;
-    await trying;
-    expect([...seen].filter((status) => status === 200)).toEqual([]);
-    for (const { status, body } of await askRaw()) expect([status, body]).toEqual([404, "404 page not found\n"]);
-  });
+  test(
+    "it is signed in by its address and runs, and at no moment the raw way in is open",
+    { tags: ["T01"] },
+    async () => {
+      expect((await enable()).state).toBe("starting");
+      const { auth_url } = await until("needs_auth");
+      expect(auth_url).toMatch(new RegExp(`^${tailnet.controlUrl}/register/`));
+      let isOver = false;
+      const seen = new Set<number>();
+      const trying = (async () => {
+        while (!isOver) for (const { status } of await askRaw()) seen.add(status);
+      })();
+      await tailnet.approve(auth_url!);
+      expect(await until("running")).toMatchObject({
+        ...{ hostname: "parlor", fqdn: "parlor.tail.test", port: 80, url: ADDRESS },
+        error: expect.stringMatching(/no HTTPS certificates/),
+      });
+      await reach("/api/auth/status");
+      isOver = true;
+      await trying;
+      expect([...seen].filter((status) => status === 200)).toEqual([]);
+      for (const { status, body } of await askRaw()) expect([status, body]).toEqual([404, "404 page not found\n"]);
+    },
+  );
 
-  test("T01 a second node gets the page, an answer as a stream, and nothing as its owner", async () => {
+  test("a second node gets the page, an answer as a stream, and nothing as its owner", { tags: ["T01"] }, async () => {
     expect((await reach("/")).body).toContain("<!doctype html>");
     expect(JSON.parse((await reach("/api/auth/status")).body)).toMatchObject({
       ...{ origin: ADDRESS, rp_id: "tail.test", bypass: "grace", passkeys_supported: false },

@@ -21,21 +21,25 @@ test.each([
   ["two different Hosts", "Host: localhost\r\nHost: evil.test\r\n"],
   ...["a@b", "a/b", "a?b", "a#b", "a\\b", "a b", "a\tb", "a\x01b", "a\xe9b", "localhost:99999", "localhost:", "[::1"]
     .map((host) => [`Host: ${host}`, `Host: ${host}\r\n`]),
-])("H10 a request with %s is 400 before any route, and the next one is served", async (_name, header) => {
-  await using app = await openTestApp();
-  for (const path of ["/api/setup/status", "/api/auth/status", "/healthz", "/"]) {
-    const answer = await rawRequest(app.port, `GET ${path} HTTP/1.1\r\n${header}Connection: close\r\n\r\n`);
-    expect([path, answer.status]).toEqual([path, 400]);
-  }
-  expect((await fetchAs(app, {})).status).toBe(200);
-});
+])(
+  "a request with %s is 400 before any route, and the next one is served",
+  { tags: ["H10"] },
+  async (_name, header) => {
+    await using app = await openTestApp();
+    for (const path of ["/api/setup/status", "/api/auth/status", "/healthz", "/"]) {
+      const answer = await rawRequest(app.port, `GET ${path} HTTP/1.1\r\n${header}Connection: close\r\n\r\n`);
+      expect([path, answer.status]).toEqual([path, 400]);
+    }
+    expect((await fetchAs(app, {})).status).toBe(200);
+  },
+);
 
-test("H10 HTTP/1.0 without a Host is 400", async () => {
+test("HTTP/1.0 without a Host is 400", { tags: ["H10"] }, async () => {
   await using app = await openTestApp();
   expect((await rawRequest(app.port, "GET /api/setup/status HTTP/1.0\r\n\r\n")).status).toBe(400);
 });
 
-test("H11 a canonical host in another spelling is served alike", async () => {
+test("a canonical host in another spelling is served alike", { tags: ["H11"] }, async () => {
   await using app = await openTestApp();
   for (const host of ["LOCALHOST.", "LocalHost", "localhost", "127.0.0.1", "127.0.0.1.", "[0:0:0:0:0:0:0:1]"]) {
     const answer = await fetchAs(app, { path: "/api/auth/status", host: `${host}:${app.port}` });
@@ -43,19 +47,23 @@ test("H11 a canonical host in another spelling is served alike", async () => {
   }
 });
 
-test("H12 an absolute target that names another host than Host is 400, one that agrees is served", async () => {
-  await using app = await openTestApp();
-  const ask = (target: string, host: string) =>
-    rawRequest(app.port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-  const path = "/api/setup/status";
-  expect((await ask(`http://evil.test${path}`, "localhost")).status).toBe(400);
-  expect((await ask(`http://localhost${path}`, "evil.test")).status).toBe(400);
-  expect((await ask(`http://localhost:1${path}`, "localhost:2")).status).toBe(400);
-  expect((await ask(`http://localhost${path}`, "localhost")).status).toBe(200);
-  expect((await ask(`http://evil.test${path}`, "evil.test")).status).toBe(403);
-});
+test(
+  "an absolute target that names another host than Host is 400, one that agrees is served",
+  { tags: ["H12"] },
+  async () => {
+    await using app = await openTestApp();
+    const ask = (target: string, host: string) =>
+      rawRequest(app.port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    const path = "/api/setup/status";
+    expect((await ask(`http://evil.test${path}`, "localhost")).status).toBe(400);
+    expect((await ask(`http://localhost${path}`, "evil.test")).status).toBe(400);
+    expect((await ask(`http://localhost:1${path}`, "localhost:2")).status).toBe(400);
+    expect((await ask(`http://localhost${path}`, "localhost")).status).toBe(200);
+    expect((await ask(`http://evil.test${path}`, "evil.test")).status).toBe(403);
+  },
+);
 
-test("H12 HTTP/2 in the clear, which names its host elsewhere, is refused", async () => {
+test("HTTP/2 in the clear, which names its host elsewhere, is refused", { tags: ["H12"] }, async () => {
   await using app = await openTestApp();
   const { connect } = await import("node:http2");
   const session = connect(`http://127.0.0.1:${app.port}`);
@@ -95,7 +103,7 @@ test.each([
     "/api/conversations%00",
     "/%2e/api/conversations",
   ],
-])("H13 the path %s reaches no route past its guard", async (path) => {
+])("the path %s reaches no route past its guard", { tags: ["H13"] }, async (path) => {
   const uiFolder = await Deno.makeTempDir({ prefix: "parlor-test-" });
   await Deno.writeTextFile(`${uiFolder}/index.html`, "<!doctype html>");
   await using app = await openTestApp({ config: { loopbackAuthBypass: false }, uiFolder });
@@ -109,7 +117,7 @@ test.each([
   await Deno.remove(uiFolder, { recursive: true });
 });
 
-test("C09 every answer carries the security headers, API answers no-store", async () => {
+test("every answer carries the security headers, API answers no-store", { tags: ["C09"] }, async () => {
   await using app = await openTestApp();
   const requests = [
     { path: "/api/conversations" },
@@ -139,7 +147,7 @@ test("C09 every answer carries the security headers, API answers no-store", asyn
   }
 });
 
-test("C09 over HTTPS, our own or a trusted proxy's, HSTS is sent as specified", async () => {
+test("over HTTPS, our own or a trusted proxy's, HSTS is sent as specified", { tags: ["C09"] }, async () => {
   const hsts = "max-age=31536000; includeSubDomains";
   const tls = await makeCertificate();
   await using own = await openTestApp({ tls });
@@ -201,7 +209,7 @@ test("log_requests = false logs none, and log_level hides what is less severe", 
   }
 });
 
-test("S15 api_token appears in no answer's body or headers", async () => {
+test("api_token appears in no answer's body or headers", { tags: ["S15"] }, async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });
   await enrol(app, "localhost");
   for (const path of ["/api/conversations", "/api/nothing", "/", "/healthz"]) {
@@ -228,21 +236,25 @@ test("the served document describes every mounted route and its bodies", async (
   }
 });
 
-test("H19 the start is refused when localhost is listed while anyone may enrol, with the remedy", async () => {
-  const { loadConfig } = await import("../../services/config/config.ts");
-  const load = (...args: string[]) =>
-    loadConfig({
-      args: ["--data-dir", "/nonexistent", ...args],
-      environment: {},
-      os: "linux",
-      readTextFile: () => undefined,
-    });
-  for (const host of ["localhost", "127.0.0.1", "LOCALHOST.", "::1"]) {
-    expect(() => load("--allowed-hosts", host)).toThrow(/pairing = "code"/);
-  }
-  expect(load("--allowed-hosts", "localhost", "--pairing", "code").pairing).toBe("code");
-  expect(load("--allowed-hosts", "localhost", "--require-auth", "false").requireAuth).toBe(false);
-});
+test(
+  "the start is refused when localhost is listed while anyone may enrol, with the remedy",
+  { tags: ["H19"] },
+  async () => {
+    const { loadConfig } = await import("../../services/config/config.ts");
+    const load = (...args: string[]) =>
+      loadConfig({
+        args: ["--data-dir", "/nonexistent", ...args],
+        environment: {},
+        os: "linux",
+        readTextFile: () => undefined,
+      });
+    for (const host of ["localhost", "127.0.0.1", "LOCALHOST.", "::1"]) {
+      expect(() => load("--allowed-hosts", host)).toThrow(/pairing = "code"/);
+    }
+    expect(load("--allowed-hosts", "localhost", "--pairing", "code").pairing).toBe("code");
+    expect(load("--allowed-hosts", "localhost", "--require-auth", "false").requireAuth).toBe(false);
+  },
+);
 
 test("a code that names the failure goes with each refusal of the chain", async () => {
   await using app = await openTestApp({ config: { loopbackAuthBypass: false } });

@@ -40,7 +40,9 @@ test.each([
   expect(Buffer.from(await fetched.arrayBuffer()).equals(Buffer.from(bytes))).toBe(true);
 });
 
-test("P08 it is served for show alone: fixed type, nosniff, sandbox, never stored by a cache, to our own pages", async () => {
+test("it is served for show alone: fixed type, nosniff, sandbox, never stored by a cache, to our own pages", {
+  tags: ["P08"],
+}, async () => {
   await putPicture(app, "a.png");
   const { headers } = await app.get("/api/attachments/a.png");
   expect(headers.get("content-type")).toBe("image/png");
@@ -57,7 +59,7 @@ test.each([
   ["PDF", "image/png", "%PDF-1.7\n".padEnd(2000, "x")],
   ["audio in a RIFF", "image/webp", "RIFF\x24\0\0\0WAVEfmt ".padEnd(100, "\0")],
   ["nothing", "image/png", ""],
-])("P08 %s is refused by its content", async (_name, type, text) => {
+])("%s is refused by its content", { tags: ["P08"] }, async (_name, type, text) => {
   const stored = await app.put("/api/attachments/x.png", new TextEncoder().encode(text), {
     headers: { "Content-Type": type },
   });
@@ -66,7 +68,7 @@ test.each([
   expect(await attachmentFiles(app)).toEqual([]);
 });
 
-test("P08 a picture that is a page too is served as a picture", async () => {
+test("a picture that is a page too is served as a picture", { tags: ["P08"] }, async () => {
   const script = new TextEncoder().encode("Comment\0<!doctype html><script>alert(1)</script>");
   const header = pngChunk("IHDR", pngHeader(1, 1, { colourType: 6, bitDepth: 8 }));
   const polyglot = pngFile(header, pngChunk("tEXt", script), onePixel, pngChunk("IEND"));
@@ -75,7 +77,7 @@ test("P08 a picture that is a page too is served as a picture", async () => {
   expect([headers.get("content-type"), headers.get("x-content-type-options")]).toEqual(["image/png", "nosniff"]);
 });
 
-test("P05 a picture that says it is 2^31 pixels wide is none", async () => {
+test("a picture that says it is 2^31 pixels wide is none", { tags: ["P05"] }, async () => {
   const header = pngChunk("IHDR", pngHeader(2 ** 31, 1, { colourType: 6, bitDepth: 8 }));
   expect(await codeOf(await putPicture(app, "wide.png", pngFile(header, pngChunk("IEND"))))).toEqual([
     422,
@@ -83,7 +85,9 @@ test("P05 a picture that says it is 2^31 pixels wide is none", async () => {
   ]);
 });
 
-test("P05 a few bytes that say they are 30,000 × 30,000 pixels are refused by their header, also inside a message", async () => {
+test("a few bytes that say they are 30,000 × 30,000 pixels are refused by their header, also inside a message", {
+  tags: ["P05"],
+}, async () => {
   const header = pngChunk("IHDR", pngHeader(30_000, 30_000, { colourType: 6, bitDepth: 8 }));
   const large = pngFile(header, pngChunk("IEND"));
   expect(await codeOf(await putPicture(app, "large.png", large))).toEqual([422, "unprocessable"]);
@@ -112,7 +116,7 @@ test.each(["text/plain", "application/json", "application/octet-streams"])(
 test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fapp.db", ".hidden", "a%00b", "a%5cb", "a%2fb", "x".repeat(129)],
   ...["%ef%bc%8e%ef%bc%8e", "h%C3%A9ron.png", "he%CC%81ron.png", "a%20b", "a%22b"],
-])("P01 the name %s is none, for any method", async (name) => {
+])("the name %s is none, for any method", { tags: ["P01"] }, async (name) => {
   for (const method of ["GET", "DELETE", "PUT"]) {
     const body = method === "PUT" ? "Content-Type: image/png\r\nContent-Length: 3\r\n\r\nabc" : "\r\n";
     const answer = await rawRequest(
@@ -125,7 +129,8 @@ test.each([
 });
 
 test.each(["CON", "nul.png", "Com1.tar.gz", "lpt9", "aux.", "PRN.json"])(
-  "P01 the device name %s is refused",
+  "the device name %s is refused",
+  { tags: ["P01"] },
   async (name) => {
     expect(await codeOf(await putPicture(app, name))).toEqual([400, "invalid_request"]);
     expect(await codeOf(await app.get(`/api/attachments/${name}`))).toEqual([400, "invalid_request"]);
@@ -133,28 +138,36 @@ test.each(["CON", "nul.png", "Com1.tar.gz", "lpt9", "aux.", "PRN.json"])(
   },
 );
 
-test("P01 no two names differ by letter case alone, and a name that only begins like a device's is fine", async () => {
-  for (const name of ["CONcert", "nul-1.png", "com10", "a".repeat(128)]) {
-    expect((await putPicture(app, name)).status).toBe(201);
-  }
-  expect(await codeOf(await putPicture(app, "concert", picture(1)))).toEqual([409, "conflict"]);
-  expect((await app.get("/api/attachments/concert")).status).toBe(404);
-  expect(await bytesOf("/api/attachments/CONcert")).toEqual(picture());
-  for (const name of await attachmentFiles(app)) expect(name).toMatch(/^[0-9a-f]{40}\.\d+$/);
-});
+test(
+  "no two names differ by letter case alone, and a name that only begins like a device's is fine",
+  { tags: ["P01"] },
+  async () => {
+    for (const name of ["CONcert", "nul-1.png", "com10", "a".repeat(128)]) {
+      expect((await putPicture(app, name)).status).toBe(201);
+    }
+    expect(await codeOf(await putPicture(app, "concert", picture(1)))).toEqual([409, "conflict"]);
+    expect((await app.get("/api/attachments/concert")).status).toBe(404);
+    expect(await bytesOf("/api/attachments/CONcert")).toEqual(picture());
+    for (const name of await attachmentFiles(app)) expect(name).toMatch(/^[0-9a-f]{40}\.\d+$/);
+  },
+);
 
-test.each(["declared", "chunked"])("P03 a file that is too large is 413 and leaves nothing (%s)", async (kind) => {
-  await using small = await openTestApp({ config: { maxUploadBodyBytes: 100_000 } });
-  const bytes = noise(200, 200);
-  expect(bytes.length).toBeGreaterThan(100_000);
-  const body = kind === "declared" ? bytes : ReadableStream.from([bytes.subarray(0, 60_000), bytes.subarray(60_000)]);
-  const answer = await small.request("PUT", "/api/attachments/big.png", body, {
-    headers: { "Content-Type": "image/png" },
-  });
-  expect(await codeOf(answer)).toEqual([413, "too_large"]);
-  expect((await small.get("/api/attachments/big.png")).status).toBe(404);
-  expect(await attachmentFiles(small)).toEqual([]);
-});
+test.each(["declared", "chunked"])(
+  "a file that is too large is 413 and leaves nothing (%s)",
+  { tags: ["P03"] },
+  async (kind) => {
+    await using small = await openTestApp({ config: { maxUploadBodyBytes: 100_000 } });
+    const bytes = noise(200, 200);
+    expect(bytes.length).toBeGreaterThan(100_000);
+    const body = kind === "declared" ? bytes : ReadableStream.from([bytes.subarray(0, 60_000), bytes.subarray(60_000)]);
+    const answer = await small.request("PUT", "/api/attachments/big.png", body, {
+      headers: { "Content-Type": "image/png" },
+    });
+    expect(await codeOf(answer)).toEqual([413, "too_large"]);
+    expect((await small.get("/api/attachments/big.png")).status).toBe(404);
+    expect(await attachmentFiles(small)).toEqual([]);
+  },
+);
 
 test("a body cut off in the middle changes nothing", async () => {
   await putPicture(app, "a.png", picture(1));
@@ -211,7 +224,7 @@ test("a removed one is gone at once, comes back from the trash, and goes for goo
   expect(await bytesOf("/api/attachments/a.png")).toEqual(picture(1));
 });
 
-test("K01 no needle of a picture is found in the data directory", async () => {
+test("no needle of a picture is found in the data directory", { tags: ["K01"] }, async () => {
   const needle = "needle-in-a-picture-7f3a";
   const text = new TextEncoder().encode(`Comment\0${needle.repeat(5000)}`);
   const header = pngChunk("IHDR", pngHeader(1, 1, { colourType: 6, bitDepth: 8 }));

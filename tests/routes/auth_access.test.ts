@@ -30,7 +30,7 @@ test("a token is minted by a session, opens every listed host, and ends when rev
   expect((await owner.ask("DELETE", `/api/auth/tokens/${id}`)).code).toBe("not_found");
 });
 
-test("S12 a token mints no token and invites nobody, but lists and revokes", async () => {
+test("a token mints no token and invites nobody, but lists and revokes", { tags: ["S12"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -60,31 +60,35 @@ test("a token that nobody named has a label all the same, and who has no session
   }
 });
 
-test("G04 a caller in grace sees nothing and gives nothing; the loopback bypass sees and revokes all", async () => {
-  await using app = await openGatedApp();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  await owner.post("/api/auth/token", { label: "t" });
-  const [credential] = (await owner.get("/api/auth/credentials")).json;
-  const inGrace = new Visitor(app, { ...desk, host: "phone.example" });
-  expect((await inGrace.get("/api/auth/credentials")).json).toEqual([]);
-  expect((await inGrace.ask("DELETE", `/api/auth/credentials/${credential.id}`)).status).toBe(401);
-  expect((await inGrace.get("/api/auth/tokens")).status).toBe(401);
-  expect((await inGrace.ask("DELETE", "/api/auth/tokens/x")).status).toBe(401);
-  expect((await inGrace.post("/api/auth/token", { label: "x" })).code).toBe("session_required");
-  expect((await inGrace.post("/api/auth/invites", {})).status).toBe(401);
+test(
+  "a caller in grace sees nothing and gives nothing; the loopback bypass sees and revokes all",
+  { tags: ["G04"] },
+  async () => {
+    await using app = await openGatedApp();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    await owner.post("/api/auth/token", { label: "t" });
+    const [credential] = (await owner.get("/api/auth/credentials")).json;
+    const inGrace = new Visitor(app, { ...desk, host: "phone.example" });
+    expect((await inGrace.get("/api/auth/credentials")).json).toEqual([]);
+    expect((await inGrace.ask("DELETE", `/api/auth/credentials/${credential.id}`)).status).toBe(401);
+    expect((await inGrace.get("/api/auth/tokens")).status).toBe(401);
+    expect((await inGrace.ask("DELETE", "/api/auth/tokens/x")).status).toBe(401);
+    expect((await inGrace.post("/api/auth/token", { label: "x" })).code).toBe("session_required");
+    expect((await inGrace.post("/api/auth/invites", {})).status).toBe(401);
 
-  await using same = await openTestApp();
-  const local = new Visitor(same);
-  await local.enrol();
-  local.cookies.clear();
-  const [own] = (await local.get("/api/auth/credentials")).json;
-  expect(own).toMatchObject({ rp_id: "localhost", current: false });
-  expect((await local.post("/api/auth/token", { label: "x" })).code).toBe("session_required");
-  expect((await local.ask("DELETE", `/api/auth/credentials/${own.id}`)).status).toBe(204);
-});
+    await using same = await openTestApp();
+    const local = new Visitor(same);
+    await local.enrol();
+    local.cookies.clear();
+    const [own] = (await local.get("/api/auth/credentials")).json;
+    expect(own).toMatchObject({ rp_id: "localhost", current: false });
+    expect((await local.post("/api/auth/token", { label: "x" })).code).toBe("session_required");
+    expect((await local.ask("DELETE", `/api/auth/credentials/${own.id}`)).status).toBe(204);
+  },
+);
 
-test("G04 a session on one host sees and revokes the lost phone of another", async () => {
+test("a session on one host sees and revokes the lost phone of another", { tags: ["G04"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol({ name: "Laptop" });
@@ -97,7 +101,7 @@ test("G04 a session on one host sees and revokes the lost phone of another", asy
   expect((await phone.signIn()).status).toBe(401);
 });
 
-test("G05 without its last passkey an RPID stays gated; an invite opens one enrolment", async () => {
+test("without its last passkey an RPID stays gated; an invite opens one enrolment", { tags: ["G05"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -115,7 +119,9 @@ test("G05 without its last passkey an RPID stays gated; an invite opens one enro
   expect((await new Visitor(app, desk).enrol({ code })).code).toBe("pairing_code_required");
 });
 
-test("S13 the header decides: a wrong one is not helped by api_token, another scheme leaves the cookie alone", async () => {
+test("the header decides: a wrong one is not helped by api_token, another scheme leaves the cookie alone", {
+  tags: ["S13"],
+}, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -132,7 +138,7 @@ test("S13 the header decides: a wrong one is not helped by api_token, another sc
     );
 });
 
-test("S14 a token repeated, empty or a MiB long opens nothing", async () => {
+test("a token repeated, empty or a MiB long opens nothing", { tags: ["S14"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -144,7 +150,7 @@ test("S14 a token repeated, empty or a MiB long opens nothing", async () => {
   expect((await stranger.get("/api/settings", bearer(`${token}, ${token}`))).status).toBe(401);
 });
 
-test("S15 S16 no log line, error or listing holds a token or its hash", async () => {
+test("no log line, error or listing holds a token or its hash", { tags: ["S15", "S16"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -165,21 +171,25 @@ test("S15 S16 no log line, error or listing holds a token or its hash", async ()
   for (const secret of secrets) expect(app.logLines.join("\n")).not.toContain(secret);
 });
 
-test("L03 a flood of wrong tokens is told to wait; a valid credential from the same address is not", async () => {
-  await using app = await openGatedApp();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  const attacker = new Visitor(app, { ...desk, headers: bearer("wrong") });
-  const statuses: number[] = [];
-  for (let i = 0; i < 110; i++) statuses.push((await attacker.get("/api/settings")).status);
-  expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
-  const told = await attacker.get("/api/settings");
-  expect(Number(told.headers.get("retry-after"))).toBeGreaterThan(200);
-  expect((await owner.signIn({ userVerified: false })).status).toBe(429);
-  expect(await owner.isIn()).toBe(true);
-  owner.cookies.clear();
-  expect((await owner.signIn()).status).toBe(200);
-});
+test(
+  "a flood of wrong tokens is told to wait; a valid credential from the same address is not",
+  { tags: ["L03"] },
+  async () => {
+    await using app = await openGatedApp();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    const attacker = new Visitor(app, { ...desk, headers: bearer("wrong") });
+    const statuses: number[] = [];
+    for (let i = 0; i < 110; i++) statuses.push((await attacker.get("/api/settings")).status);
+    expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
+    const told = await attacker.get("/api/settings");
+    expect(Number(told.headers.get("retry-after"))).toBeGreaterThan(200);
+    expect((await owner.signIn({ userVerified: false })).status).toBe(429);
+    expect(await owner.isIn()).toBe(true);
+    owner.cookies.clear();
+    expect((await owner.signIn()).status).toBe(200);
+  },
+);
 
 test("the command line's code is traded for a session of a few minutes, which mints a token and ends", async () => {
   let nowMs = Date.now();
@@ -257,20 +267,24 @@ test('under pairing = "code" the first enrolment needs the code on the terminal,
   expect(app.logLines.join("\n")).not.toContain(shown[1]!.slice(-9));
 });
 
-test("H03 from elsewhere under localhost, listed by the operator, the ceremony needs the code", async () => {
-  const shown: string[] = [];
-  await using app = await openTestApp({
-    connection: { peerAddress: "172.17.0.1" },
-    config: { allowedHosts: ["localhost", "127.0.0.1"], pairing: "code" },
-    announce: (text) => shown.push(text),
-  });
-  const visitor = new Visitor(app);
-  expect((await visitor.enrol()).code).toBe("pairing_code_required");
-  expect((await visitor.enrol({ code: shown[0]!.slice(-9) })).status).toBe(200);
-  expect(await visitor.isIn()).toBe(true);
-});
+test(
+  "from elsewhere under localhost, listed by the operator, the ceremony needs the code",
+  { tags: ["H03"] },
+  async () => {
+    const shown: string[] = [];
+    await using app = await openTestApp({
+      connection: { peerAddress: "172.17.0.1" },
+      config: { allowedHosts: ["localhost", "127.0.0.1"], pairing: "code" },
+      announce: (text) => shown.push(text),
+    });
+    const visitor = new Visitor(app);
+    expect((await visitor.enrol()).code).toBe("pairing_code_required");
+    expect((await visitor.enrol({ code: shown[0]!.slice(-9) })).status).toBe(200);
+    expect(await visitor.isIn()).toBe(true);
+  },
+);
 
-test("H04 nobody enrols under the tailnet name through another listener", async () => {
+test("nobody enrols under the tailnet name through another listener", { tags: ["H04"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.fox-owl.ts.net"] },
@@ -283,17 +297,21 @@ test("H04 nobody enrols under the tailnet name through another listener", async 
   expect((await visitor.get("/api/settings")).code).toBe("host_not_allowed");
 });
 
-test("G21 the start says under which addresses no browser can enrol, and status says it too", async () => {
-  await using app = await openTestApp({
-    connection: { peerAddress: "192.168.1.5" },
-    config: { allowedHosts: ["192.168.1.10", "desk.example"] },
-  });
-  const lines = app.logLines.filter((line) => line.includes("No browser makes a passkey"));
-  expect(lines).toEqual([expect.stringContaining("192.168.1.10"), expect.stringContaining("desk.example")]);
-  for (const host of ["192.168.1.10", "desk.example"]) {
-    const { json } = await new Visitor(app, { host }).get("/api/auth/status");
-    expect(json).toMatchObject({ passkeys_supported: false, bypass: "grace" });
-  }
-  await using quiet = await openTestApp();
-  expect(quiet.logLines.filter((line) => line.includes("No browser makes a passkey"))).toEqual([]);
-});
+test(
+  "the start says under which addresses no browser can enrol, and status says it too",
+  { tags: ["G21"] },
+  async () => {
+    await using app = await openTestApp({
+      connection: { peerAddress: "192.168.1.5" },
+      config: { allowedHosts: ["192.168.1.10", "desk.example"] },
+    });
+    const lines = app.logLines.filter((line) => line.includes("No browser makes a passkey"));
+    expect(lines).toEqual([expect.stringContaining("192.168.1.10"), expect.stringContaining("desk.example")]);
+    for (const host of ["192.168.1.10", "desk.example"]) {
+      const { json } = await new Visitor(app, { host }).get("/api/auth/status");
+      expect(json).toMatchObject({ passkeys_supported: false, bypass: "grace" });
+    }
+    await using quiet = await openTestApp();
+    expect(quiet.logLines.filter((line) => line.includes("No browser makes a passkey"))).toEqual([]);
+  },
+);

@@ -55,7 +55,7 @@ test("a session counts on hosts of its own RPID only", async () => {
   expect((await other.get("/api/conversations", { Cookie: `__Host-app_sess=${cookie}` })).status).toBe(401);
 });
 
-test("G01 of two who enrol at once one wins, and the RPID is gated by one passkey", async () => {
+test("of two who enrol at once one wins, and the RPID is gated by one passkey", { tags: ["G01"] }, async () => {
   await using app = await openGatedApp();
   const visitors = [1, 2, 3].map((n) => new Visitor(app, { ...desk, address: `203.0.113.${n}` }));
   const begun = await Promise.all(visitors.map((each) => each.post("/api/auth/register/begin", {})));
@@ -69,7 +69,7 @@ test("G01 of two who enrol at once one wins, and the RPID is gated by one passke
   expect((await winner.get("/api/auth/credentials")).json).toHaveLength(1);
 });
 
-test("G02 once gated, enrolling takes a session, an invite or the loopback bypass", async () => {
+test("once gated, enrolling takes a session, an invite or the loopback bypass", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -98,7 +98,7 @@ test("G02 once gated, enrolling takes a session, an invite or the loopback bypas
   expect((await new Visitor(app, desk).enrol({ code })).code).toBe("pairing_code_required");
 });
 
-test("G02 grace of another RPID opens no enrolment here", async () => {
+test("grace of another RPID opens no enrolment here", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
   const other = new Visitor(app, { ...desk, host: "phone.example" });
@@ -107,14 +107,14 @@ test("G02 grace of another RPID opens no enrolment here", async () => {
   expect((await new Visitor(app, desk).post("/api/auth/register/finish", answer)).status).toBe(401);
 });
 
-test("G02 the loopback bypass enrols on its own machine, gated or not", async () => {
+test("the loopback bypass enrols on its own machine, gated or not", { tags: ["G02"] }, async () => {
   await using app = await openTestApp();
   const owner = new Visitor(app);
   expect((await owner.enrol()).status).toBe(200);
   expect((await new Visitor(app).enrol({ name: "Second" })).status).toBe(200);
 });
 
-test("G02 a right that ended while the ceremony ran is none", async () => {
+test("a right that ended while the ceremony ran is none", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -124,7 +124,7 @@ test("G02 a right that ended while the ceremony ran is none", async () => {
   expect((await owner.post("/api/auth/register/finish", answer)).status).toBe(401);
 });
 
-test("G03 what enrols under an unlisted host opens nothing, neither there nor elsewhere", async () => {
+test("what enrols under an unlisted host opens nothing, neither there nor elsewhere", { tags: ["G03"] }, async () => {
   await using app = await openGatedApp();
   const evil = new Visitor(app, { host: "evil.test", address: "203.0.113.66" });
   expect((await evil.enrol()).status).toBe(200);
@@ -137,33 +137,41 @@ test("G03 what enrols under an unlisted host opens nothing, neither there nor el
   for (const path of refused) expect((await elsewhere.get(path)).status).toBe(401);
 });
 
-test("G03 nobody enrols under names that are this machine's, its node's or a listed host's neighbour's", async () => {
-  await using app = await openGatedApp();
-  for (const host of ["localhost", "made-up.fox-owl.ts.net"]) {
-    const visitor = new Visitor(app, { host, address: "203.0.113.66" });
-    expect([host, (await visitor.enrol()).code]).toEqual([host, "host_not_allowed"]);
-  }
-});
+test(
+  "nobody enrols under names that are this machine's, its node's or a listed host's neighbour's",
+  { tags: ["G03"] },
+  async () => {
+    await using app = await openGatedApp();
+    for (const host of ["localhost", "made-up.fox-owl.ts.net"]) {
+      const visitor = new Visitor(app, { host, address: "203.0.113.66" });
+      expect([host, (await visitor.enrol()).code]).toEqual([host, "host_not_allowed"]);
+    }
+  },
+);
 
-test("G03 register/begin on an unlisted host doesn't reveal the owner's user handle, nor share its own", async () => {
-  await using app = await openGatedApp();
-  const handleOf = async (host: string) => {
-    const visitor = new Visitor(app, { host, address: "203.0.113.66" });
-    return (await visitor.post("/api/auth/register/begin", {})).json.user.id as string;
-  };
-  // A stranger who came first doesn't choose the owner's handle.
-  const stranger = new Visitor(app, { host: "first.test", address: "203.0.113.66" });
-  await stranger.enrol();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  const [ownHandle] = owner.authenticator.passkeys.map(({ userHandle }) => userHandle);
-  expect(stranger.authenticator.passkeys[0]!.userHandle).not.toBe(ownHandle);
-  const seen = [await handleOf("evil.test"), await handleOf("evil.test"), await handleOf("other.test")];
-  expect(new Set([...seen, ownHandle]).size).toBe(4);
-  expect(await handleOf("phone.example")).toBe(ownHandle);
-});
+test(
+  "register/begin on an unlisted host doesn't reveal the owner's user handle, nor share its own",
+  { tags: ["G03"] },
+  async () => {
+    await using app = await openGatedApp();
+    const handleOf = async (host: string) => {
+      const visitor = new Visitor(app, { host, address: "203.0.113.66" });
+      return (await visitor.post("/api/auth/register/begin", {})).json.user.id as string;
+    };
+    // A stranger who came first doesn't choose the owner's handle.
+    const stranger = new Visitor(app, { host: "first.test", address: "203.0.113.66" });
+    await stranger.enrol();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    const [ownHandle] = owner.authenticator.passkeys.map(({ userHandle }) => userHandle);
+    expect(stranger.authenticator.passkeys[0]!.userHandle).not.toBe(ownHandle);
+    const seen = [await handleOf("evil.test"), await handleOf("evil.test"), await handleOf("other.test")];
+    expect(new Set([...seen, ownHandle]).size).toBe(4);
+    expect(await handleOf("phone.example")).toBe(ownHandle);
+  },
+);
 
-test("G03 unlisted hosts hold at most 16 RPIDs; listed ones are not counted", async () => {
+test("unlisted hosts hold at most 16 RPIDs; listed ones are not counted", { tags: ["G03"] }, async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
   for (let i = 0; i < 16; i++) {
@@ -174,7 +182,7 @@ test("G03 unlisted hosts hold at most 16 RPIDs; listed ones are not counted", as
   expect((await new Visitor(app, { ...desk, host: "phone.example" }).enrol()).status).toBe(200);
 });
 
-test("G08 a challenge counts once, for its own ceremony, RPID, origin and browser", async () => {
+test("a challenge counts once, for its own ceremony, RPID, origin and browser", { tags: ["G08"] }, async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -219,7 +227,7 @@ test.each([
   "https://DESK.fox-owl.ts.net",
   "https://desk.fox-owl.ts.net.",
   "https://desk.fox-owl.ts.net/",
-])("G09 an answer made on the page of %s is refused", async (origin) => {
+])("an answer made on the page of %s is refused", { tags: ["G09"] }, async (origin) => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, { host: "desk.fox-owl.ts.net", address: "100.64.0.1" });
   expect((await owner.enrol({}, { origin })).code).toBe("invalid_request");
@@ -229,13 +237,13 @@ test.each([
 });
 
 test.each([
-  ["G10 the hash of another RP ID", { rpId: "evil.test" }],
-  ["G11 crossOrigin", { crossOrigin: true }],
-  ["G11 crossOrigin with topOrigin", { crossOrigin: true, topOrigin: "https://evil.test" }],
-  ["G11 topOrigin alone", { topOrigin: "https://evil.test" }],
-  ["G12 no user verification", { userVerified: false }],
-  ["G12 no user presence", { userPresent: false }],
-])("%s is refused at both ceremonies", async (_name, faults) => {
+  ["the hash of another RP ID", { rpId: "evil.test" }],
+  ["crossOrigin", { crossOrigin: true }],
+  ["crossOrigin with topOrigin", { crossOrigin: true, topOrigin: "https://evil.test" }],
+  ["topOrigin alone", { topOrigin: "https://evil.test" }],
+  ["no user verification", { userVerified: false }],
+  ["no user presence", { userPresent: false }],
+])("%s is refused at both ceremonies", { tags: ["G10", "G11", "G12"] }, async (_name, faults) => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await owner.enrol({}, faults)).code).toBe("invalid_request");
@@ -243,7 +251,7 @@ test.each([
   expect([400, 401]).toContain((await owner.signIn(faults)).status);
 });
 
-test("G10 an answer of the other ceremony's type is refused", async () => {
+test("an answer of the other ceremony's type is refused", { tags: ["G10"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await owner.enrol({}, { type: "webauthn.get" })).code).toBe("invalid_request");
@@ -251,7 +259,7 @@ test("G10 an answer of the other ceremony's type is refused", async () => {
   expect((await owner.signIn({ type: "webauthn.create" })).status).toBe(401);
 });
 
-test("G13 a counter that does not move on is refused and logged, unless there is none", async () => {
+test("a counter that does not move on is refused and logged, unless there is none", { tags: ["G13"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -264,7 +272,7 @@ test("G13 a counter that does not move on is refused and logged, unless there is
   expect((await owner.signIn()).status).toBe(200);
 });
 
-test("G13 of two sign-ins at once with the same counter exactly one passes", async () => {
+test("of two sign-ins at once with the same counter exactly one passes", { tags: ["G13"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -279,7 +287,7 @@ test("G13 of two sign-ins at once with the same counter exactly one passes", asy
   }
 });
 
-test("G14 every reason to refuse a sign-in has the same answer", async () => {
+test("every reason to refuse a sign-in has the same answer", { tags: ["G14"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -304,28 +312,32 @@ test("G14 every reason to refuse a sign-in has the same answer", async () => {
   );
 });
 
-test("G15 attestation other than none is refused, and nobody is asked about its certificates", async () => {
-  await using app = await openGatedApp();
-  let asked = 0;
-  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {
-    asked++;
-    return new Response();
-  });
-  const url = new TextEncoder().encode(`http://127.0.0.1:${server.addr.port}/crl`);
-  const owner = new Visitor(app, desk);
-  for (const fmt of ["packed", "fido-u2f", "android-key", "tpm", "apple", "android-safetynet", "nonsense"]) {
-    const attStmt = new Map<string, number | Uint8Array | Uint8Array[]>([
-      ["alg", -7],
-      ["sig", new Uint8Array(70)],
-      ["x5c", [url]],
-    ]);
-    expect([fmt, (await owner.enrol({}, { fmt, attStmt })).code]).toEqual([fmt, "invalid_request"]);
-  }
-  expect(asked).toBe(0);
-  expect((await owner.get("/api/auth/status")).json.paired).toBe(false);
-});
+test(
+  "attestation other than none is refused, and nobody is asked about its certificates",
+  { tags: ["G15"] },
+  async () => {
+    await using app = await openGatedApp();
+    let asked = 0;
+    await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {
+      asked++;
+      return new Response();
+    });
+    const url = new TextEncoder().encode(`http://127.0.0.1:${server.addr.port}/crl`);
+    const owner = new Visitor(app, desk);
+    for (const fmt of ["packed", "fido-u2f", "android-key", "tpm", "apple", "android-safetynet", "nonsense"]) {
+      const attStmt = new Map<string, number | Uint8Array | Uint8Array[]>([
+        ["alg", -7],
+        ["sig", new Uint8Array(70)],
+        ["x5c", [url]],
+      ]);
+      expect([fmt, (await owner.enrol({}, { fmt, attStmt })).code]).toEqual([fmt, "invalid_request"]);
+    }
+    expect(asked).toBe(0);
+    expect((await owner.get("/api/auth/status")).json.paired).toBe(false);
+  },
+);
 
-test("G16 other algorithms and broken CBOR are refused, and the server goes on", async () => {
+test("other algorithms and broken CBOR are refused, and the server goes on", { tags: ["G16"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   for (const algorithm of [-35, -36, -37, -47, -65535, 0]) {
@@ -341,30 +353,34 @@ test("G16 other algorithms and broken CBOR are refused, and the server goes on",
   expect((await owner.enrol()).status).toBe(200);
 });
 
-test(`G17 after ${CEREMONIES} begun sign-ins and as many enrolments the owner's sign-in still completes`, async () => {
-  await using app = await openGatedApp();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  const begun = await owner.post("/api/auth/login/begin", {});
-  const { passkeys } = app.services.auth;
-  for (let i = 0; i < CEREMONIES; i++) {
-    const caller = {
-      rpId: "desk.example",
-      origin: "https://desk.example",
-      clientAddress: `198.51.${i % 40}.${i % 17}`,
-      isHostListed: true,
-      identity: { method: null, bypass: null },
-      browser: "flood",
-    };
-    passkeys.beginLogin(caller);
-    // The address is gated, so only somebody who may enrol gets a challenge.
-    await passkeys.beginRegistration({ ...caller, identity: { method: null, bypass: "loopback" } }, {});
-  }
-  const answer = owner.authenticator.get(begun.json, owner.origin);
-  expect((await owner.post("/api/auth/login/finish", answer)).status).toBe(200);
-});
+test(
+  `after ${CEREMONIES} begun sign-ins and as many enrolments the owner's sign-in still completes`,
+  { tags: ["G17"] },
+  async () => {
+    await using app = await openGatedApp();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    const begun = await owner.post("/api/auth/login/begin", {});
+    const { passkeys } = app.services.auth;
+    for (let i = 0; i < CEREMONIES; i++) {
+      const caller = {
+        rpId: "desk.example",
+        origin: "https://desk.example",
+        clientAddress: `198.51.${i % 40}.${i % 17}`,
+        isHostListed: true,
+        identity: { method: null, bypass: null },
+        browser: "flood",
+      };
+      passkeys.beginLogin(caller);
+      // The address is gated, so only somebody who may enrol gets a challenge.
+      await passkeys.beginRegistration({ ...caller, identity: { method: null, bypass: "loopback" } }, {});
+    }
+    const answer = owner.authenticator.get(begun.json, owner.origin);
+    expect((await owner.post("/api/auth/login/finish", answer)).status).toBe(200);
+  },
+);
 
-test("G18 the options name the RPID that the host has", async () => {
+test("the options name the RPID that the host has", { tags: ["G18"] }, async () => {
   await using app = await openTestApp();
   const cases = [
     ["a.tail.ts.net", "tail.ts.net"],
@@ -382,7 +398,7 @@ test("G18 the options name the RPID that the host has", async () => {
   }
 });
 
-test("G20 a credential id enrolled already is refused, and the old record stands", async () => {
+test("a credential id enrolled already is refused, and the old record stands", { tags: ["G20"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol({ name: "First" });

@@ -25,7 +25,7 @@ async function statusesOf(app: TestApp, headers: Record<string, string> = {}): P
 
 const all = (status: number) => Object.fromEntries(SPELLINGS.map((spelling) => [spelling, [status]]));
 
-test("G22 a passkey on localhost closes every loopback spelling", async () => {
+test("a passkey on localhost closes every loopback spelling", { tags: ["G22"] }, async () => {
   await using app = await openWithoutBypass();
   expect(await statusesOf(app)).toEqual(all(200));
   const stream = await fetch(`http://127.0.0.1:${app.port}/api/events`);
@@ -56,7 +56,7 @@ test("G22 a passkey on localhost closes every loopback spelling", async () => {
   expect(await statusesOf(app)).toEqual(all(200));
 });
 
-test("G22 of two who enroll at once under different loopback spellings one wins", async () => {
+test("of two who enroll at once under different loopback spellings one wins", { tags: ["G22"] }, async () => {
   await using app = await openWithoutBypass();
   const visitors = ["localhost", "x.localhost", "y.localhost"].map((host) =>
     new Visitor(app, { host: `${host}:${app.port}` })
@@ -70,20 +70,24 @@ test("G22 of two who enroll at once under different loopback spellings one wins"
   expect(ended.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
 });
 
-test("G22 a passkey elsewhere doesn't close loopback, and a passkey on localhost closes nothing else", async () => {
-  await using app = await openWithoutBypass({ allowedHosts: ["desk.example"] });
-  const desk = { host: `desk.example:${app.port}` };
-  await new Visitor(app, desk).enrol();
-  expect(await new Visitor(app, desk).isIn()).toBe(false);
-  expect(await statusesOf(app)).toEqual(all(200));
+test(
+  "a passkey elsewhere doesn't close loopback, and a passkey on localhost closes nothing else",
+  { tags: ["G22"] },
+  async () => {
+    await using app = await openWithoutBypass({ allowedHosts: ["desk.example"] });
+    const desk = { host: `desk.example:${app.port}` };
+    await new Visitor(app, desk).enrol();
+    expect(await new Visitor(app, desk).isIn()).toBe(false);
+    expect(await statusesOf(app)).toEqual(all(200));
 
-  await using other = await openWithoutBypass({ allowedHosts: ["desk.example"] });
-  await new Visitor(other).enrol();
-  expect(await new Visitor(other, { host: `desk.example:${other.port}` }).isIn()).toBe(true);
-  expect(await statusesOf(other)).toEqual(all(401));
-});
+    await using other = await openWithoutBypass({ allowedHosts: ["desk.example"] });
+    await new Visitor(other).enrol();
+    expect(await new Visitor(other, { host: `desk.example:${other.port}` }).isIn()).toBe(true);
+    expect(await statusesOf(other)).toEqual(all(401));
+  },
+);
 
-test("G22 a session stays with the host name it was opened on", async () => {
+test("a session stays with the host name it was opened on", { tags: ["G22"] }, async () => {
   await using app = await openWithoutBypass();
   const owner = new Visitor(app);
   await owner.enrol();
@@ -91,7 +95,7 @@ test("G22 a session stays with the host name it was opened on", async () => {
   expect(await statusesOf(app, cookie)).toEqual({ ...all(401), "localhost": [200], "LOCALHOST.": [200] });
 });
 
-test("G21 start-up names the addresses that are open, and stops once they are closed", async () => {
+test("start-up names the addresses that are open, and stops once they are closed", { tags: ["G21"] }, async () => {
   await using app = await openTestApp({
     config: {
       loopbackAuthBypass: false,
@@ -125,31 +129,35 @@ test.each([
   ['pairing = "code"', { pairing: "code", allowedHosts: ["localhost", "desk.example", "10.0.0.1"] }],
   ["require_auth = false", { requireAuth: false, allowedHosts: ["desk.example"] }],
   ["an address of the network to listen on", { host: "192.0.2.7" }],
-])("G21 start-up names no open address with %s", async (_name, config) => {
+])("start-up names no open address with %s", { tags: ["G21"] }, async (_name, config) => {
   await using app = await openWithoutBypass(config);
   expect(app.logLines.filter((line) => /Open without|can't be closed/.test(line))).toEqual([]);
 });
 
-test("G21 doctor names the open addresses and doesn't say that nothing is wrong", async () => {
-  await using app = await openWithoutBypass();
-  const doctor = async (...args: string[]) => {
-    const flags = ["--data-dir", app.dataDir, "--port", "9", "--loopback-auth-bypass", "false"];
-    const { code, stdout } = await runParlor(["doctor", ...flags, ...args]);
-    return { code, isFine: stdout.includes("Nothing is wrong."), problems: stdout.match(/^problem .*$/gm) ?? [] };
-  };
-  const loopback = expect.stringContaining("under localhost, *.localhost, 127.0.0.0/8, [::1]");
-  expect(await doctor()).toEqual({ code: 1, isFine: false, problems: [loopback] });
-  const hosts = ["--allowed-hosts", "desk.example,*.wild.example,10.0.0.1", "--trusted-proxies", "192.0.2.1"];
-  const others = [
-    expect.stringContaining("10.0.0.1 needs no passkey"),
-    expect.stringContaining("*.wild.example can't be closed"),
-  ];
-  const open = expect.stringContaining("desk.example: everyone who can reach");
-  expect((await doctor(...hosts)).problems).toEqual([loopback, open, ...others]);
+test(
+  "doctor names the open addresses and doesn't say that nothing is wrong",
+  { tags: ["G21"], timeout: 120_000 },
+  async () => {
+    await using app = await openWithoutBypass();
+    const doctor = async (...args: string[]) => {
+      const flags = ["--data-dir", app.dataDir, "--port", "9", "--loopback-auth-bypass", "false"];
+      const { code, stdout } = await runParlor(["doctor", ...flags, ...args]);
+      return { code, isFine: stdout.includes("Nothing is wrong."), problems: stdout.match(/^problem .*$/gm) ?? [] };
+    };
+    const loopback = expect.stringContaining("under localhost, *.localhost, 127.0.0.0/8, [::1]");
+    expect(await doctor()).toEqual({ code: 1, isFine: false, problems: [loopback] });
+    const hosts = ["--allowed-hosts", "desk.example,*.wild.example,10.0.0.1", "--trusted-proxies", "192.0.2.1"];
+    const others = [
+      expect.stringContaining("10.0.0.1 needs no passkey"),
+      expect.stringContaining("*.wild.example can't be closed"),
+    ];
+    const open = expect.stringContaining("desk.example: everyone who can reach");
+    expect((await doctor(...hosts)).problems).toEqual([loopback, open, ...others]);
 
-  await new Visitor(app).enrol();
-  expect(await doctor()).toEqual({ code: 0, isFine: true, problems: [] });
-  expect((await doctor(...hosts)).problems).toEqual([open, ...others]);
-  await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "{}");
-  expect((await doctor()).problems).toEqual([expect.stringContaining("The passkeys can't be read")]);
-}, 120_000);
+    await new Visitor(app).enrol();
+    expect(await doctor()).toEqual({ code: 0, isFine: true, problems: [] });
+    expect((await doctor(...hosts)).problems).toEqual([open, ...others]);
+    await Deno.writeTextFile(`${app.dataDir}/credentials.json`, "{}");
+    expect((await doctor()).problems).toEqual([expect.stringContaining("The passkeys can't be read")]);
+  },
+);

@@ -24,7 +24,8 @@ async function removeFile(app: TestApp, name: string, isRunning: boolean): Promi
 const WHEN: [string, boolean][] = [["while running", true], ["between runs", false]];
 
 test.each(WHEN)(
-  "G07 credentials.json removed %s: grace is back, sessions are over, nothing else is lost",
+  "credentials.json removed %s: grace is back, sessions are over, nothing else is lost",
+  { tags: ["G07"] },
   async (_, isRunning) => {
     await using app = await openGatedApp();
     const { owner, script, stranger } = await enter(app);
@@ -51,17 +52,21 @@ test.each(WHEN)("session-key removed %s: everyone is signed out, passkeys and to
   expect(await owner.isIn()).toBe(true);
 });
 
-test.each(WHEN)("S17 tokens.json removed %s: all tokens are gone, passkeys and sessions stay", async (_, isRunning) => {
-  await using app = await openGatedApp();
-  const { owner, script } = await enter(app);
-  await removeFile(app, "tokens.json", isRunning);
-  expect(await script.isIn()).toBe(false);
-  expect(await owner.isIn()).toBe(true);
-  expect((await owner.get("/api/auth/tokens")).json).toEqual([]);
-  expect((await owner.post("/api/auth/token", { label: "new" })).status).toBe(201);
-});
+test.each(WHEN)(
+  "tokens.json removed %s: all tokens are gone, passkeys and sessions stay",
+  { tags: ["S17"] },
+  async (_, isRunning) => {
+    await using app = await openGatedApp();
+    const { owner, script } = await enter(app);
+    await removeFile(app, "tokens.json", isRunning);
+    expect(await script.isIn()).toBe(false);
+    expect(await owner.isIn()).toBe(true);
+    expect((await owner.get("/api/auth/tokens")).json).toEqual([]);
+    expect((await owner.post("/api/auth/token", { label: "new" })).status).toBe(201);
+  },
+);
 
-test("S17 a damaged tokens.json lets no token in, and does not stop the start", async () => {
+test("a damaged tokens.json lets no token in, and does not stop the start", { tags: ["S17"] }, async () => {
   await using app = await openGatedApp();
   const { owner, script } = await enter(app);
   await Deno.writeTextFile(`${app.dataDir}/tokens.json`, "[]");
@@ -70,22 +75,26 @@ test("S17 a damaged tokens.json lets no token in, and does not stop the start", 
   expect([await script.isIn(), await owner.isIn()]).toEqual([false, true]);
 });
 
-test("G06 a damaged credentials.json gates everything, across a restart too, and is never written over", async () => {
-  await using app = await openGatedApp();
-  const { owner, stranger } = await enter(app);
-  const good = await Deno.readFile(`${app.dataDir}/credentials.json`);
-  for (const content of [new Uint8Array(), new TextEncoder().encode("[]"), good.subarray(0, 50)]) {
-    await Deno.writeFile(`${app.dataDir}/credentials.json`, content);
-    for (let round = 0; round < 2; round++) {
-      expect([await owner.isIn(), await stranger.isIn()]).toEqual([false, false]);
-      expect((await new Visitor(app, { ...desk, host: "phone.example" }).enrol()).status).toBeGreaterThanOrEqual(400);
-      expect(await Deno.readFile(`${app.dataDir}/credentials.json`)).toEqual(content);
-      await app.restart();
+test(
+  "a damaged credentials.json gates everything, across a restart too, and is never written over",
+  { tags: ["G06"] },
+  async () => {
+    await using app = await openGatedApp();
+    const { owner, stranger } = await enter(app);
+    const good = await Deno.readFile(`${app.dataDir}/credentials.json`);
+    for (const content of [new Uint8Array(), new TextEncoder().encode("[]"), good.subarray(0, 50)]) {
+      await Deno.writeFile(`${app.dataDir}/credentials.json`, content);
+      for (let round = 0; round < 2; round++) {
+        expect([await owner.isIn(), await stranger.isIn()]).toEqual([false, false]);
+        expect((await new Visitor(app, { ...desk, host: "phone.example" }).enrol()).status).toBeGreaterThanOrEqual(400);
+        expect(await Deno.readFile(`${app.dataDir}/credentials.json`)).toEqual(content);
+        await app.restart();
+      }
     }
-  }
-  await Deno.writeFile(`${app.dataDir}/credentials.json`, good);
-  expect(await owner.isIn()).toBe(true);
-});
+    await Deno.writeFile(`${app.dataDir}/credentials.json`, good);
+    expect(await owner.isIn()).toBe(true);
+  },
+);
 
 test("require_auth = false opens a gated origin, and back at true it is gated as before", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });

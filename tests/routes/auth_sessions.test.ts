@@ -13,7 +13,7 @@ function withCookie(app: TestApp, cookie: string): Visitor {
   return new Visitor(app, { ...desk, headers: { Cookie: cookie } });
 }
 
-test("S01 over HTTPS the cookie is __Host-app_sess with all its attributes", async () => {
+test("over HTTPS the cookie is __Host-app_sess with all its attributes", { tags: ["S01"] }, async () => {
   await using app = await openGatedApp();
   const answer = await new Visitor(app, desk).enrol();
   const [cookie] = answer.headers.getSetCookie();
@@ -27,7 +27,7 @@ test("S01 over HTTPS the cookie is __Host-app_sess with all its attributes", asy
   expect(cookie).toMatch(/^__Host-app_sess=1\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43};/);
 });
 
-test("S02 over HTTP on this machine it is app_sess", async () => {
+test("over HTTP on this machine it is app_sess", { tags: ["S02"] }, async () => {
   await using app = await openTestApp();
   const answer = await new Visitor(app).enrol();
   const [cookie] = answer.headers.getSetCookie();
@@ -35,7 +35,7 @@ test("S02 over HTTP on this machine it is app_sess", async () => {
   expect(cookie).toMatch(/^app_sess=/);
 });
 
-test("S03 a cookie under the other scheme's name counts nowhere", async () => {
+test("a cookie under the other scheme's name counts nowhere", { tags: ["S03"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -50,7 +50,7 @@ test("S03 a cookie under the other scheme's name counts nowhere", async () => {
   expect((await here.get("/api/settings", { Cookie: `__Host-app_sess=${local}` })).status).toBe(401);
 });
 
-test("S04 no other cookie is taken for ours, and none breaks the server", async () => {
+test("no other cookie is taken for ours, and none breaks the server", { tags: ["S04"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -71,7 +71,7 @@ test("S04 no other cookie is taken for ours, and none breaks the server", async 
   }
 });
 
-test("S06 idle for 30 days and a second a session is over; used at 29 days it is renewed", async () => {
+test("idle for 30 days and a second a session is over; used at 29 days it is renewed", { tags: ["S06"] }, async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -93,7 +93,7 @@ test("S06 idle for 30 days and a second a session is over; used at 29 days it is
   expect(await owner.isIn()).toBe(false);
 });
 
-test("S06 a session idle for too long at the start is forgotten", async () => {
+test("a session idle for too long at the start is forgotten", { tags: ["S06"] }, async () => {
   let nowMs = Date.now();
   await using app = await openGatedApp({ now: () => nowMs });
   const owner = new Visitor(app, desk);
@@ -104,21 +104,25 @@ test("S06 a session idle for too long at the start is forgotten", async () => {
   expect(await owner.isIn()).toBe(false);
 });
 
-test("S07 a clock set back a year and forward again lets no session live for longer than that", async () => {
-  let nowMs = Date.now();
-  await using app = await openGatedApp({ now: () => nowMs });
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  nowMs -= 365 * DAY_MS;
-  expect(await owner.isIn()).toBe(true);
-  nowMs += 365 * DAY_MS;
-  expect((await owner.get("/api/settings")).status).toBe(401);
-  expect((await owner.signIn()).status).toBe(200);
-  nowMs += 30 * DAY_MS + 1_000;
-  expect(await owner.isIn()).toBe(false);
-});
+test(
+  "a clock set back a year and forward again lets no session live for longer than that",
+  { tags: ["S07"] },
+  async () => {
+    let nowMs = Date.now();
+    await using app = await openGatedApp({ now: () => nowMs });
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    nowMs -= 365 * DAY_MS;
+    expect(await owner.isIn()).toBe(true);
+    nowMs += 365 * DAY_MS;
+    expect((await owner.get("/api/settings")).status).toBe(401);
+    expect((await owner.signIn()).status).toBe(200);
+    nowMs += 30 * DAY_MS + 1_000;
+    expect(await owner.isIn()).toBe(false);
+  },
+);
 
-test("S08 after signing out the old cookie counts no more, also after a restart", async () => {
+test("after signing out the old cookie counts no more, also after a restart", { tags: ["S08"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -144,7 +148,9 @@ async function openStream(app: TestApp, headers: Record<string, string>) {
   return { ended };
 }
 
-test("S08 S09 S18 signing out, revoking the passkey or the token, and enrolling end the streams they gave", async () => {
+test("signing out, revoking the passkey or the token, and enrolling end the streams they gave", {
+  tags: ["S08", "S09", "S18"],
+}, async () => {
   await using app = await openGatedApp();
   const inGrace = await openStream(app, {});
   const owner = new Visitor(app, desk);
@@ -168,16 +174,20 @@ test("S08 S09 S18 signing out, revoking the passkey or the token, and enrolling 
   expect((await owner.get("/api/settings")).status).toBe(401);
 });
 
-test.each(["credentials.json", "session-key"])("S09 S18 removing %s ends open streams within seconds", async (name) => {
-  await using app = await openGatedApp();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  const stream = await openStream(app, { Cookie: `${COOKIE}=${owner.cookies.get(COOKIE)}` });
-  await Deno.remove(`${app.dataDir}/${name}`);
-  expect(await stream.ended).toBe("ended");
-});
+test.each(["credentials.json", "session-key"])(
+  "removing %s ends open streams within seconds",
+  { tags: ["S09", "S18"] },
+  async (name) => {
+    await using app = await openGatedApp();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    const stream = await openStream(app, { Cookie: `${COOKIE}=${owner.cookies.get(COOKIE)}` });
+    await Deno.remove(`${app.dataDir}/${name}`);
+    expect(await stream.ended).toBe("ended");
+  },
+);
 
-test("S18 removing tokens.json ends the streams of tokens within seconds", async () => {
+test("removing tokens.json ends the streams of tokens within seconds", { tags: ["S18"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -188,7 +198,7 @@ test("S18 removing tokens.json ends the streams of tokens within seconds", async
   expect(await owner.isIn()).toBe(true);
 });
 
-test("S05 a cookie signed by the key of another installation is nobody's", async () => {
+test("a cookie signed by the key of another installation is nobody's", { tags: ["S05"] }, async () => {
   await using app = await openGatedApp();
   await using other = await openGatedApp();
   await new Visitor(app, desk).enrol();
@@ -199,7 +209,7 @@ test("S05 a cookie signed by the key of another installation is nobody's", async
   expect(readSession(key, foreign.cookies.get(COOKIE)!)).toMatchObject({ rp_id: "desk.example" });
 });
 
-test("H05 a header of forwarding on a request from this machine takes the bypass away", async () => {
+test("a header of forwarding on a request from this machine takes the bypass away", { tags: ["H05"] }, async () => {
   await using app = await openTestApp();
   await new Visitor(app).enrol();
   expect(await new Visitor(app).isIn()).toBe(true);
@@ -209,7 +219,7 @@ test("H05 a header of forwarding on a request from this machine takes the bypass
   }
 });
 
-test("H06 behind a trusted proxy the client is whom it names last, and it needs a session", async () => {
+test("behind a trusted proxy the client is whom it names last, and it needs a session", { tags: ["H06"] }, async () => {
   await using app = await openTestApp({ config: { trustedProxies: ["127.0.0.1"] } });
   const here = { "X-Forwarded-For": "127.0.0.1" };
   await new Visitor(app, { headers: here }).enrol();
@@ -219,7 +229,9 @@ test("H06 behind a trusted proxy the client is whom it names last, and it needs 
   expect((await fetchAs(app, { path: "/api/settings", headers: here })).status).toBe(200);
 });
 
-test("H14 H15 a session or token of a listed host is 401 without, and 403 on a host that is not listed", async () => {
+test("a session or token of a listed host is 401 without, and 403 on a host that is not listed", {
+  tags: ["H14", "H15"],
+}, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   expect((await new Visitor(app, desk).get("/api/settings")).status).toBe(200);

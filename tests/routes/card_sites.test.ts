@@ -110,26 +110,30 @@ describe("search", () => {
     expect(site.asked).toEqual([]);
   });
 
-  test("W05 a picture's address follows from its names alone; no address in an answer is ever asked", async () => {
-    await using secret = openSilentListener(PRIVATE);
-    site.nodes = [{ ...heron, avatar_url: `http://${PRIVATE}:${secret.port}/a.png` }];
-    site.files.set("/avatars/ann/grey-heron/avatar.webp", fixtureImage("quarters_lossy.webp"));
-    const [{ avatar_url: url }] = (await search("q=heron")).items;
-    const answer = await app.get(url);
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/webp"]);
-    expect(answer.headers.get("content-security-policy")).toContain("sandbox");
-    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(fixtureImage("quarters_lossy.webp"));
-    const other = encodeURIComponent(`http://${PRIVATE}:${secret.port}`);
-    for (const path of [`${other}/x`, `x/${other}`, "..%2f..%2fsearch/x", "%2e%2e/x", "x/a%3fb", "x/a%23b"]) {
-      const refused = await app.get(`/api/characters/search/${path}/avatar?url=${other}`);
-      expect([400, 404], path).toContain(refused.status);
-      await refused.body?.cancel();
-    }
-    expect(secret.connections).toBe(0);
-    expect(site.asked.every((path) => /^\/(search\?|avatars\/)/.test(path))).toBe(true);
-  });
+  test(
+    "a picture's address follows from its names alone; no address in an answer is ever asked",
+    { tags: ["W05"] },
+    async () => {
+      await using secret = openSilentListener(PRIVATE);
+      site.nodes = [{ ...heron, avatar_url: `http://${PRIVATE}:${secret.port}/a.png` }];
+      site.files.set("/avatars/ann/grey-heron/avatar.webp", fixtureImage("quarters_lossy.webp"));
+      const [{ avatar_url: url }] = (await search("q=heron")).items;
+      const answer = await app.get(url);
+      expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/webp"]);
+      expect(answer.headers.get("content-security-policy")).toContain("sandbox");
+      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(fixtureImage("quarters_lossy.webp"));
+      const other = encodeURIComponent(`http://${PRIVATE}:${secret.port}`);
+      for (const path of [`${other}/x`, `x/${other}`, "..%2f..%2fsearch/x", "%2e%2e/x", "x/a%3fb", "x/a%23b"]) {
+        const refused = await app.get(`/api/characters/search/${path}/avatar?url=${other}`);
+        expect([400, 404], path).toContain(refused.status);
+        await refused.body?.cancel();
+      }
+      expect(secret.connections).toBe(0);
+      expect(site.asked.every((path) => /^\/(search\?|avatars\/)/.test(path))).toBe(true);
+    },
+  );
 
-  test("P08 what is no picture is not shown as one", async () => {
+  test("what is no picture is not shown as one", { tags: ["P08"] }, async () => {
     site.files.set("/avatars/a/b/avatar.webp", new TextEncoder().encode("<svg onload=alert(1)>".padEnd(50)));
     expect((await app.get("/api/characters/search/a/b/avatar")).status).toBe(502);
     expect((await app.get("/api/characters/search/a/none/avatar")).status).toBe(404);
@@ -268,7 +272,7 @@ describe("import-url", () => {
     expect(await names()).not.toContain("Direct Png");
   });
 
-  test("E03 a redirect to a private address is refused at that hop, and a loop ends", async () => {
+  test("a redirect to a private address is refused at that hop, and a loop ends", { tags: ["E03"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     for (const status of [301, 302, 303, 307, 308]) {
       for (const location of [`http://${PRIVATE}:${secret.port}/x.png`, "file:///etc/passwd", "http://localhost/"]) {
@@ -282,7 +286,7 @@ describe("import-url", () => {
     expect(secret.connections).toBe(0);
   });
 
-  test("E03 the file that the site names is judged like any other address", async () => {
+  test("the file that the site names is judged like any other address", { tags: ["E03"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     const definition = { name: "Heron", personality: "grey" };
     site.nodes = [{
@@ -295,7 +299,7 @@ describe("import-url", () => {
     expect(secret.connections).toBe(0);
   });
 
-  test("E11 a file without end is cut off at the largest size of a card", async () => {
+  test("a file without end is cut off at the largest size of a card", { tags: ["E11"] }, async () => {
     await using small = await openTestApp({
       config: { cardSiteUrl: site.url, guardAllow: [`${PUBLIC}/32`], maxUploadBodyBytes: 1_000_000 },
     });
@@ -314,7 +318,7 @@ describe("import-url", () => {
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
-  test("E13 closed, private and unknown targets cannot be told apart", async () => {
+  test("closed, private and unknown targets cannot be told apart", { tags: ["E13"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     const closed = new URL(site.url);
     closed.port = "9";

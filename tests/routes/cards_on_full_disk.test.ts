@@ -21,7 +21,8 @@ async function leave(path: string, freeBytes: number): Promise<void> {
 }
 
 test(
-  "D03 on a disk that is almost full, an import and a save of a card are 507 without effect or whole",
+  "on a disk that is almost full, an import and a save of a card are 507 without effect or whole",
+  { tags: ["D03"], timeout: 300_000 },
   async (context) => {
     await using home = await tempFolder();
     await using disk = await smallFileSystem(home.file("data"), 8);
@@ -76,7 +77,6 @@ test(
     const list: { id: string }[] = await json("/api/characters");
     expect(list.map(({ id }) => `${id}.png`).sort()).toEqual(await files());
   },
-  300_000,
 );
 
 /** The chunks of a PNG, to be put together with others. */

@@ -178,7 +178,7 @@ test("a CHARX of 60 MB comes in, goes out and is in an export of everything, and
   expect(await names("cache/arriving")).toEqual([]);
 });
 
-test("P03 what is no CHARX stays within the bound of cards", async () => {
+test("what is no CHARX stays within the bound of cards", { tags: ["P03"] }, async () => {
   const png = new Uint8Array(21 * 2 ** 20);
   png.set(plainPng());
   const refused = await sendForm(streamed(inPieces(png)));
@@ -186,19 +186,23 @@ test("P03 what is no CHARX stays within the bound of cards", async () => {
   expect(await names("characters")).toEqual([]);
 });
 
-test("P04 a form that breaks off or goes on behind a CHARX is 400, and nothing of it is kept", async () => {
-  const charx = zipSync(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
-  const part = (name: string) => `\r\n--b\r\nContent-Disposition: form-data; name="${name}"; filename="x"\r\n\r\nPK`;
-  for (const after of ["", "\r\n--", `${part("file")}\r\n--b--`, part("other"), part("x").repeat(60) + "\r\n--b--"]) {
-    const answer = await sendForm(streamed([charx], { after }));
-    expect([answer.status, (await answer.json()).error.code], after.slice(0, 80)).toEqual([400, "invalid_request"]);
-  }
-  expect(await names("characters")).toEqual([]);
-  expect(await names("cache/arriving")).toEqual([]);
-  const text = (name: string) => part(name).replace('; filename="x"', "");
-  const before = text("note").slice(2) + "\r\n";
-  expect((await sendForm(streamed([charx], { before, after: `${text("more")}\r\n--b--` }))).status).toBe(201);
-});
+test(
+  "a form that breaks off or goes on behind a CHARX is 400, and nothing of it is kept",
+  { tags: ["P04"] },
+  async () => {
+    const charx = zipSync(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
+    const part = (name: string) => `\r\n--b\r\nContent-Disposition: form-data; name="${name}"; filename="x"\r\n\r\nPK`;
+    for (const after of ["", "\r\n--", `${part("file")}\r\n--b--`, part("other"), part("x").repeat(60) + "\r\n--b--"]) {
+      const answer = await sendForm(streamed([charx], { after }));
+      expect([answer.status, (await answer.json()).error.code], after.slice(0, 80)).toEqual([400, "invalid_request"]);
+    }
+    expect(await names("characters")).toEqual([]);
+    expect(await names("cache/arriving")).toEqual([]);
+    const text = (name: string) => part(name).replace('; filename="x"', "");
+    const before = text("note").slice(2) + "\r\n";
+    expect((await sendForm(streamed([charx], { before, after: `${text("more")}\r\n--b--` }))).status).toBe(201);
+  },
+);
 
 test("a reader that leaves in the middle of a CHARX leaves no file open", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));

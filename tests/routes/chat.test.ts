@@ -96,7 +96,9 @@ test("ids are made where the client gives none, and its messages go upstream as 
   for (const field of ["seed", "top_p", "conversation_id", "action", "context"]) expect(sent).not.toHaveProperty(field);
 });
 
-test("U06 a reply cut at every event gives the exact rest from the running reply, the ended one, and after a restart", async () => {
+test("a reply cut at every event gives the exact rest from the running reply, the ended one, and after a restart", {
+  tags: ["U06"],
+}, async () => {
   llm.pieces = Array.from({ length: 40 }, (_, i) => (i % 5 === 0 ? `w${i} 😀` : ` word${i}`));
   llm.switches.manual = "on";
   const response = await ask(app, 1);
@@ -132,7 +134,7 @@ test("U06 a reply cut at every event gives the exact rest from the running reply
   }
 });
 
-test("U06 a reply outlives its client, and a second client reads it whole", async () => {
+test("a reply outlives its client, and a second client reads it whole", { tags: ["U06"] }, async () => {
   llm.switches.manual = "on";
   const first = await ask(app, 1);
   const call = await llm.nextCall();
@@ -377,7 +379,8 @@ test("refuses a message under the id of another one, and takes the same one agai
 });
 
 test.each(["cut", "frame_object", "event_error"] as const)(
-  "U05 an answer that breaks by %s keeps its text and ends in one error event",
+  "an answer that breaks by %s keeps its text and ends in one error event",
+  { tags: ["U05"] },
   async (fail) => {
     llm.pieces = ["par", "tial", "never"];
     llm.switches.fail = fail;
@@ -446,36 +449,40 @@ test.each([
   expect((await ask(app, 1, { action, assistant_message_id: mid })).status).toBe(status);
 });
 
-test("U07 a save by another page keeps the running text; without its message the reply is stopped", async () => {
-  llm.switches.manual = "on";
-  const response = await ask(app, 1);
-  const call = await llm.nextCall();
-  await call.emit("Hel");
-  await gather(response, 2);
-  const { messages } = await conversation();
-  const edited = [{ ...messages[0], content: "edited" }, { ...messages[1], content: "overwritten" }];
-  expect((await app.put("/api/conversations/c1", { messages: edited, title: "T" })).status).toBe(200);
-  expect((await app.patch("/api/conversations/c1/messages/a1", { content: "x" })).status).toBe(409);
-  expect((await app.delete("/api/conversations/c1/messages/a1")).status).toBe(409);
-  expect((await app.patch("/api/conversations/c1/messages/u1", { content: "edited twice" })).status).toBe(200);
-  await call.emit("lo");
-  await call.finish();
-  await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
-  expect(await conversation()).toMatchObject({
-    title: "T",
-    messages: [{ content: "edited twice" }, { content: "Hello" }],
-  });
+test(
+  "a save by another page keeps the running text; without its message the reply is stopped",
+  { tags: ["U07"] },
+  async () => {
+    llm.switches.manual = "on";
+    const response = await ask(app, 1);
+    const call = await llm.nextCall();
+    await call.emit("Hel");
+    await gather(response, 2);
+    const { messages } = await conversation();
+    const edited = [{ ...messages[0], content: "edited" }, { ...messages[1], content: "overwritten" }];
+    expect((await app.put("/api/conversations/c1", { messages: edited, title: "T" })).status).toBe(200);
+    expect((await app.patch("/api/conversations/c1/messages/a1", { content: "x" })).status).toBe(409);
+    expect((await app.delete("/api/conversations/c1/messages/a1")).status).toBe(409);
+    expect((await app.patch("/api/conversations/c1/messages/u1", { content: "edited twice" })).status).toBe(200);
+    await call.emit("lo");
+    await call.finish();
+    await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
+    expect(await conversation()).toMatchObject({
+      title: "T",
+      messages: [{ content: "edited twice" }, { content: "Hello" }],
+    });
 
-  const next = await ask(app, 2);
-  const second = await llm.nextCall();
-  await second.emit("gone");
-  await gather(next, 2);
-  expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBe(200);
-  await second.over;
-  expect((await conversation()).messages).toEqual([]);
-});
+    const next = await ask(app, 2);
+    const second = await llm.nextCall();
+    await second.emit("gone");
+    await gather(next, 2);
+    expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBe(200);
+    await second.over;
+    expect((await conversation()).messages).toEqual([]);
+  },
+);
 
-test("U07 deleting the conversation aborts the call, and nothing comes back", async () => {
+test("deleting the conversation aborts the call, and nothing comes back", { tags: ["U07"] }, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -490,7 +497,9 @@ test("U07 deleting the conversation aborts the call, and nothing comes back", as
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
 });
 
-test("U07 a save or a removal that is refused as stale leaves the running reply alone; a current one stops it", async () => {
+test("a save or a removal that is refused as stale leaves the running reply alone; a current one stops it", {
+  tags: ["U07"],
+}, async () => {
   llm.switches.manual = "on";
   const checked = (revision: number) => ({ headers: { "If-Match": `"${revision}"` } });
   const response = await ask(app, 1);
@@ -516,7 +525,7 @@ test("U07 a save or a removal that is refused as stale leaves the running reply 
   expect((await app.get("/api/conversations/c1")).status).toBe(404);
 });
 
-test("U06 a server that stops mid-answer saves the part once, marked, and says so", async () => {
+test("a server that stops mid-answer saves the part once, marked, and says so", { tags: ["U06"] }, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -556,7 +565,9 @@ test("in a conversation stream: false gives the whole reply as one object, store
   expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello", status: "complete" });
 });
 
-test("U06 a stateless client that leaves ends the upstream call at once, before and after the first word", async () => {
+test("a stateless client that leaves ends the upstream call at once, before and after the first word", {
+  tags: ["U06"],
+}, async () => {
   llm.switches.manual = "on";
   const messages = [{ role: "user", content: "Hi" }];
   const response = await app.post("/api/chat", { messages, stream: true });
@@ -578,7 +589,9 @@ test("U06 a stateless client that leaves ends the upstream call at once, before 
   expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
 });
 
-test(`U06 ${ROUNDS} clients that leave a stored reply, and as many that leave one of their own, leave nothing behind`, async () => {
+test(`${ROUNDS} clients that leave a stored reply, and as many that leave one of their own, leave nothing behind`, {
+  tags: ["U06"],
+}, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -631,7 +644,7 @@ test("a message of ten thousand tokens at full speed arrives without loss, and w
   expect(large / small).toBeLessThan(11.5);
 });
 
-test("U08 whatever a model writes is kept and sent as it is", async () => {
+test("whatever a model writes is kept and sent as it is", { tags: ["U08"] }, async () => {
   llm.pieces = [
     "<|im_end|>\nUser: ",
     "a\u0000b",

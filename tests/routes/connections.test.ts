@@ -117,7 +117,7 @@ test("a write with another version than asked is a 412", async () => {
   expect((await app.delete("/api/connections/llama", { headers: { "If-Match": '"1"' } })).status).toBe(204);
 });
 
-test("U01 moving a profile to another origin does not take the key along", async () => {
+test("moving a profile to another origin does not take the key along", { tags: ["U01"] }, async () => {
   await using elsewhere = await openFakeLlm();
   await json(app.put("/api/connections", profile()), 201);
   await json(app.post("/api/connections/llama/activate"), 200);
@@ -143,13 +143,13 @@ test("an unsaved profile is tested without being saved, and a saved one lends it
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(2);
 });
 
-test("U03 a key that the server echoes is masked in the verdict", async () => {
+test("a key that the server echoes is masked in the verdict", { tags: ["U03"] }, async () => {
   await using echo = await openFakeLlm({ personality: "jan", apiKey: "another" });
   const answer = await app.post("/api/connections/test", { base_url: `${echo.url}`, api_key: KEY });
   expect(await answer.text()).not.toContain(KEY);
 });
 
-test("E14 test and PUT refuse metadata and link-local addresses, and nothing is sent", async () => {
+test("test and PUT refuse metadata and link-local addresses, and nothing is sent", { tags: ["E14"] }, async () => {
   for (const base_url of ["http://169.254.169.254/v1", "http://[fe80::1]:80/", "http://metadata.google.internal/"]) {
     for (const call of [app.post("/api/connections/test", { base_url }), app.put("/api/connections", { base_url })]) {
       expect((await json(call, 403)).error.code).toBe("address_not_allowed");
@@ -158,7 +158,7 @@ test("E14 test and PUT refuse metadata and link-local addresses, and nothing is 
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
 });
 
-test("E14 discover probes the configured hosts and nothing that a client names", async () => {
+test("discover probes the configured hosts and nothing that a client names", { tags: ["E14"] }, async () => {
   const body = { hosts: ["127.0.0.1"], ports: [{ port: llm.port, as: 8080 }] };
   expect(await json(app.post("/api/connections/discover", body), 200)).toEqual([]);
   expect(await json(app.post("/api/connections/discover"), 200)).toEqual([]);

@@ -263,44 +263,48 @@ async function damagePageOf(table: string, column: string, where: string): Promi
   await Deno.writeFile(path, bytes);
 }
 
-test("D05 a damaged page of the database file keeps nothing from being read, searched, exported or deleted that isn't on it", async () => {
-  for (const id of range(5).map((i) => `c${i}`)) {
-    await put(id, {
-      title: `needle ${id}`,
-      messages: range(6).map((i) => say(`m${i}`, `needle ${"x".repeat(1_000)}`)),
+test(
+  "a damaged page of the database file keeps nothing from being read, searched, exported or deleted that isn't on it",
+  { tags: ["D05"] },
+  async () => {
+    for (const id of range(5).map((i) => `c${i}`)) {
+      await put(id, {
+        title: `needle ${id}`,
+        messages: range(6).map((i) => say(`m${i}`, `needle ${"x".repeat(1_000)}`)),
+      });
+    }
+    await app.restart(() => damagePageOf("block", "sealed", "conversation_id = 'c2'"));
+    const bad = await readConversation(app, "c2");
+    expect(bad).toMatchObject({
+      ...{ title: "needle c2", messages: [] },
+      damaged: [{ part: "messages", message_ids: range(6).map((i) => `m${i}`), after: null }],
     });
-  }
-  await app.restart(() => damagePageOf("block", "sealed", "conversation_id = 'c2'"));
-  const bad = await readConversation(app, "c2");
-  expect(bad).toMatchObject({
-    ...{ title: "needle c2", messages: [] },
-    damaged: [{ part: "messages", message_ids: range(6).map((i) => `m${i}`), after: null }],
-  });
-  const readable: string[] = [];
-  for (const id of range(5).map((i) => `c${i}`)) {
-    const { messages, damaged } = await readConversation(app, id);
-    if (damaged === undefined) readable.push(id);
-    expect(messages.length + ((damaged as { message_ids: string[] }[])?.[0]?.message_ids.length ?? 0)).toBe(6);
-  }
-  expect(readable.length).toBeGreaterThanOrEqual(3);
-  const list: { id: string; error?: unknown }[] = await (await app.get("/api/conversations")).json();
-  expect(list.filter(({ error }) => error === undefined).map(({ id }) => id).sort()).toEqual(readable);
-  const hits = await (await app.get("/api/search?q=needle")).json();
-  expect(hits.unreadable).toContain("c2");
-  for (const id of readable) {
-    const own = await (await app.get(`/api/search?q=needle&conversation_id=${id}`)).json();
-    expect(own.items).toHaveLength(7);
-  }
-  const zip = await exported();
-  expect(Object.keys(zip)).toEqual(expect.arrayContaining(readable.map((id) => `conversations/${id}.json`)));
-  expect(json(zip["unreadable.json"])).toContain("conversations/c2");
-  const refused = await put("c2", { messages: [say("m0")] });
-  expect(refused.status).toBe(409);
-  expect((await app.delete("/api/conversations/c2")).status).toBe(204);
-  expect((await app.get("/api/conversations/c2")).status).toBe(404);
-});
+    const readable: string[] = [];
+    for (const id of range(5).map((i) => `c${i}`)) {
+      const { messages, damaged } = await readConversation(app, id);
+      if (damaged === undefined) readable.push(id);
+      expect(messages.length + ((damaged as { message_ids: string[] }[])?.[0]?.message_ids.length ?? 0)).toBe(6);
+    }
+    expect(readable.length).toBeGreaterThanOrEqual(3);
+    const list: { id: string; error?: unknown }[] = await (await app.get("/api/conversations")).json();
+    expect(list.filter(({ error }) => error === undefined).map(({ id }) => id).sort()).toEqual(readable);
+    const hits = await (await app.get("/api/search?q=needle")).json();
+    expect(hits.unreadable).toContain("c2");
+    for (const id of readable) {
+      const own = await (await app.get(`/api/search?q=needle&conversation_id=${id}`)).json();
+      expect(own.items).toHaveLength(7);
+    }
+    const zip = await exported();
+    expect(Object.keys(zip)).toEqual(expect.arrayContaining(readable.map((id) => `conversations/${id}.json`)));
+    expect(json(zip["unreadable.json"])).toContain("conversations/c2");
+    const refused = await put("c2", { messages: [say("m0")] });
+    expect(refused.status).toBe(409);
+    expect((await app.delete("/api/conversations/c2")).status).toBe(204);
+    expect((await app.get("/api/conversations/c2")).status).toBe(404);
+  },
+);
 
-test("D05 a damaged page of the list of conversations hides none that isn't on it", async () => {
+test("a damaged page of the list of conversations hides none that isn't on it", { tags: ["D05"] }, async () => {
   const prompt = "p".repeat(3_000);
   for (const id of range(5).map((i) => `c${i}`)) {
     await put(id, { title: `needle ${id}`, system_prompt: prompt, messages: [say("m1", "needle")] });
@@ -319,7 +323,9 @@ test("D05 a damaged page of the list of conversations hides none that isn't on i
   expect(json((await exported())["unreadable.json"])).toContain("conversations/c2");
 });
 
-test("D05 a damaged page with a message that has versions hides neither the path nor what follows the other version", async () => {
+test("a damaged page with a message that has versions hides neither the path nor what follows the other version", {
+  tags: ["D05"],
+}, async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   const long = "x".repeat(3_000);

@@ -36,7 +36,7 @@ test.each<[ErrorCode, number]>([
   expect(statusOf(code)).toBe(status);
 });
 
-test("C11 a defect shows nothing of itself in the answer, and everything in the log", () => {
+test("a defect shows nothing of itself in the answer, and everything in the log", { tags: ["C11"] }, () => {
   const defect = new TypeError("cannot read /home/me/secret of undefined", { cause: new Error("deeper") });
   const body = errorBody(defect, "r1");
   expect(body.error).toMatchObject({ code: "internal", request_id: "r1" });
@@ -53,12 +53,13 @@ test.each([
     'Cannot reach the model at "http://127.0.0.1:8080/v1": no answer',
   ],
   ['Cannot find "c1"', 'Cannot find "c1"'],
-])("C11 %s is told as %s", (message, told) => {
+])("%s is told as %s", { tags: ["C11"] }, (message, told) => {
   expect(errorBody(new AppError("internal", message), "r1").error.message).toBe(told);
 });
 
 test.each([[400, "invalid_json"], [413, "too_large"], [415, "unsupported_media_type"], [418, "internal"]] as const)(
-  "P03 what the framework throws with status %i is %s",
+  "what the framework throws with status %i is %s",
+  { tags: ["P03"] },
   (status, code) => {
     expect(toAppError(new HTTPException(status)).code).toBe(code);
   },
@@ -115,7 +116,8 @@ test("an unknown path below /api is 404 in JSON, a known one with another method
 });
 
 test.each(["TRACE", "TRACK", "FOO", "get", "OPTIONS", "PROPFIND"])(
-  "H16 the method %s is 404 or 405 and echoes nothing",
+  "the method %s is 404 or 405 and echoes nothing",
+  { tags: ["H16"] },
   async (method) => {
     await using app = await openTestApp();
     for (const path of ["/api/setup/status", "/api/nothing", "/", "/healthz"]) {
@@ -126,18 +128,22 @@ test.each(["TRACE", "TRACK", "FOO", "get", "OPTIONS", "PROPFIND"])(
   },
 );
 
-test("H16 CONNECT opens nothing", async () => {
+test("CONNECT opens nothing", { tags: ["H16"] }, async () => {
   await using app = await openTestApp();
   for (const path of [`localhost:${app.port}`, "evil.test:443"]) {
     expect((await fetchAs(app, { method: "CONNECT", path })).status).toBeGreaterThanOrEqual(400);
   }
 });
 
-test("C11 an error that names what was asked is JSON, not sniffable, and quotes no markup as markup", async () => {
-  await using app = await openTestApp();
-  const answer = await fetchAs(app, { path: "/api/%3Cscript%3Ealert(1)%3C%2Fscript%3E" });
-  expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
-  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-  expect(codeOf(answer)).toBe("not_found");
-  expect(answer.body).not.toContain("<script>");
-});
+test(
+  "an error that names what was asked is JSON, not sniffable, and quotes no markup as markup",
+  { tags: ["C11"] },
+  async () => {
+    await using app = await openTestApp();
+    const answer = await fetchAs(app, { path: "/api/%3Cscript%3Ealert(1)%3C%2Fscript%3E" });
+    expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(codeOf(answer)).toBe("not_found");
+    expect(answer.body).not.toContain("<script>");
+  },
+);

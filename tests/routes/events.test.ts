@@ -89,7 +89,7 @@ test("a client that leaves leaves nothing behind", async () => {
   expect(route.subscriptions).toBe(0);
 });
 
-test("L06 streams end when the listener closes, and none begins after", async () => {
+test("streams end when the listener closes, and none begins after", { tags: ["L06"] }, async () => {
   const route = openRoute();
   const frames = frameReader(await route.ask());
   await frames.next();

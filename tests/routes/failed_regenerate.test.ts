@@ -168,7 +168,8 @@ test("keeps the good answer over a restart in the middle of a regenerate", async
 });
 
 test.each([["with", "Half", 2], ["without", "", 1]])(
-  "D02 kill -9 in the middle of a regenerate %s text keeps the good answer active",
+  "kill -9 in the middle of a regenerate %s text keeps the good answer active",
+  { tags: ["D02"], timeout: 120_000 },
   async (_, text, count) => {
     await using folder = await tempFolder();
     const ids = { conversation_id: "c1", user_message_id: "u1", assistant_message_id: "a1" };
@@ -200,43 +201,46 @@ test.each([["with", "Half", 2], ["without", "", 1]])(
     const versions = await second.json<{ content: string }[]>("GET", "/api/conversations/c1/messages/a1/variants");
     expect(versions.map(({ content }) => content)).toEqual(["Hello", text].slice(0, count));
   },
-  120_000,
 );
 
-test("D03 shows the good answer while a regenerated one can't be saved, and the new one once it is", async (context) => {
-  await using folder = await tempFolder();
-  const disk = await smallFileSystem(`${folder.path}/data`, 6);
-  if (disk === undefined) {
-    console.warn("SKIPPED D03 of a regenerate: only root on Linux can mount a small file system");
-    return context.skip();
-  }
-  try {
-    await using small = await openTestApp({ dataDir: `${folder.path}/data` });
-    await useModel(small, llm);
-    await gather(await ask(small, 1));
-    const good = await savedMessage(small, "a1");
-    llm.switches.manual = "on";
-    const asked = ask(small, 1, { action: "regenerate" });
-    const call = await llm.nextCall();
-    await call.emit("All of it");
-    await until(async () => (await savedMessage(small, "a1"))?.content === "All of it", "the text came");
-    await fill(`${folder.path}/data/everything_else`);
-    await call.finish();
-    expect(await gather(await asked)).toMatchObject({ text: "All of it", error: { code: "storage_full" } });
-    expect(await savedMessage(small, "a1")).toEqual({
-      ...good,
-      last_attempt: {
-        status: "failed",
-        error: { code: "storage_full", message: expect.any(String) },
-        created_at: expect.any(String),
-      },
-    });
-    await Deno.remove(`${folder.path}/data/everything_else`);
-    await until(async () => (await savedMessage(small, "a1"))?.content === "All of it", "it is saved");
-    const saved = await savedMessage(small, "a1");
-    expect(saved).toMatchObject({ status: "complete", variant_count: 2, active_variant: 1 });
-    expect(saved).not.toHaveProperty("last_attempt");
-  } finally {
-    await disk[Symbol.asyncDispose]();
-  }
-});
+test(
+  "shows the good answer while a regenerated one can't be saved, and the new one once it is",
+  { tags: ["D03"] },
+  async (context) => {
+    await using folder = await tempFolder();
+    const disk = await smallFileSystem(`${folder.path}/data`, 6);
+    if (disk === undefined) {
+      console.warn("SKIPPED D03 of a regenerate: only root on Linux can mount a small file system");
+      return context.skip();
+    }
+    try {
+      await using small = await openTestApp({ dataDir: `${folder.path}/data` });
+      await useModel(small, llm);
+      await gather(await ask(small, 1));
+      const good = await savedMessage(small, "a1");
+      llm.switches.manual = "on";
+      const asked = ask(small, 1, { action: "regenerate" });
+      const call = await llm.nextCall();
+      await call.emit("All of it");
+      await until(async () => (await savedMessage(small, "a1"))?.content === "All of it", "the text came");
+      await fill(`${folder.path}/data/everything_else`);
+      await call.finish();
+      expect(await gather(await asked)).toMatchObject({ text: "All of it", error: { code: "storage_full" } });
+      expect(await savedMessage(small, "a1")).toEqual({
+        ...good,
+        last_attempt: {
+          status: "failed",
+          error: { code: "storage_full", message: expect.any(String) },
+          created_at: expect.any(String),
+        },
+      });
+      await Deno.remove(`${folder.path}/data/everything_else`);
+      await until(async () => (await savedMessage(small, "a1"))?.content === "All of it", "it is saved");
+      const saved = await savedMessage(small, "a1");
+      expect(saved).toMatchObject({ status: "complete", variant_count: 2, active_variant: 1 });
+      expect(saved).not.toHaveProperty("last_attempt");
+    } finally {
+      await disk[Symbol.asyncDispose]();
+    }
+  },
+);

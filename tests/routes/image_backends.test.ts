@@ -73,7 +73,7 @@ test.each([
   [{ kind: "comfyui", base_url: "http://169.254.169.254" }, 403, "address_not_allowed"],
   [{ kind: "comfyui", base_url: "http://[fe80::1]:8188" }, 403, "address_not_allowed"],
   [{ kind: "a1111", base_url: "http://metadata.google.internal" }, 403, "address_not_allowed"],
-])("E14 %j is refused, saved or tested", async (body, status, code) => {
+])("%j is refused, saved or tested", { tags: ["E14"] }, async (body, status, code) => {
   for (const response of [await put(body), await app.post("/api/image/connections/test", body)]) {
     expect(response.status).toBe(status);
     expect((await response.json()).error.code).toBe(code);
@@ -125,7 +125,7 @@ test("a login goes along as Basic, another key as a bearer token", async () => {
   for (const { headers } of comfy.requests) expect(headers.get("authorization")).toBe("Bearer sk-1234567");
 });
 
-test("U01 a stored key goes to the origin it was entered for, and nowhere else", async () => {
+test("a stored key goes to the origin it was entered for, and nowhere else", { tags: ["U01"] }, async () => {
   await using first = new FakeComfy();
   await using second = new FakeComfy();
   await put({ id: "c", kind: "comfyui", base_url: first.url, api_key: "sk-1234567" });
@@ -139,7 +139,7 @@ test("U01 a stored key goes to the origin it was entered for, and nowhere else",
   for (const { headers } of second.requests) expect(headers.get("authorization")).toBeNull();
 });
 
-test("U02 a redirect to another origin is not followed", async () => {
+test("a redirect to another origin is not followed", { tags: ["U02"] }, async () => {
   await using comfy = new FakeComfy();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
@@ -151,7 +151,7 @@ test("U02 a redirect to another origin is not followed", async () => {
   expect(comfy.requests).toEqual([]);
 });
 
-test("U03 a key that the server sends back is masked", async () => {
+test("a key that the server sends back is masked", { tags: ["U03"] }, async () => {
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
     ({ headers }) => Response.json({ detail: `bad ${headers.get("authorization")} for secretword` }, { status: 500 }),
@@ -163,7 +163,7 @@ test("U03 a key that the server sends back is masked", async () => {
   expect(error).not.toContain("secretword");
 });
 
-test("U05 a server that stalls, or sends a page with status 200, is a failure with words", async () => {
+test("a server that stalls, or sends a page with status 200, is a failure with words", { tags: ["U05"] }, async () => {
   let body: BodyInit | null = "<html>a page</html>";
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
@@ -218,13 +218,17 @@ test("discover tells both kinds by the shape of their answers, whatever port the
   ]);
 });
 
-test("E14 discover asks only the hosts of the configuration, and no metadata or link-local one", async () => {
-  await using comfy = new FakeComfy();
-  const resolve = (host: string) => Promise.resolve(host === "evil.test" ? ["169.254.169.254"] : ["127.0.0.1"]);
-  const hosts = ["169.254.169.254", "[fe80::1]", "evil.test", "metadata.google.internal"];
-  expect(await discoverBackends({ hosts, ports: [comfy], resolve, deadlineMs: 10_000 })).toEqual([]);
-  expect(comfy.requests).toEqual([]);
-  const response = await app.post("/api/image/discover", { hosts: ["192.0.2.1"] });
-  expect(response.status).toBe(200);
-  expect(Array.isArray(await response.json())).toBe(true);
-});
+test(
+  "discover asks only the hosts of the configuration, and no metadata or link-local one",
+  { tags: ["E14"] },
+  async () => {
+    await using comfy = new FakeComfy();
+    const resolve = (host: string) => Promise.resolve(host === "evil.test" ? ["169.254.169.254"] : ["127.0.0.1"]);
+    const hosts = ["169.254.169.254", "[fe80::1]", "evil.test", "metadata.google.internal"];
+    expect(await discoverBackends({ hosts, ports: [comfy], resolve, deadlineMs: 10_000 })).toEqual([]);
+    expect(comfy.requests).toEqual([]);
+    const response = await app.post("/api/image/discover", { hosts: ["192.0.2.1"] });
+    expect(response.status).toBe(200);
+    expect(Array.isArray(await response.json())).toBe(true);
+  },
+);

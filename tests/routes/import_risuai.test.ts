@@ -312,7 +312,9 @@ test.each([
   expect(job).toMatchObject({ state: "failed", error: { code: "unprocessable" } });
 });
 
-test("F01 a greeting of a RisuAI chat whose macros exceed the budget comes in as written, one of blanks not at all", async () => {
+test("a greeting of a RisuAI chat whose macros exceed the budget comes in as written, one of blanks not at all", {
+  tags: ["F01"],
+}, async () => {
   await using app = await openTestApp();
   const card = {
     ...{ spec: "chara_card_v3", spec_version: "3.0" },

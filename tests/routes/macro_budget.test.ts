@@ -99,21 +99,25 @@ test.each<[string, Place, { field: string; source?: unknown }]>([
   ["a note of the chat", { chat: { note: { text: DOUBLING, depth: 1 } } }, { field: "note" }],
   ["a system prompt of the chat", { chat: { system_prompt: DOUBLING } }, { field: "main", source: "chat" }],
   ["a scenario of the chat", { chat: { scenario: DOUBLING } }, { field: "scenario" }],
-])("F01 a variable doubled in %s leaves that text as written, and the preview names it", async (_, place, field) => {
-  const id = await openChat(place);
-  const seen = await made(app.post("/api/chat/preview", turn(id)));
-  expect(seen.not_expanded).toEqual([{ ...field, reason: "variables" }]);
-  const sent = JSON.stringify(seen.messages);
-  if (!place.lorebook?.entries || !JSON.stringify(place.lorebook).includes("A mill.")) {
-    expect(sent).toContain(JSON.stringify(DOUBLING).slice(1, -1));
-  }
-  expect(sent).toContain("Hello Ada");
-  const reply = await gather(await app.post("/api/chat", turn(id)));
-  expect(reply).toMatchObject({ isDone: true, finish: "stop" });
-  expect(llm.chats.at(-1)!.json!.messages).toEqual(seen.messages);
-});
+])(
+  "a variable doubled in %s leaves that text as written, and the preview names it",
+  { tags: ["F01"] },
+  async (_, place, field) => {
+    const id = await openChat(place);
+    const seen = await made(app.post("/api/chat/preview", turn(id)));
+    expect(seen.not_expanded).toEqual([{ ...field, reason: "variables" }]);
+    const sent = JSON.stringify(seen.messages);
+    if (!place.lorebook?.entries || !JSON.stringify(place.lorebook).includes("A mill.")) {
+      expect(sent).toContain(JSON.stringify(DOUBLING).slice(1, -1));
+    }
+    expect(sent).toContain("Hello Ada");
+    const reply = await gather(await app.post("/api/chat", turn(id)));
+    expect(reply).toMatchObject({ isDone: true, finish: "stop" });
+    expect(llm.chats.at(-1)!.json!.messages).toEqual(seen.messages);
+  },
+);
 
-test("F01 fields that name each other four levels deep stay as written, the others don't", async () => {
+test("fields that name each other four levels deep stay as written, the others don't", { tags: ["F01"] }, async () => {
   const id = await openChat({ card: LEVELS, persona: "{{user}} asks." });
   const seen = await made(app.post("/api/chat/preview", turn(id)));
   expect(seen.not_expanded).toEqual([
@@ -128,7 +132,7 @@ test("F01 fields that name each other four levels deep stay as written, the othe
   expect(textOf("examples")).toContain("Be Ada.Be Ada.");
 });
 
-test("F01 a format can't multiply a text: it is left out", async () => {
+test("a format can't multiply a text: it is left out", { tags: ["F01"] }, async () => {
   const preset = presetOf({ content: "Rules." }, {
     wi_format: "{0}".repeat(10_000),
     scenario_format: "{{scenario}}".repeat(10_000),
@@ -160,7 +164,7 @@ test("a prompt whose macros stay in their budget names nothing", async () => {
   expect((await made(app.post("/api/chat/preview", body))).not_expanded).toEqual([]);
 });
 
-test("F01 a greeting for groups over budget is stored as written", async () => {
+test("a greeting for groups over budget is stored as written", { tags: ["F01"] }, async () => {
   await made(app.put("/api/characters/ada", cardOf({ group_only_greetings: [DOUBLING] })));
   await made(app.put("/api/characters/bob", cardOf({ name: "Bob", first_mes: "I am {{char}}." })));
   const { id } = await made(app.post("/api/conversations", { character_ids: ["ada", "bob"] }));
@@ -168,7 +172,7 @@ test("F01 a greeting for groups over budget is stored as written", async () => {
   expect(messages.map(({ content }: { content: string }) => content)).toEqual([DOUBLING]);
 });
 
-test("F01 a trial of a lorebook has a budget too", async () => {
+test("a trial of a lorebook has a budget too", { tags: ["F01"] }, async () => {
   const id = await openChat({ card: { name: LONG_NAME } });
   const content = `${"{{char}}".repeat(1_000)}${DOUBLING}`;
   const book = bookOf({ name: "Mill", keys: ["hello"], content });
@@ -192,7 +196,7 @@ test.each<[string, Record<string, unknown>]>([
     ...{ first_mes: NESTED_BRACES, description: NESTED_BRACES, post_history_instructions: NESTED_BRACES },
   }],
   ["a name of 1 MB", { name: LONG_NAME, first_mes: "{{char}}".repeat(5_000), description: "<char>".repeat(5_000) }],
-])("F01 %s: chats begin and go on, other chats too, and the process stays", async (_, data) => {
+])("%s: chats begin and go on, other chats too, and the process stays", { tags: ["F01"] }, async (_, data) => {
   await using folder = await tempFolder();
   await using server = await startSmallServer(folder.path);
   await server.json("PUT", "/api/characters/quiet", cardOf({ name: "Bea", first_mes: "I am {{char}}." }));

@@ -113,7 +113,7 @@ test("every change of a download is an event, so that all devices can show it", 
   expect(seen.filter((event) => event === `job ${id}`).length).toBeGreaterThanOrEqual(4);
 });
 
-test("M02 a download is cancelled once; a file that is being downloaded is not deleted", async () => {
+test("a download is cancelled once; a file that is being downloaded is not deleted", { tags: ["M02"] }, async () => {
   await using bench = await openBench();
   const { app, hub } = bench;
   const held = Promise.withResolvers<void>();
@@ -138,7 +138,7 @@ test.each([
   [{ repo: "owner/name", format: "mlx" }, 422],
   [{ ...ask, file: "missing.gguf" }, 404],
   [{ ...ask, repo: "owner/missing" }, 404],
-])("M01 a download of %j is answered %d, and nothing is written", async (body, status) => {
+])("a download of %j is answered %d, and nothing is written", { tags: ["M01"] }, async (body, status) => {
   await using bench = await openBench();
   await json(bench.app.post("/api/models/download", body), status);
   expect(await json(bench.app.get("/api/models/downloads"))).toEqual([]);
@@ -146,7 +146,8 @@ test.each([
 });
 
 test.each(["../app.db", "/etc/passwd", ".parts", "a/../../app.db", "..%2fapp.db", ".", "owner"])(
-  "M01 %j is not deleted as a model",
+  "%j is not deleted as a model",
+  { tags: ["M01"] },
   async (path) => {
     await using bench = await openBench();
     await Deno.mkdir(`${bench.app.dataDir}/models/owner`, { recursive: true });

@@ -22,7 +22,9 @@ const NEEDLES = [
   ...["needleBook", "needleEntry", "needleLore", "needleRemovedBook", "needlePreset", "needleInstruction"],
 ];
 
-test("K01 no message, draft, title or setting is found in the data directory: database, log, journals, all files", async () => {
+test("no message, draft, title or setting is found in the data directory: database, log, journals, all files", {
+  tags: ["K01"],
+}, async () => {
   await using llm = await openFakeLlm({ pieces: ["needleVariant "], reasoning: ["needleReasoning "] });
   await using app = await openTestApp({ titleIdleMs: 10 });
   const c1 = "/api/conversations/c1";

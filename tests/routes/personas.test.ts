@@ -148,26 +148,30 @@ test.each([
   expect(await list()).toEqual([]);
 });
 
-test("P01 no two ids differ by letter case alone, and what already has the name is not overwritten", async () => {
-  await put("p1");
-  expect(await codeOf(await put("P1"))).toEqual([409, "conflict"]);
-  await Deno.symlink(`${app.dataDir}/storage-key`, fileOf("link.json"));
-  expect(await codeOf(await put("link"))).toEqual([409, "conflict"]);
-  expect((await Deno.lstat(fileOf("link.json"))).isSymlink).toBe(true);
-});
+test(
+  "no two ids differ by letter case alone, and what already has the name is not overwritten",
+  { tags: ["P01"] },
+  async () => {
+    await put("p1");
+    expect(await codeOf(await put("P1"))).toEqual([409, "conflict"]);
+    await Deno.symlink(`${app.dataDir}/storage-key`, fileOf("link.json"));
+    expect(await codeOf(await put("link"))).toEqual([409, "conflict"]);
+    expect((await Deno.lstat(fileOf("link.json"))).isSymlink).toBe(true);
+  },
+);
 
 test.each([
   ["SVG", "image/svg+xml", new TextEncoder().encode("<svg/>".padEnd(60)), 422],
   ["a PNG without pixels", "image/png", pngFile(pngChunk("IEND")), 422],
   ["a picture's data URL", "image/png", new TextEncoder().encode(dataUrl(picture())), 422],
   ["a picture called text", "application/json", picture(), 415],
-])("P08 %s is no picture of a persona", async (_name, type, bytes, status) => {
+])("%s is no picture of a persona", { tags: ["P08"] }, async (_name, type, bytes, status) => {
   await put("p1");
   expect((await putAvatar("p1", bytes, { "Content-Type": type })).status).toBe(status);
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ has_avatar: false });
 });
 
-test("P10 pictures put at once are whole, and fit their card", async () => {
+test("pictures put at once are whole, and fit their card", { tags: ["P10"] }, async () => {
   await put("p1");
   const pictures = [picture(1, 64), picture(2, 64), picture(3, 64)];
   await Promise.all([...pictures.map((bytes) => putAvatar("p1", bytes)), put("p1", { name: "Anna" })]);

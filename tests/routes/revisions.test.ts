@@ -170,7 +170,7 @@ test("a restore while a reply is being written is refused", async () => {
   expect((await restore(1)).status).toBe(200);
 });
 
-test("K02 a revision moved to another number is an error, never another's content", async () => {
+test("a revision moved to another number is an error, never another's content", { tags: ["K02"] }, async () => {
   await put({ messages: [say("m0", "one")] });
   await app.patch("/api/conversations/c1/messages/m0", { content: "two" });
   await app.patch("/api/conversations/c1/messages/m0", { content: "three" });

@@ -136,7 +136,8 @@ const MAX_BODIES = 400;
 const MANY_REQUESTS_MS = 180_000;
 
 test(
-  "P12 no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many",
+  "no JSON route answers 5xx to a body that is null, of another type, short of a field or with one too many",
+  { tags: ["P12"], timeout: MANY_REQUESTS_MS },
   async () => {
     await using app = await openTestApp();
     const document = await documentOf(app);
@@ -158,7 +159,6 @@ test(
     expect(app.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
     expect((await app.get("/api/setup/status")).status).toBe(200);
   },
-  MANY_REQUESTS_MS,
 );
 
 /** 502 to 504 tell of another server, not of ours. */
@@ -178,7 +178,7 @@ test.each([
   ],
   ["a number without end", `{"n":${"9".repeat(300_000)}}`],
   ["duplicate keys", '{"draft":1,"draft":2,"messages":[],"messages":3}'],
-])("P12 P07 %s by the hundred thousand end no route and no process", async (_name, body) => {
+])("%s by the hundred thousand end no route and no process", { tags: ["P12", "P07"] }, async (_name, body) => {
   await using app = await openTestApp();
   for (const { method, path } of jsonOperations(await documentOf(app))) {
     const answer = await app.request(method, path, body, { headers: { "content-type": "application/json" } });
@@ -197,7 +197,8 @@ test.each([
   ["arrays", "[", "", "]"],
   ["arrays with odd strings", '["\\\\\\"[",{"]":', "1", "}]"],
 ])(
-  "P07 a good document with %s nested by the thousand in a field of its own is a 400, and none is lost",
+  "a good document with %s nested by the thousand in a field of its own is a 400, and none is lost",
+  { tags: ["P07"] },
   async (...nest) => {
     const [, open, inner, close] = nest;
     await using app = await openTestApp();
@@ -227,7 +228,7 @@ test.each([
   ...["..", ".", "%2e%2e", "..%2f..%2fx", "a%00b", "a%5cb", "a%2fb", "%ff", "%", "%zz", "x".repeat(300), ".hidden"],
   ...["discover", "import", "a b", "a%0d%0ab", "ünïcode", "x".repeat(65)],
   ...["CON", "nul", "Aux", "prn", "com1", "LPT9", "nul.json", "COM%C2%B9", "con%20"],
-])("P01 the id %j is 400 or 404 on every route that takes one, and never a defect", async (id) => {
+])("the id %j is 400 or 404 on every route that takes one, and never a defect", { tags: ["P01"] }, async (id) => {
   await using app = await openTestApp();
   const document = await documentOf(app);
   for (const [path, operations] of Object.entries(document.paths)) {
@@ -250,47 +251,51 @@ test.each([
   }
 });
 
-test.skipIf(Deno.build.os === "windows")("L06 SIGTERM under load ends streams, saves, and exits with 0", async () => {
-  const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
-  const main = new URL("../../main.ts", import.meta.url).pathname;
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "-A", main, "--port", "0", "--data-dir", dataDir],
-    env: { DENO_NO_UPDATE_CHECK: "1" },
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  try {
-    const url = /listening on (http:\S+)/.exec((await output.read()).value ?? "")![1]!;
-    const events = await fetch(`${url}/api/events`);
-    const json = { "content-type": "application/json" };
-    const writes = Array.from(
-      { length: 50 },
-      (_, i) => fetch(`${url}/api/conversations/c${i}`, { method: "PUT", headers: json, body: '{"messages":[]}' }),
-    );
-    const first = await Promise.race(writes);
-    child.kill("SIGTERM");
-    expect(await events.text()).toContain(": open");
-    expect((await child.status).code).toBe(0);
-    const answers = [
-      first,
-      ...(await Promise.allSettled(writes)).flatMap((r) => r.status === "fulfilled" ? [r.value] : []),
-    ];
-    const acknowledged = new Set(
-      answers.filter(({ status }) => status === 201).map(({ url }) => url.split("/").at(-1)),
-    );
-    expect(acknowledged.size).toBeGreaterThan(0);
-    await using again = await openTestApp({ dataDir });
-    const kept: { id: string }[] = await (await again.get("/api/conversations")).json();
-    expect(kept.map(({ id }) => id)).toEqual(expect.arrayContaining([...acknowledged]));
-  } finally {
+test.skipIf(Deno.build.os === "windows")(
+  "SIGTERM under load ends streams, saves, and exits with 0",
+  { tags: ["L06"] },
+  async () => {
+    const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+    const main = new URL("../../main.ts", import.meta.url).pathname;
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "-A", main, "--port", "0", "--data-dir", dataDir],
+      env: { DENO_NO_UPDATE_CHECK: "1" },
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
     try {
-      child.kill("SIGKILL");
-    } catch {
-      // It has ended, as it should.
+      const url = /listening on (http:\S+)/.exec((await output.read()).value ?? "")![1]!;
+      const events = await fetch(`${url}/api/events`);
+      const json = { "content-type": "application/json" };
+      const writes = Array.from(
+        { length: 50 },
+        (_, i) => fetch(`${url}/api/conversations/c${i}`, { method: "PUT", headers: json, body: '{"messages":[]}' }),
+      );
+      const first = await Promise.race(writes);
+      child.kill("SIGTERM");
+      expect(await events.text()).toContain(": open");
+      expect((await child.status).code).toBe(0);
+      const answers = [
+        first,
+        ...(await Promise.allSettled(writes)).flatMap((r) => r.status === "fulfilled" ? [r.value] : []),
+      ];
+      const acknowledged = new Set(
+        answers.filter(({ status }) => status === 201).map(({ url }) => url.split("/").at(-1)),
+      );
+      expect(acknowledged.size).toBeGreaterThan(0);
+      await using again = await openTestApp({ dataDir });
+      const kept: { id: string }[] = await (await again.get("/api/conversations")).json();
+      expect(kept.map(({ id }) => id)).toEqual(expect.arrayContaining([...acknowledged]));
+    } finally {
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        // It has ended, as it should.
+      }
+      await child.status;
+      await output.cancel();
+      await Deno.remove(dataDir, { recursive: true });
     }
-    await child.status;
-    await output.cancel();
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  },
+);

@@ -142,7 +142,8 @@ test.each([
   "q=a&cursor=x",
   "q=a&cursor=1.2.3",
 ])(
-  "P12 the query %j is 400",
+  "the query %j is 400",
+  { tags: ["P12"] },
   async (query) => {
     await using app = await openTestApp();
     const answer = await app.get(`/api/search?${query}`);
@@ -170,7 +171,7 @@ test("a client that leaves is no defect, and searches go on for others", async (
   expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
 });
 
-test("K01 a search leaves nothing of what it opened or looked for in the data directory", async () => {
+test("a search leaves nothing of what it opened or looked for in the data directory", { tags: ["K01"] }, async () => {
   await using app = await openTestApp();
   await save(app, "c1", [turn("m1", "Needle-in-message and more")], { title: "Needle-in-title" });
   expect(await searchAll(app, "needle-in")).toHaveLength(2);

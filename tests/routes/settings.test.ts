@@ -77,20 +77,24 @@ test.each([
   { accent_hue: -1 },
   { theme: "neon" },
   { preset_id: "a b" },
-])("P12 %j is 400", async (body) => {
+])("%j is 400", { tags: ["P12"] }, async (body) => {
   await using app = await openTestApp();
   expect((await app.patch(PATH, body)).status).toBe(400);
 });
 
-test("K01 K02 settings lie sealed, and an older value put back is an error, not the settings", async () => {
-  await using app = await openTestApp();
-  await app.patch(PATH, { display_name: "Needle-in-settings" });
-  await app.restart();
-  expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
-  const { DatabaseSync } = await import("node:sqlite");
-  using file = new DatabaseSync(`${app.dataDir}/app.db`);
-  file.exec("PRAGMA busy_timeout = 5000"); // a server that has just started still writes
-  file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
-  expect((await app.get(PATH)).status).toBe(500);
-  expect((await app.patch(PATH, { serif: true })).status).toBe(500);
-});
+test(
+  "settings lie sealed, and an older value put back is an error, not the settings",
+  { tags: ["K01", "K02"] },
+  async () => {
+    await using app = await openTestApp();
+    await app.patch(PATH, { display_name: "Needle-in-settings" });
+    await app.restart();
+    expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
+    const { DatabaseSync } = await import("node:sqlite");
+    using file = new DatabaseSync(`${app.dataDir}/app.db`);
+    file.exec("PRAGMA busy_timeout = 5000"); // a server that has just started still writes
+    file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
+    expect((await app.get(PATH)).status).toBe(500);
+    expect((await app.patch(PATH, { serif: true })).status).toBe(500);
+  },
+);

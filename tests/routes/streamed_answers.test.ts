@@ -37,7 +37,7 @@ async function parsed({ first, rest }: Awaited<ReturnType<typeof begun>>): Promi
   return JSON.parse(await new Blob(parts as BlobPart[]).text());
 }
 
-test("L04 a large conversation is streamed as it was saved", async () => {
+test("a large conversation is streamed as it was saved", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const sent = messages();
   const saved: Stored = await (await app.put("/api/conversations/large", { messages: sent })).json();
@@ -52,7 +52,7 @@ test("L04 a large conversation is streamed as it was saved", async () => {
   expect(app.services.budget.usedBytes).toBe(0);
 });
 
-test("L04 the other texts of messages come with a streamed conversation", async () => {
+test("the other texts of messages come with a streamed conversation", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const sent = messages().map((message) =>
     message.role === "user"
@@ -66,7 +66,7 @@ test("L04 the other texts of messages come with a streamed conversation", async 
   );
 });
 
-test("L04 a message added while a conversation is sent comes with it", async () => {
+test("a message added while a conversation is sent comes with it", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
   const reading = await begun(app);
@@ -77,16 +77,20 @@ test("L04 a message added while a conversation is sent comes with it", async () 
   expect((await parsed(reading)).messages.map(({ id }) => id)).toEqual([...messages().map(({ id }) => id), "new"]);
 });
 
-test("L04 a change of a message that was sent already cuts the answer off: two states are never mixed", async () => {
-  await using app = await openTestApp();
-  await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
-  const reading = await begun(app);
-  expect((await app.patch("/api/conversations/large/messages/m0", { content: "Changed" })).status).toBe(200);
-  await expect(parsed(reading)).rejects.toMatchObject({ code: "conflict" });
-  expect(app.services.budget.usedBytes).toBe(0);
-});
+test(
+  "a change of a message that was sent already cuts the answer off: two states are never mixed",
+  { tags: ["L04"] },
+  async () => {
+    await using app = await openTestApp();
+    await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
+    const reading = await begun(app);
+    expect((await app.patch("/api/conversations/large/messages/m0", { content: "Changed" })).status).toBe(200);
+    await expect(parsed(reading)).rejects.toMatchObject({ code: "conflict" });
+    expect(app.services.budget.usedBytes).toBe(0);
+  },
+);
 
-test("L04 a list names the conversation that changed as unreadable, and holds all others", async () => {
+test("a list names the conversation that changed as unreadable, and holds all others", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   await app.put("/api/conversations/small", { messages: messages(1) });
   await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
@@ -99,25 +103,30 @@ test("L04 a list names the conversation that changed as unreadable, and holds al
   expect([small!.messages.length, small!.error]).toEqual([1, undefined]);
 });
 
-test("L04 a client that takes nothing of its answer is disconnected, and its memory returned", async () => {
-  await using app = await openTestApp({ limits: { stalledMs: 200 } });
-  for (const id of ["one", "two", "three"]) {
-    await (await app.put(`/api/conversations/${id}`, { messages: messages(3_000) })).body?.cancel();
-  }
-  using _unread = await unreadAnswers(app.port, "/api/conversations", 5);
-  await vi.waitFor(() => expect(app.services.budget.usedBytes).toBeGreaterThan(0), WAITING);
-  await vi.waitFor(
-    () =>
-      expect([app.services.budget.usedBytes, app.listener.connectionCount]).toEqual([
-        0,
-        expect.toSatisfy((count: number) => count <= 1),
-      ]),
-    WAITING,
-  );
-});
+test(
+  "a client that takes nothing of its answer is disconnected, and its memory returned",
+  { tags: ["L04"] },
+  async () => {
+    await using app = await openTestApp({ limits: { stalledMs: 200 } });
+    for (const id of ["one", "two", "three"]) {
+      await (await app.put(`/api/conversations/${id}`, { messages: messages(3_000) })).body?.cancel();
+    }
+    using _unread = await unreadAnswers(app.port, "/api/conversations", 5);
+    await vi.waitFor(() => expect(app.services.budget.usedBytes).toBeGreaterThan(0), WAITING);
+    await vi.waitFor(
+      () =>
+        expect([app.services.budget.usedBytes, app.listener.connectionCount]).toEqual([
+          0,
+          expect.toSatisfy((count: number) => count <= 1),
+        ]),
+      WAITING,
+    );
+  },
+);
 
 test.each(["/api/conversations", "/api/conversations/large"])(
-  "L04 HEAD %s holds no memory after its answer",
+  "HEAD %s holds no memory after its answer",
+  { tags: ["L04"] },
   async (path) => {
     await using app = await openTestApp();
     await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
@@ -127,21 +136,25 @@ test.each(["/api/conversations", "/api/conversations/large"])(
   },
 );
 
-test("L04 a client that leaves ends the wait of its list, and what is small needs no memory", async () => {
-  await using app = await openTestApp();
-  await app.put("/api/conversations/small", { messages: messages(1) });
-  using _ = app.services.budget.take(1e12);
-  const { reader } = await app.services.conversations();
-  const client = new AbortController();
-  const waiting = reader.list({}, client.signal).next();
-  client.abort(new Error("gone"));
-  await expect(waiting).rejects.toThrow("gone");
-  // A small conversation and summaries need none.
-  expect((await app.get("/api/conversations/small")).status).toBe(200);
-  expect((await app.get("/api/conversations?view=summary")).status).toBe(200);
-});
+test(
+  "a client that leaves ends the wait of its list, and what is small needs no memory",
+  { tags: ["L04"] },
+  async () => {
+    await using app = await openTestApp();
+    await app.put("/api/conversations/small", { messages: messages(1) });
+    using _ = app.services.budget.take(1e12);
+    const { reader } = await app.services.conversations();
+    const client = new AbortController();
+    const waiting = reader.list({}, client.signal).next();
+    client.abort(new Error("gone"));
+    await expect(waiting).rejects.toThrow("gone");
+    // A small conversation and summaries need none.
+    expect((await app.get("/api/conversations/small")).status).toBe(200);
+    expect((await app.get("/api/conversations?view=summary")).status).toBe(200);
+  },
+);
 
-test("L04 a message larger than a window counts with its size while it is sent", async () => {
+test("a message larger than a window counts with its size while it is sent", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const content = "x".repeat(4_000_000);
   await (await app.put("/api/conversations/large", { messages: [{ id: "m", role: "user", content }] })).body?.cancel();
@@ -154,25 +167,29 @@ test("L04 a message larger than a window counts with its size while it is sent",
   expect([app.services.budget.usedBytes, reader.largeBudget.usedBytes]).toEqual([0, 0]);
 });
 
-test("L04 a large conversation names what can't be read at its end, and a list ends it with an error", async () => {
-  await using app = await openTestApp();
-  await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
-  await app.restart(() => {
-    using file = new DatabaseSync(`${app.dataDir}/app.db`);
-    file.exec("UPDATE block SET sealed = zeroblob(64) WHERE id = (SELECT block_id FROM message WHERE mid = 'm500')");
-    return Promise.resolve();
-  });
-  const stored = await (await app.get("/api/conversations/large")).json();
-  const [damage] = stored.damaged;
-  expect(damage).toMatchObject({ part: "messages", message_ids: expect.arrayContaining(["m500"]) });
-  const lost = new Set(damage.message_ids);
-  const readable = messages().map(({ id }) => id).filter((id) => !lost.has(id));
-  expect(stored.messages.map(({ id }: { id: string }) => id)).toEqual(readable);
-  const [listed] = await (await app.get("/api/conversations")).json();
-  expect(listed).toMatchObject({ id: "large", error: { code: "unreadable" } });
-});
+test(
+  "a large conversation names what can't be read at its end, and a list ends it with an error",
+  { tags: ["L04"] },
+  async () => {
+    await using app = await openTestApp();
+    await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
+    await app.restart(() => {
+      using file = new DatabaseSync(`${app.dataDir}/app.db`);
+      file.exec("UPDATE block SET sealed = zeroblob(64) WHERE id = (SELECT block_id FROM message WHERE mid = 'm500')");
+      return Promise.resolve();
+    });
+    const stored = await (await app.get("/api/conversations/large")).json();
+    const [damage] = stored.damaged;
+    expect(damage).toMatchObject({ part: "messages", message_ids: expect.arrayContaining(["m500"]) });
+    const lost = new Set(damage.message_ids);
+    const readable = messages().map(({ id }) => id).filter((id) => !lost.has(id));
+    expect(stored.messages.map(({ id }: { id: string }) => id)).toEqual(readable);
+    const [listed] = await (await app.get("/api/conversations")).json();
+    expect(listed).toMatchObject({ id: "large", error: { code: "unreadable" } });
+  },
+);
 
-test("L04 a large conversation is streamed along its active path", async () => {
+test("a large conversation is streamed along its active path", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const llm = await openFakeLlm();
   try {

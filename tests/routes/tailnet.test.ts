@@ -71,7 +71,7 @@ test.each([
   ["with a hyphen at its end", "a-"],
   ["beyond ASCII", "bücher"],
   ["that is no text", 5],
-])("T02 a host name %s is 400 and starts nothing", async (_, hostname) => {
+])("a host name %s is 400 and starts nothing", { tags: ["T02"] }, async (_, hostname) => {
   await using bench = await openTailnetBench();
   const answer = await bench.app.post("/api/tailnet/enable", { hostname });
   expect([answer.status, (await answer.json()).error.code]).toEqual([400, "invalid_request"]);
@@ -79,7 +79,7 @@ test.each([
   expect(await bench.double.starts()).toEqual([]);
 });
 
-test("T02 switched on twice, and by two at a time, there is one node", async () => {
+test("switched on twice, and by two at a time, there is one node", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await Promise.all([bench.enable(), bench.enable()]);
   await bench.until("needs_auth");
@@ -98,14 +98,14 @@ test("a request without a body switches on under the known name", async () => {
   expect([answer.status, await answer.json()]).toMatchObject([200, { enabled: true, hostname: "parlor" }]);
 });
 
-test("T02 a body of another type is refused, not passed over", async () => {
+test("a body of another type is refused, not passed over", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   const headers = { "Content-Type": "application/octet-stream" };
   expect((await bench.app.post("/api/tailnet/enable", '{"hostname":"../x"}', { headers })).status).toBe(400);
   expect(await bench.double.starts()).toEqual([]);
 });
 
-test("T02 switched off during the sign-in it ends cleanly and leaves nothing", async () => {
+test("switched off during the sign-in it ends cleanly and leaves nothing", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.enable();
   await bench.until("needs_auth");
@@ -144,7 +144,7 @@ test("a state that a sudden end kept from being wiped is wiped at the next start
   await expect.poll(() => EXISTS(`${bench.app.dataDir}/tsnet`)).toBe(false);
 });
 
-test("T02 a stranger at a gated origin learns and switches nothing", async () => {
+test("a stranger at a gated origin learns and switches nothing", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench({}, { config: { loopbackAuthBypass: false } });
   await bench.enable();
   await bench.until("needs_auth");
@@ -157,7 +157,7 @@ test("T02 a stranger at a gated origin learns and switches nothing", async () =>
   expect((await bench.app.services.tailnet()).status()).toMatchObject({ enabled: true, state: "needs_auth" });
 });
 
-test("T02 the log holds no sign-in address", async () => {
+test("the log holds no sign-in address", { tags: ["T02"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await bench.double.die(3);
@@ -192,18 +192,25 @@ test("what a flag fixes cannot be switched: 409 names it", async () => {
   expect(await bench.double.starts()).toEqual([]);
 });
 
-test("K03 a damaged memory of the node is an error of its own, and the names come back with the node", async () => {
-  await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
-  await bench.run();
-  await bench.app.restart(() => {
-    using db = new DatabaseSync(`${bench.app.dataDir}/app.db`);
-    db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
-    return Promise.resolve();
-  });
-  expect(bench.app.logLines.join("\n")).toContain("Cannot read what was remembered of the tailnet node");
-  await bench.until("running");
-  expect((await bench.app.services.tailnet()).own).toEqual({ fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" });
-});
+test(
+  "a damaged memory of the node is an error of its own, and the names come back with the node",
+  { tags: ["K03"] },
+  async () => {
+    await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
+    await bench.run();
+    await bench.app.restart(() => {
+      using db = new DatabaseSync(`${bench.app.dataDir}/app.db`);
+      db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
+      return Promise.resolve();
+    });
+    expect(bench.app.logLines.join("\n")).toContain("Cannot read what was remembered of the tailnet node");
+    await bench.until("running");
+    expect((await bench.app.services.tailnet()).own).toEqual({
+      fqdn: "parlor.fox-owl.ts.net",
+      suffix: "fox-owl.ts.net",
+    });
+  },
+);
 
 test("a configuration file that cannot be written keeps nobody from switching on, also at the next start", async () => {
   await using bench = await openTailnetBench();

@@ -166,7 +166,7 @@ test("titles can be switched off, also while one waits; the demo, failed and sto
   expect(titleCalls()).toHaveLength(1);
 });
 
-test("L06 closing ends a title that is being made", async () => {
+test("closing ends a title that is being made", { tags: ["L06"] }, async () => {
   const naming = await replyThenNaming();
   await app.restart();
   await naming.over;

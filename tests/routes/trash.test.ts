@@ -198,7 +198,7 @@ test("after seven days nothing can be restored, and the next start removes it fo
   await expect.poll(left).toEqual([0, 0, 0, 0]);
 });
 
-test("K01 nothing of what was removed is found in the data folder", async () => {
+test("nothing of what was removed is found in the data folder", { tags: ["K01"] }, async () => {
   await put("c1", { title: "SecretTitleOfMine", messages: [say("m0", "SecretMessageOfMine"), say("m1")] });
   await app.patch("/api/conversations/c1/messages/m1", { content: "SecretEditOfMine" });
   await app.delete("/api/conversations/c1/messages/m0");

@@ -161,7 +161,7 @@ test.each([
   expect(error.message).toContain(said);
 });
 
-test("U03 a key that the server echoes is masked, and its Retry-After is passed on", async () => {
+test("a key that the server echoes is masked, and its Retry-After is passed on", { tags: ["U03"] }, async () => {
   const refusal = { status: 429, body: { error: { message: "bad key sk-secret-1" } }, retryAfter: "7" };
   await using speech = openFakeSpeech({ refusal });
   await using app = await openTestApp();
@@ -214,7 +214,9 @@ test("without a server there is a clear 503, and a text of nothing or too much i
   expect((await app.post("/api/tts/speak", { text: "x".repeat(4097) })).status).toBe(400);
 });
 
-test("U01 the stored key goes to no other origin: not by base_url of a request, not after a change of the address", async () => {
+test("the stored key goes to no other origin: not by base_url of a request, not after a change of the address", {
+  tags: ["U01"],
+}, async () => {
   await using speech = openFakeSpeech();
   await using other = openFakeSpeech();
   await using app = await openTestApp();
@@ -227,7 +229,7 @@ test("U01 the stored key goes to no other origin: not by base_url of a request, 
   expect(await moved.json()).toMatchObject({ has_key: false });
 });
 
-test("U02 a redirect to another origin is not followed", async () => {
+test("a redirect to another origin is not followed", { tags: ["U02"] }, async () => {
   await using other = openFakeSpeech();
   await using speech = openFakeSpeech({ redirectTo: `${other.url}/audio/speech` });
   await using app = await openTestApp();
@@ -236,7 +238,7 @@ test("U02 a redirect to another origin is not followed", async () => {
   expect(other.requests).toEqual([]);
 });
 
-test("E14 metadata and link-local addresses are refused, stored or in a request", async () => {
+test("metadata and link-local addresses are refused, stored or in a request", { tags: ["E14"] }, async () => {
   await using app = await openTestApp();
   const url = "http://169.254.169.254/v1";
   expect(await errorOf(await app.put("/api/tts/config", { base_url: url }))).toMatchObject({

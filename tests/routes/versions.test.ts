@@ -235,7 +235,7 @@ test("backups contain versions", async () => {
   expect(backedUp).toEqual(expect.arrayContaining(await storedVersions()));
 });
 
-test("K01 versions of what is sealed are sealed", async () => {
+test("versions of what is sealed are sealed", { tags: ["K01"] }, async () => {
   const id = await addVoice();
   await app.patch(`/api/voices/${id}`, { name: "needleFirst" });
   await app.patch(`/api/voices/${id}`, { name: "Second" });
@@ -251,7 +251,7 @@ test("K01 versions of what is sealed are sealed", async () => {
   }
 });
 
-test("K02 a version moved under another number or name doesn't open", async () => {
+test("a version moved under another number or name doesn't open", { tags: ["K02"] }, async () => {
   const id = await addVoice();
   const path = `/api/voices/${id}`;
   await app.patch(path, { name: "Second" });

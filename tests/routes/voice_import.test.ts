@@ -87,7 +87,7 @@ test.each([
   "http://user:pass@a.test/",
   `http://a.test/${"x".repeat(3000)}`,
   "data:audio/wav;base64,AAAA",
-])("X01 what is no plain web address is refused before anything runs: %j", async (url) => {
+])("what is no plain web address is refused before anything runs: %j", { tags: ["X01"] }, async (url) => {
   await using tool = await openFakeYtDlp();
   await using app = await openApp(tool.path);
   const { status, code } = await importFrom(app, url);
@@ -98,7 +98,7 @@ test.each([
   );
 });
 
-test("X01 the fragment, out of which the downloader would read orders, goes", async () => {
+test("the fragment, out of which the downloader would read orders, goes", { tags: ["X01"] }, async () => {
   await using tool = await openFakeYtDlp();
   await using site = openSite(page);
   await using app = await openApp(tool.path);
@@ -106,56 +106,64 @@ test("X01 the fragment, out of which the downloader would read orders, goes", as
   expect((await tool.lastCall()).args.at(-1)).toBe(site.url("/good"));
 });
 
-test("X02 the downloader sees an empty home and nothing of our environment but the way to programs", async () => {
-  Deno.env.set("SECRET_OF_THE_OWNER", "s3cret");
-  Deno.env.set("NO_PROXY", "*");
-  try {
-    await using tool = await openFakeYtDlp();
-    await using site = openSite(page);
-    await using app = await openApp(tool.path);
-    await importFrom(app, site.url("/good"));
-    const { env, cwd } = await tool.lastCall();
-    const { PWD: _, SHLVL: __, _: ___, OLDPWD: ____, ...own } = env;
-    expect(Object.keys(own).sort()).toEqual([
-      ...["ALL_PROXY", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "NO_PROXY", "PATH", "PYTHONDONTWRITEBYTECODE"],
-      ...["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "all_proxy", "http_proxy", "https_proxy", "no_proxy"],
-    ]);
-    expect([own.HOME, own.NO_PROXY, own.no_proxy]).toEqual([cwd, "", ""]);
-    expect(cwd.startsWith(`${app.dataDir}/imports/`)).toBe(true);
-  } finally {
-    Deno.env.delete("SECRET_OF_THE_OWNER");
-    Deno.env.delete("NO_PROXY");
-  }
-});
+test(
+  "the downloader sees an empty home and nothing of our environment but the way to programs",
+  { tags: ["X02"] },
+  async () => {
+    Deno.env.set("SECRET_OF_THE_OWNER", "s3cret");
+    Deno.env.set("NO_PROXY", "*");
+    try {
+      await using tool = await openFakeYtDlp();
+      await using site = openSite(page);
+      await using app = await openApp(tool.path);
+      await importFrom(app, site.url("/good"));
+      const { env, cwd } = await tool.lastCall();
+      const { PWD: _, SHLVL: __, _: ___, OLDPWD: ____, ...own } = env;
+      expect(Object.keys(own).sort()).toEqual([
+        ...["ALL_PROXY", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "NO_PROXY", "PATH", "PYTHONDONTWRITEBYTECODE"],
+        ...["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "all_proxy", "http_proxy", "https_proxy", "no_proxy"],
+      ]);
+      expect([own.HOME, own.NO_PROXY, own.no_proxy]).toEqual([cwd, "", ""]);
+      expect(cwd.startsWith(`${app.dataDir}/imports/`)).toBe(true);
+    } finally {
+      Deno.env.delete("SECRET_OF_THE_OWNER");
+      Deno.env.delete("NO_PROXY");
+    }
+  },
+);
 
-test("X03 private targets are refused: at the address itself, behind a redirect, and through the proxy the downloader has", async () => {
-  await using inner = openSite(() => new Response(wavFile(1)), "127.0.0.1");
-  await using site = openSite(() => Response.redirect(inner.url("/secret.wav"), 302));
-  await using app = await openApp();
-  expect((await importFrom(app, inner.url("/secret.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
-  expect((await importFrom(app, site.url("/redirect.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
-  const { proxyUrl } = (await app.services.guard()).guard;
-  const { username, password, host } = new URL(proxyUrl);
-  using client = Deno.createHttpClient({ proxy: { url: `http://${host}`, basicAuth: { username, password } } });
-  const answer = await fetch(inner.url("/x"), { client });
-  await answer.body?.cancel();
-  expect([403, 502]).toContain(answer.status);
-  expect(inner.asked).toEqual([]);
-  await expectNothingLeft(app);
-});
+test(
+  "private targets are refused: at the address itself, behind a redirect, and through the proxy the downloader has",
+  { tags: ["X03"] },
+  async () => {
+    await using inner = openSite(() => new Response(wavFile(1)), "127.0.0.1");
+    await using site = openSite(() => Response.redirect(inner.url("/secret.wav"), 302));
+    await using app = await openApp();
+    expect((await importFrom(app, inner.url("/secret.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
+    expect((await importFrom(app, site.url("/redirect.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
+    const { proxyUrl } = (await app.services.guard()).guard;
+    const { username, password, host } = new URL(proxyUrl);
+    using client = Deno.createHttpClient({ proxy: { url: `http://${host}`, basicAuth: { username, password } } });
+    const answer = await fetch(inner.url("/x"), { client });
+    await answer.body?.cancel();
+    expect([403, 502]).toContain(answer.status);
+    expect(inner.asked).toEqual([]);
+    await expectNothingLeft(app);
+  },
+);
 
 test.each([
-  ["X04 a file of another place", "/elsewhere", "unprocessable"],
-  ["X04 a link", "/link", "unprocessable"],
-  ["X04 something that is no audio", "/notaudio", "unprocessable"],
-  ["X04 two files", "/two", "unprocessable"],
-  ["X04 a playlist of 500", "/playlist", "unprocessable"],
-  ["X04 a file for the desktop to run", "/desktop", "unprocessable"],
+  ["a file of another place", "/elsewhere", "unprocessable"],
+  ["a link", "/link", "unprocessable"],
+  ["something that is no audio", "/notaudio", "unprocessable"],
+  ["two files", "/two", "unprocessable"],
+  ["a playlist of 500", "/playlist", "unprocessable"],
+  ["a file for the desktop to run", "/desktop", "unprocessable"],
   ["nothing, since it was filtered", "/filtered", "unprocessable"],
   ["a refusal", "/unsupported", "unprocessable"],
-  ["X05 a flood of words", "/flood", "unprocessable"],
-  ["X05 a full disk", "/big", "unprocessable"],
-])("%s is a clear failure that leaves nothing behind", async (_, path, expected) => {
+  ["a flood of words", "/flood", "unprocessable"],
+  ["a full disk", "/big", "unprocessable"],
+])("%s is a clear failure that leaves nothing behind", { tags: ["X04", "X05"] }, async (_, path, expected) => {
   await using tool = await openFakeYtDlp();
   await using site = openSite(page);
   await using app = await openApp(tool.path);
@@ -166,7 +174,7 @@ test.each([
   await expectNothingLeft(app);
 });
 
-test("X05 a downloader that is missing or too old to be safe is a clear 503", async () => {
+test("a downloader that is missing or too old to be safe is a clear 503", { tags: ["X05"] }, async () => {
   await using site = openSite(page);
   await using missing = await openApp("/nowhere/yt-dlp");
   expect(await importFrom(missing, site.url("/good"))).toMatchObject({ status: 503, code: "not_available" });
@@ -178,20 +186,24 @@ test("X05 a downloader that is missing or too old to be safe is a clear 503", as
   await expectNothingLeft(app);
 });
 
-test("X05 cancelling ends the whole process group of a downloader that ignores being asked", async () => {
-  await using tool = await openFakeYtDlp();
-  await using site = openSite(page);
-  await using app = await openApp(tool.path);
-  const asked = importFrom(app, site.url("/hang"));
-  while ((await tool.children()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-  const [job] = await (await app.get("/api/jobs")).json();
-  expect(job.state).toBe("running");
-  expect((await app.post(`/api/jobs/${job.id}/cancel`, {})).status).toBe(200);
-  expect(await asked).toMatchObject({ status: 409, code: "conflict" });
-  // Nobody waits for them but the system, which ends them in its own time.
-  for (const pid of await tool.children()) await expect.poll(() => isGone(pid)).toBe(true);
-  await expectNothingLeft(app);
-});
+test(
+  "cancelling ends the whole process group of a downloader that ignores being asked",
+  { tags: ["X05"] },
+  async () => {
+    await using tool = await openFakeYtDlp();
+    await using site = openSite(page);
+    await using app = await openApp(tool.path);
+    const asked = importFrom(app, site.url("/hang"));
+    while ((await tool.children()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    const [job] = await (await app.get("/api/jobs")).json();
+    expect(job.state).toBe("running");
+    expect((await app.post(`/api/jobs/${job.id}/cancel`, {})).status).toBe(200);
+    expect(await asked).toMatchObject({ status: 409, code: "conflict" });
+    // Nobody waits for them but the system, which ends them in its own time.
+    for (const pid of await tool.children()) await expect.poll(() => isGone(pid)).toBe(true);
+    await expectNothingLeft(app);
+  },
+);
 
 test("a piece that ends before it begins is refused", async () => {
   await using app = await openApp();

@@ -42,33 +42,41 @@ test("a sample is taken in with its length and rate, listed by name, and is ther
   expect(await (await app.get(`/api/voices/${sample.id}`)).json()).toEqual(sample);
 });
 
-test("K08 the file has a name of ours, mode 0600, and what is said of it stands nowhere in the clear", async () => {
-  await using app = await openTestApp();
-  const response = await app.post("/api/voices", formOf(wavFile(1), "needle-name", "needle-description"));
-  const { id } = await response.json();
-  expect(await names(`${app.dataDir}/voices`)).toEqual([`${id}.wav`]);
-  expect((await Deno.stat(`${app.dataDir}/voices/${id}.wav`)).mode! & 0o777).toBe(0o600);
-  for (const name of await names(app.dataDir)) {
-    const stat = await Deno.stat(`${app.dataDir}/${name}`);
-    if (!stat.isFile) continue;
-    const text = new TextDecoder("latin1").decode(await Deno.readFile(`${app.dataDir}/${name}`));
-    expect(text.includes("needle"), name).toBe(false);
-  }
-});
+test(
+  "the file has a name of ours, mode 0600, and what is said of it stands nowhere in the clear",
+  { tags: ["K08"] },
+  async () => {
+    await using app = await openTestApp();
+    const response = await app.post("/api/voices", formOf(wavFile(1), "needle-name", "needle-description"));
+    const { id } = await response.json();
+    expect(await names(`${app.dataDir}/voices`)).toEqual([`${id}.wav`]);
+    expect((await Deno.stat(`${app.dataDir}/voices/${id}.wav`)).mode! & 0o777).toBe(0o600);
+    for (const name of await names(app.dataDir)) {
+      const stat = await Deno.stat(`${app.dataDir}/${name}`);
+      if (!stat.isFile) continue;
+      const text = new TextDecoder("latin1").decode(await Deno.readFile(`${app.dataDir}/${name}`));
+      expect(text.includes("needle"), name).toBe(false);
+    }
+  },
+);
 
-test("P08 audio is served under its own fixed type, sandboxed, never as what a page could run", async () => {
-  await using app = await openTestApp();
-  const { id } = await upload(app);
-  const answer = await app.get(`/api/voices/${id}/audio`);
-  expect(Object.fromEntries(answer.headers)).toMatchObject({
-    "content-type": "audio/wav",
-    "x-content-type-options": "nosniff",
-    "content-security-policy": "sandbox; default-src 'none'",
-    "content-disposition": "attachment",
-    "accept-ranges": "bytes",
-  });
-  expect(new Uint8Array(await answer.arrayBuffer())).toEqual(wavFile(1.5));
-});
+test(
+  "audio is served under its own fixed type, sandboxed, never as what a page could run",
+  { tags: ["P08"] },
+  async () => {
+    await using app = await openTestApp();
+    const { id } = await upload(app);
+    const answer = await app.get(`/api/voices/${id}/audio`);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "content-type": "audio/wav",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "sandbox; default-src 'none'",
+      "content-disposition": "attachment",
+      "accept-ranges": "bytes",
+    });
+    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(wavFile(1.5));
+  },
+);
 
 test.each([
   ["bytes=0-99", 0, 99],
@@ -137,7 +145,7 @@ test.each([
   ],
   ["an ID3v2 tag alone", "ID3\x04\0\0\0\0\x01\0" + "\0".repeat(128)],
   ["nothing", ""],
-])("P11 %s is refused by its signature, and nothing is stored", async (_, content) => {
+])("%s is refused by its signature, and nothing is stored", { tags: ["P11"] }, async (_, content) => {
   await using app = await openTestApp();
   const response = await app.post("/api/voices", formOf(content, "x"));
   expect([response.status, (await response.json()).error.code]).toEqual([415, "unsupported_media_type"]);
@@ -153,7 +161,7 @@ test("a file that only begins like audio is told to be broken", async () => {
   expect(await names(`${app.dataDir}/voices`)).toEqual([]);
 });
 
-test("P04 broken and overfull forms are refused and leave nothing behind", async () => {
+test("broken and overfull forms are refused and leave nothing behind", { tags: ["P04"] }, async () => {
   await using app = await openTestApp();
   const twice = formOf(wavFile(1), "x");
   twice.append("audio", new Blob([wavFile(1)]), "b.wav");
@@ -185,7 +193,7 @@ test("P04 broken and overfull forms are refused and leave nothing behind", async
   expect(await names(`${app.dataDir}/voices`)).toHaveLength(1);
 });
 
-test("P03 a body beyond the limit is refused while it is read, whatever its length said", async () => {
+test("a body beyond the limit is refused while it is read, whatever its length said", { tags: ["P03"] }, async () => {
   await using app = await openTestApp({ config: { maxVoiceBodyBytes: 100_000 } });
   const response = await app.post("/api/voices", formOf(wavFile(10), "x"));
   expect([response.status, (await response.json()).error.code]).toEqual([413, "too_large"]);
@@ -201,7 +209,7 @@ test("P03 a body beyond the limit is refused while it is read, whatever its leng
   expect(await names(`${app.dataDir}/voices`)).toEqual([]);
 });
 
-test("C05 a form from a page of another origin is refused before it is read", async () => {
+test("a form from a page of another origin is refused before it is read", { tags: ["C05"] }, async () => {
   await using app = await openTestApp();
   for (const [name, value] of [["sec-fetch-site", "cross-site"], ["origin", "http://evil.test"]] as const) {
     const response = await app.post("/api/voices", formOf(wavFile(1), "x"), { headers: { [name]: value } });

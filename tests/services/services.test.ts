@@ -15,7 +15,9 @@ async function openAndClose(): Promise<void> {
   await (await openServices(testConfig(dataDir), { log })).close();
 }
 
-test("K05 a wrong or missing storage key stops the start, and the right one put back opens everything again", async () => {
+test("a wrong or missing storage key stops the start, and the right one put back opens everything again", {
+  tags: ["K05"],
+}, async () => {
   await openAndClose();
   const path = `${dataDir}/storage-key`;
   const key = await Deno.readFile(path);
@@ -37,7 +39,7 @@ test("a start that fails gives everything back, so that the next one can succeed
   await openAndClose();
 });
 
-test("K08 everything in the data folder is the owner's alone", async () => {
+test("everything in the data folder is the owner's alone", { tags: ["K08"] }, async () => {
   const old = Deno.umask(0);
   try {
     const services = await openServices(testConfig(`${dataDir}/new`), { log });

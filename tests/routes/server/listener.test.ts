@@ -94,7 +94,7 @@ test.each(WAYS)("a certificate that is none is refused (%s)", (_name, servesConn
   });
 });
 
-test("H12 HTTPS is served, and HTTP/2 not offered: its requests carry no Host", async () => {
+test("HTTPS is served, and HTTP/2 not offered: its requests carry no Host", { tags: ["H12"] }, async () => {
   const tls = await makeCertificate();
   await using listener = open({
     tls,
@@ -109,7 +109,7 @@ test("H12 HTTPS is served, and HTTP/2 not offered: its requests carry no Host", 
   socket.close();
 });
 
-test("H12 HTTP/2 with prior knowledge is refused on every path", async () => {
+test("HTTP/2 with prior knowledge is refused on every path", { tags: ["H12"] }, async () => {
   await using app = await openTestApp();
   // The client sends the preface of RFC 9113, section 3.4, at once.
   const client = http2.connect(`http://localhost:${app.port}`);
@@ -140,21 +140,25 @@ test("H12 HTTP/2 with prior knowledge is refused on every path", async () => {
 test.each([
   ["nothing", ""],
   ["half a header", "GET / HTTP/1.1\r\nHost: loc"],
-])("L02 a connection that sends %s is closed after its time", async (_name, text) => {
+])("a connection that sends %s is closed after its time", { tags: ["L02"] }, async (_name, text) => {
   await using listener = open({ limits: { firstRequestMs: 100 } });
   using connection = await connect(listener);
   await writeAll(connection, text);
   expect(await readToEnd(connection)).toBe("");
 });
 
-test("L02 a connection kept alive is closed after its idle time, half of a next header or not", async () => {
-  await using listener = open({ limits: { idleMs: 100 } });
-  using connection = await connect(listener);
-  await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HT");
-  expect(await readToEnd(connection)).toMatch(/^HTTP\/1\.1 200 OK/);
-});
+test(
+  "a connection kept alive is closed after its idle time, half of a next header or not",
+  { tags: ["L02"] },
+  async () => {
+    await using listener = open({ limits: { idleMs: 100 } });
+    using connection = await connect(listener);
+    await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HT");
+    expect(await readToEnd(connection)).toMatch(/^HTTP\/1\.1 200 OK/);
+  },
+);
 
-test("L02 an answer that takes its time is not idle", async () => {
+test("an answer that takes its time is not idle", { tags: ["L02"] }, async () => {
   let finish: ((answer: Response) => void) | undefined;
   using clock = standingClock();
   await using listener = open({
@@ -170,30 +174,35 @@ test("L02 an answer that takes its time is not idle", async () => {
   expect(await (await slow).text()).toBe("late");
 });
 
-test("L02 over the limit of connections the one idle for longest makes room, a running answer does not", async () => {
-  const arrived = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<Response>();
-  await using listener = open({
-    limits: { maxConnections: 3 },
-    handler: (request) => {
-      if (!request.url.endsWith("/slow")) return new Response("ok");
-      arrived.resolve();
-      return answer.promise;
-    },
-  });
-  const slow = fetch(`${listener.url}/slow`);
-  await arrived.promise;
-  const idle = [await connect(listener), await connect(listener)];
-  const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-  for (let round = 0; round < 5; round++) expect((await rawRequest(listener.port, ask)).status).toBe(200);
-  expect(await readToEnd(idle[0]!)).toBe("");
-  answer.resolve(new Response("still here"));
-  expect(await (await slow).text()).toBe("still here");
-  idle.forEach((connection) => connection.close());
-});
+test(
+  "over the limit of connections the one idle for longest makes room, a running answer does not",
+  { tags: ["L02"] },
+  async () => {
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<Response>();
+    await using listener = open({
+      limits: { maxConnections: 3 },
+      handler: (request) => {
+        if (!request.url.endsWith("/slow")) return new Response("ok");
+        arrived.resolve();
+        return answer.promise;
+      },
+    });
+    const slow = fetch(`${listener.url}/slow`);
+    await arrived.promise;
+    const idle = [await connect(listener), await connect(listener)];
+    const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    for (let round = 0; round < 5; round++) expect((await rawRequest(listener.port, ask)).status).toBe(200);
+    expect(await readToEnd(idle[0]!)).toBe("");
+    answer.resolve(new Response("still here"));
+    expect(await (await slow).text()).toBe("still here");
+    idle.forEach((connection) => connection.close());
+  },
+);
 
 test.skipIf(Deno.build.os !== "linux")(
-  `L02 ${CONNECTIONS} connections kept alive take bounded memory, and the next request is served`,
+  `${CONNECTIONS} connections kept alive take bounded memory, and the next request is served`,
+  { tags: ["L02"] },
   async () => {
     await using child = await startListenerChild();
     const before = await residentBytes(child.pid);
@@ -217,7 +226,8 @@ test.skipIf(Deno.build.os !== "linux")(
 );
 
 test.each(WAYS)(
-  "L06 closing lets a running answer finish, ends streams by their signal, and refuses newcomers (%s)",
+  "closing lets a running answer finish, ends streams by their signal, and refuses newcomers (%s)",
+  { tags: ["L06"] },
   async (_name, servesConnections) => {
     let hasAborted = false;
     const arrived = Promise.withResolvers<void>();
@@ -260,7 +270,8 @@ test.each(WAYS)(
 );
 
 test.each(WAYS)(
-  "L06 closing cuts off no answer that a slow reader is still taking (%s)",
+  "closing cuts off no answer that a slow reader is still taking (%s)",
+  { tags: ["L06"] },
   async (_name, servesConnections) => {
     const listener = open({ servesConnections, handler: () => new Response(new Uint8Array(5_000_000)) });
     using connection = await connect(listener);
@@ -272,22 +283,27 @@ test.each(WAYS)(
   },
 );
 
-test.each(WAYS)("L06 closing ends within its limit, whatever hangs (%s)", async (_name, servesConnections) => {
-  const listener = open({
-    servesConnections,
-    limits: { closeMs: 100 },
-    handler: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),
-  });
-  const stuck = await fetch(listener.url);
-  using half = await connect(listener);
-  await writeAll(half, "GET / HTTP/1.1\r\n");
-  await listener.close();
-  expect(listener.connectionCount).toBe(0);
-  await expect(stuck.text()).rejects.toThrow();
-});
+test.each(WAYS)(
+  "closing ends within its limit, whatever hangs (%s)",
+  { tags: ["L06"] },
+  async (_name, servesConnections) => {
+    const listener = open({
+      servesConnections,
+      limits: { closeMs: 100 },
+      handler: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),
+    });
+    const stuck = await fetch(listener.url);
+    using half = await connect(listener);
+    await writeAll(half, "GET / HTTP/1.1\r\n");
+    await listener.close();
+    expect(listener.connectionCount).toBe(0);
+    await expect(stuck.text()).rejects.toThrow();
+  },
+);
 
 test.each(WAYS)(
-  "L05 a handler that fails costs its own request, not the listener (%s)",
+  "a handler that fails costs its own request, not the listener (%s)",
+  { tags: ["L05"] },
   async (_name, servesConnections) => {
     await using listener = open({
       servesConnections,
@@ -307,25 +323,29 @@ test.each(WAYS)(
   },
 );
 
-test("L01 a process without descriptors left goes on, serves through the drought and after it", async () => {
-  const child = await startListenerChild({ descriptors: 60 });
-  try {
-    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
-    // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
-    const flood: Deno.Conn[] = [];
-    for (let i = 0; i < 100; i++) {
-      const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port });
-      if (i % 2 === 0) await writeAll(connection, "GET / HTTP/1.1\r\nHo");
-      flood.push(connection);
+test(
+  "a process without descriptors left goes on, serves through the drought and after it",
+  { tags: ["L01"] },
+  async () => {
+    const child = await startListenerChild({ descriptors: 60 });
+    try {
+      expect((await rawRequest(child.port, ASK)).body).toBe("ok");
+      // More than its descriptors, idle and half-sent; those beyond wait in the kernel's queue or are dropped for others.
+      const flood: Deno.Conn[] = [];
+      for (let i = 0; i < 100; i++) {
+        const connection = await Deno.connect({ hostname: "127.0.0.1", port: child.port });
+        if (i % 2 === 0) await writeAll(connection, "GET / HTTP/1.1\r\nHo");
+        flood.push(connection);
+      }
+      expect((await rawRequest(child.port, ASK)).body).toBe("ok");
+      flood.forEach((connection) => connection.close());
+      expect((await rawRequest(child.port, ASK)).body).toBe("ok");
+    } finally {
+      await child[Symbol.asyncDispose]();
     }
-    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
-    flood.forEach((connection) => connection.close());
-    expect((await rawRequest(child.port, ASK)).body).toBe("ok");
-  } finally {
-    await child[Symbol.asyncDispose]();
-  }
-  expect(await child.errors).toContain("Cannot accept a connection");
-});
+    expect(await child.errors).toContain("Cannot accept a connection");
+  },
+);
 
 test("a runtime without a server for single connections serves, with a warning", async () => {
   const child = await startListenerChild({ servesConnections: false });
@@ -337,7 +357,7 @@ test("a runtime without a server for single connections serves, with a warning",
   expect(await child.errors).toContain("this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve");
 });
 
-test("L01 Deno.serve is started again when it ends for lack of descriptors", async () => {
+test("Deno.serve is started again when it ends for lack of descriptors", { tags: ["L01"] }, async () => {
   const child = await startListenerChild({ descriptors: 60, servesConnections: false });
   try {
     const flood: Deno.Conn[] = [];
@@ -358,37 +378,41 @@ test("L01 Deno.serve is started again when it ends for lack of descriptors", asy
   expect(await child.errors).toContain("starting it again");
 });
 
-test("H12 HTTPS by Deno.serve takes the host of HTTP/2, and none that a request doesn't name", async () => {
-  const tls = await makeCertificate();
-  await using listener = open({
-    ...{ tls, servesConnections: false },
-    handler: (request) => new Response(`host: ${request.headers.get("host")}, ${request.method} ${request.url}`),
-  });
-  const { port } = listener;
-  const seen: string[] = [];
-  for (const authority of ["chat.example.org", `localhost:${port}`]) {
-    const client = http2.connect(`https://localhost:${port}`, { ca: tls.cert });
-    try {
-      seen.push(
-        await new Promise<string>((resolve, reject) => {
-          const request = client.request({ ":path": "/x", ":authority": authority });
-          let body = "";
-          request.on("data", (part) => body += part);
-          request.on("end", () => resolve(body));
-          request.on("error", reject);
-          request.end();
-        }),
-      );
-    } finally {
-      client.destroy();
+test(
+  "HTTPS by Deno.serve takes the host of HTTP/2, and none that a request doesn't name",
+  { tags: ["H12"] },
+  async () => {
+    const tls = await makeCertificate();
+    await using listener = open({
+      ...{ tls, servesConnections: false },
+      handler: (request) => new Response(`host: ${request.headers.get("host")}, ${request.method} ${request.url}`),
+    });
+    const { port } = listener;
+    const seen: string[] = [];
+    for (const authority of ["chat.example.org", `localhost:${port}`]) {
+      const client = http2.connect(`https://localhost:${port}`, { ca: tls.cert });
+      try {
+        seen.push(
+          await new Promise<string>((resolve, reject) => {
+            const request = client.request({ ":path": "/x", ":authority": authority });
+            let body = "";
+            request.on("data", (part) => body += part);
+            request.on("end", () => resolve(body));
+            request.on("error", reject);
+            request.end();
+          }),
+        );
+      } finally {
+        client.destroy();
+      }
     }
-  }
-  using socket = await Deno.connectTls({ port, caCerts: [tls.cert] });
-  await writeAll(socket, "GET /y HTTP/1.1\r\nConnection: close\r\n\r\n");
-  seen.push((await readToEnd(socket)).split("\r\n").at(-1)!);
-  expect(seen).toEqual([
-    "host: chat.example.org, GET https://chat.example.org/x",
-    `host: null, GET https://localhost:${port}/x`,
-    `host: null, GET https://localhost:${port}/y`,
-  ]);
-});
+    using socket = await Deno.connectTls({ port, caCerts: [tls.cert] });
+    await writeAll(socket, "GET /y HTTP/1.1\r\nConnection: close\r\n\r\n");
+    seen.push((await readToEnd(socket)).split("\r\n").at(-1)!);
+    expect(seen).toEqual([
+      "host: chat.example.org, GET https://chat.example.org/x",
+      `host: null, GET https://localhost:${port}/x`,
+      `host: null, GET https://localhost:${port}/y`,
+    ]);
+  },
+);

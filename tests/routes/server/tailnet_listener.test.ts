@@ -29,31 +29,39 @@ async function expectRawWayClosed({ app, double }: TailnetBench): Promise<void> 
   expect(await double.faults(), "at no moment").toEqual([]);
 }
 
-test("T01 a request through the node is not local: no loopback name, no bypass, no identity by header", async () => {
-  await using bench = await openTailnetBench();
-  await bench.run();
-  const { double, app } = bench;
-  const grace = JSON.parse((await double.ask({ path: "/api/auth/status" })).body);
-  expect(grace).toMatchObject({
-    ...{ rp_id: "fox-owl.ts.net", origin: `http://${FQDN}`, bypass: "grace", passkeys_supported: false },
-  });
-  expect(grace).not.toHaveProperty("hint");
-  await enrol(app, "fox-owl.ts.net", "localhost");
-  const asUser = {
-    "Tailscale-User-Login": "owner@example.com",
-    "X-Real-IP": "127.0.0.1",
-    "X-Forwarded-For": "127.0.0.1",
-  };
-  expect(statusOf(await double.ask({ path: "/api/conversations", headers: asUser }))).toEqual([401, "unauthenticated"]);
-  expect((await double.ask({ path: "/api/auth/status", headers: asUser })).body).toContain('"bypass":null');
-  expect((await app.get("/api/conversations")).status, "the machine itself keeps its bypass").toBe(200);
-  for (const host of ["localhost", "127.0.0.1", `localhost:${app.port}`, "evil.test"]) {
-    expect((await double.ask({ path: "/api/auth/status", host })).status, "serve knows one name").toBe(404);
-  }
-});
+test(
+  "a request through the node is not local: no loopback name, no bypass, no identity by header",
+  { tags: ["T01"] },
+  async () => {
+    await using bench = await openTailnetBench();
+    await bench.run();
+    const { double, app } = bench;
+    const grace = JSON.parse((await double.ask({ path: "/api/auth/status" })).body);
+    expect(grace).toMatchObject({
+      ...{ rp_id: "fox-owl.ts.net", origin: `http://${FQDN}`, bypass: "grace", passkeys_supported: false },
+    });
+    expect(grace).not.toHaveProperty("hint");
+    await enrol(app, "fox-owl.ts.net", "localhost");
+    const asUser = {
+      "Tailscale-User-Login": "owner@example.com",
+      "X-Real-IP": "127.0.0.1",
+      "X-Forwarded-For": "127.0.0.1",
+    };
+    expect(statusOf(await double.ask({ path: "/api/conversations", headers: asUser }))).toEqual([
+      401,
+      "unauthenticated",
+    ]);
+    expect((await double.ask({ path: "/api/auth/status", headers: asUser })).body).toContain('"bypass":null');
+    expect((await app.get("/api/conversations")).status, "the machine itself keeps its bypass").toBe(200);
+    for (const host of ["localhost", "127.0.0.1", `localhost:${app.port}`, "evil.test"]) {
+      expect((await double.ask({ path: "/api/auth/status", host })).status, "serve knows one name").toBe(404);
+    }
+  },
+);
 
 test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
-  "T01 H03 behind the door %s is nobody's name, the ceremonies included",
+  "behind the door %s is nobody's name, the ceremonies included",
+  { tags: ["T01", "H03"] },
   async (host) => {
     await using bench = await openTailnetBench();
     await bench.run();
@@ -68,7 +76,7 @@ test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
   },
 );
 
-test("H04 the node's name reaches nothing through the main listener, ceremonies included", async () => {
+test("the node's name reaches nothing through the main listener, ceremonies included", { tags: ["H04"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   for (const path of ["/api/conversations", "/api/auth/status", "/api/auth/register/begin"]) {
@@ -77,7 +85,9 @@ test("H04 the node's name reaches nothing through the main listener, ceremonies 
   }
 });
 
-test("T01 the raw way in is closed for Parlor and its neighbours from the first moment, and after every restart", async () => {
+test("the raw way in is closed for Parlor and its neighbours from the first moment, and after every restart", {
+  tags: ["T01"],
+}, async () => {
   await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
   const { app, double } = bench;
   await bench.run();
@@ -101,35 +111,43 @@ test("T01 the raw way in is closed for Parlor and its neighbours from the first 
   await expectRawWayClosed(bench);
 });
 
-test("T01 the double does forward: without the entries the loopback bypass would be open to the tailnet", async () => {
-  await using bench = await openTailnetBench();
-  await bench.run();
-  await bench.double.serve("{}");
-  const { port } = bench.app;
-  const answer = await bench.double.askRaw(port, plainGet(`localhost:${port}`, "/api/conversations"));
-  expect(answer.status).toBe(200);
-  await withNeighbour(async (neighbour) => {
-    expect((await bench.double.askRaw(neighbour, plainGet("x", "/"))).body).toBe("the neighbour");
-  });
-  expect(await bench.double.faults()).toEqual(["was open to the raw way in"]);
-});
+test(
+  "the double does forward: without the entries the loopback bypass would be open to the tailnet",
+  { tags: ["T01"] },
+  async () => {
+    await using bench = await openTailnetBench();
+    await bench.run();
+    await bench.double.serve("{}");
+    const { port } = bench.app;
+    const answer = await bench.double.askRaw(port, plainGet(`localhost:${port}`, "/api/conversations"));
+    expect(answer.status).toBe(200);
+    await withNeighbour(async (neighbour) => {
+      expect((await bench.double.askRaw(neighbour, plainGet("x", "/"))).body).toBe("the neighbour");
+    });
+    expect(await bench.double.faults()).toEqual(["was open to the raw way in"]);
+  },
+);
 
-test("T01 the door itself is out of the raw way's reach, and tells nothing without its secret", async () => {
-  await using bench = await openTailnetBench();
-  await bench.run();
-  const { target } = await bench.double.facts();
-  const { hostname, port, pathname } = new URL(target!);
-  expect(pathname).toMatch(/^\/[\w-]{43}$/);
-  await bench.double.serve("{}");
-  expect((await bench.double.askRaw(Number(port), plainGet(FQDN, `${pathname}/api/auth/status`))).status).toBe(0);
-  const ask = async (path: string) => (await rawRequest(Number(port), plainGet(FQDN, path), { hostname })).status;
-  expect(await ask(`${pathname}/api/auth/status`)).toBe(200);
-  for (const path of ["/api/auth/status", "/", `${pathname}x/api/auth/status`, `${pathname}/../api/auth/status`]) {
-    expect([path, await ask(path)]).toEqual([path, 404]);
-  }
-});
+test(
+  "the door itself is out of the raw way's reach, and tells nothing without its secret",
+  { tags: ["T01"] },
+  async () => {
+    await using bench = await openTailnetBench();
+    await bench.run();
+    const { target } = await bench.double.facts();
+    const { hostname, port, pathname } = new URL(target!);
+    expect(pathname).toMatch(/^\/[\w-]{43}$/);
+    await bench.double.serve("{}");
+    expect((await bench.double.askRaw(Number(port), plainGet(FQDN, `${pathname}/api/auth/status`))).status).toBe(0);
+    const ask = async (path: string) => (await rawRequest(Number(port), plainGet(FQDN, path), { hostname })).status;
+    expect(await ask(`${pathname}/api/auth/status`)).toBe(200);
+    for (const path of ["/api/auth/status", "/", `${pathname}x/api/auth/status`, `${pathname}/../api/auth/status`]) {
+      expect([path, await ask(path)]).toEqual([path, 404]);
+    }
+  },
+);
 
-test("T01 failures are counted against the peer that serve names, not against the node", async () => {
+test("failures are counted against the peer that serve names, not against the node", { tags: ["T01"] }, async () => {
   await using bench = await openTailnetBench({ certificate: "good" });
   await bench.run();
   await enrol(bench.app, "fox-owl.ts.net");
@@ -165,32 +183,36 @@ test("the short name leads to the whole one, under which the passkeys are", asyn
   expect([answer.status, answer.headers.get("location")]).toEqual([307, `http://${FQDN}/settings/privacy`]);
 });
 
-test("G09 a passkey is enrolled for the tailnet, at the exact origin of the node and no sibling's", async () => {
-  await using bench = await openTailnetBench({ certificate: "good" });
-  await bench.run();
-  const authenticator = new Authenticator();
-  const post = async (path: string, body: unknown) => {
-    const text = JSON.stringify(body);
-    return await bench.double.ask({ path, method: "POST", isSecure: true, body: text, headers: JSON_TYPE });
-  };
-  const begin = async () => JSON.parse((await post("/api/auth/register/begin", {})).body);
-  const origins = [
-    "https://phone.fox-owl.ts.net",
-    `http://${FQDN}`,
-    `https://${FQDN}:8443`,
-    `https://${FQDN}.`,
-    "null",
-  ];
-  for (const origin of origins) {
-    const options = await begin();
-    expect(options.rp.id).toBe("fox-owl.ts.net");
-    const answer = await post("/api/auth/register/finish", authenticator.create(options, origin));
-    expect([origin, answer.status]).toEqual([origin, 400]);
-  }
-  const answer = await post("/api/auth/register/finish", authenticator.create(await begin(), `https://${FQDN}`));
-  expect([answer.status, answer.headers.get("set-cookie")]).toEqual([200, expect.stringMatching(/__Host-app_sess=/)]);
-  expect((await bench.double.ask({ path: "/api/conversations", isSecure: true })).status).toBe(401);
-});
+test(
+  "a passkey is enrolled for the tailnet, at the exact origin of the node and no sibling's",
+  { tags: ["G09"] },
+  async () => {
+    await using bench = await openTailnetBench({ certificate: "good" });
+    await bench.run();
+    const authenticator = new Authenticator();
+    const post = async (path: string, body: unknown) => {
+      const text = JSON.stringify(body);
+      return await bench.double.ask({ path, method: "POST", isSecure: true, body: text, headers: JSON_TYPE });
+    };
+    const begin = async () => JSON.parse((await post("/api/auth/register/begin", {})).body);
+    const origins = [
+      "https://phone.fox-owl.ts.net",
+      `http://${FQDN}`,
+      `https://${FQDN}:8443`,
+      `https://${FQDN}.`,
+      "null",
+    ];
+    for (const origin of origins) {
+      const options = await begin();
+      expect(options.rp.id).toBe("fox-owl.ts.net");
+      const answer = await post("/api/auth/register/finish", authenticator.create(options, origin));
+      expect([origin, answer.status]).toEqual([origin, 400]);
+    }
+    const answer = await post("/api/auth/register/finish", authenticator.create(await begin(), `https://${FQDN}`));
+    expect([answer.status, answer.headers.get("set-cookie")]).toEqual([200, expect.stringMatching(/__Host-app_sess=/)]);
+    expect((await bench.double.ask({ path: "/api/conversations", isSecure: true })).status).toBe(401);
+  },
+);
 
 test("the RPID goes by the tailnet's own suffix, also while the node is off and after a restart", async () => {
   await using bench = await openTailnetBench({ domain: "tail.test" });

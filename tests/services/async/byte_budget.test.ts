@@ -12,7 +12,7 @@ function started(budget: ByteBudget, bytes: number, granted: string[], name: str
   });
 }
 
-test("F07 grants reservations first come, first served, and never more than the limit", async () => {
+test("grants reservations first come, first served, and never more than the limit", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget(SIZES);
   const granted: string[] = [];
   const first = await started(budget, 50, granted, "first");
@@ -27,7 +27,7 @@ test("F07 grants reservations first come, first served, and never more than the 
   expect([granted, budget.usedBytes]).toEqual([["first", "second", "third"], 0]);
 });
 
-test("F07 a small reservation doesn't wait behind large ones", async () => {
+test("a small reservation doesn't wait behind large ones", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget(SIZES);
   await budget.reserve(80);
   const large = budget.reserve(20);
@@ -37,7 +37,7 @@ test("F07 a small reservation doesn't wait behind large ones", async () => {
   void large;
 });
 
-test("F07 a reservation larger than the limit runs alone", async () => {
+test("a reservation larger than the limit runs alone", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget(SIZES);
   const granted: string[] = [];
   const first = await started(budget, 20, granted, "first");
@@ -53,7 +53,7 @@ test("F07 a reservation larger than the limit runs alone", async () => {
   expect(granted).toEqual(["first", "huge", "next"]);
 });
 
-test("F07 refuses as busy, with a time to retry, what waited too long", async () => {
+test("refuses as busy, with a time to retry, what waited too long", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget({ ...SIZES, waitMs: 1 });
   await budget.reserve(80);
   await expect(budget.reserve(50)).rejects.toMatchObject({
@@ -63,7 +63,7 @@ test("F07 refuses as busy, with a time to retry, what waited too long", async ()
   expect(budget.usedBytes).toBe(80);
 });
 
-test("F07 a client that disconnects leaves the queue to those behind it", async () => {
+test("a client that disconnects leaves the queue to those behind it", { tags: ["F07"] }, async () => {
   const budget = new ByteBudget(SIZES);
   await budget.reserve(60);
   const client = new AbortController();

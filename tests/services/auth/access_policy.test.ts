@@ -50,7 +50,7 @@ test("a local request passes by the loopback bypass, and without it like any oth
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("H17 once a bare proxy was seen, the loopback bypass holds no more", async () => {
+test("once a bare proxy was seen, the loopback bypass holds no more", { tags: ["H17"] }, async () => {
   await expect(policy({}, enrolled("localhost"), true).decide(local, {}, "other"))
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
@@ -69,7 +69,8 @@ test("machines of one tailnet share their RPID and so their gate", async () => {
 });
 
 test.each<[RouteAccess, boolean]>([["ceremony", true], ["setup_status", true], ["other", false]])(
-  'H03 under pairing = "code" grace opens %s: %s',
+  'under pairing = "code" grace opens %s: %s',
+  { tags: ["H03"] },
   async (route, opens) => {
     const decision = policy({ pairing: "code" }).decide(remote, {}, route);
     if (opens) expect(await decision).toEqual({ method: null, bypass: "grace" });

@@ -3,7 +3,7 @@ import { type CeremonyScope, createChallenges } from "../../../services/auth/cha
 
 const scope: CeremonyScope = { kind: "login", rpId: "desk.example", origin: "https://desk.example", browser: "b" };
 
-test("G17 however many ceremonies are begun, few are kept, and a flood costs the flooder's own", () => {
+test("however many ceremonies are begun, few are kept, and a flood costs the flooder's own", { tags: ["G17"] }, () => {
   const challenges = createChallenges<number>(Date.now);
   const owner = challenges.issue(scope, "192.0.2.1", 0);
   const flood = Array.from({ length: 100_000 }, (_, i) => challenges.issue(scope, `198.51.100.${i % 20}`, i));
@@ -13,13 +13,19 @@ test("G17 however many ceremonies are begun, few are kept, and a flood costs the
   expect(challenges.take(owner, scope)).toBe(0);
 });
 
-test("G17 one client alone keeps its newest 512, and all addresses of an IPv6 customer are one client", () => {
-  const challenges = createChallenges<number>(Date.now);
-  const flood = Array.from({ length: 2_000 }, (_, i) => challenges.issue(scope, `2001:db8::${i.toString(16)}`, i));
-  expect(flood.filter((challenge) => challenges.take(challenge, scope) !== undefined)).toEqual(flood.slice(-512));
-});
+test(
+  "one client alone keeps its newest 512, and all addresses of an IPv6 customer are one client",
+  { tags: ["G17"] },
+  () => {
+    const challenges = createChallenges<number>(Date.now);
+    const flood = Array.from({ length: 2_000 }, (_, i) => challenges.issue(scope, `2001:db8::${i.toString(16)}`, i));
+    expect(flood.filter((challenge) => challenges.take(challenge, scope) !== undefined)).toEqual(flood.slice(-512));
+  },
+);
 
-test("G08 a challenge is used up by the first try, also one of another scope, and over after five minutes", () => {
+test("a challenge is used up by the first try, also one of another scope, and over after five minutes", {
+  tags: ["G08"],
+}, () => {
   let nowMs = 0;
   const challenges = createChallenges<string>(() => nowMs);
   for (const other of [{ kind: "register" }, { rpId: "x" }, { origin: "x" }, { browser: "x" }] as const) {

@@ -33,7 +33,7 @@ test("an enrolled RPID is gated, another one is not", async () => {
   expect(await at.store.load()).toMatchObject([{ id: "key1", name: "Laptop" }]);
 });
 
-test("G07 grace returns as soon as the file is gone, and ends as soon as it is back", async () => {
+test("grace returns as soon as the file is gone, and ends as soon as it is back", { tags: ["G07"] }, async () => {
   await using at = await openStore();
   const sealed = sealer.sealNow(CREDENTIALS_PLACE, oneRecord);
   for (let round = 0; round < 2; round++) {
@@ -54,7 +54,7 @@ test.each([
   ["of the wrong type", sealer.sealNow(CREDENTIALS_PLACE, '{"id":"key1"}')],
   ["a list of wrong records", sealer.sealNow(CREDENTIALS_PLACE, '{"credentials":[{"id":1}],"gated_rp_ids":[]}')],
   ["without the RPIDs it gates", sealer.sealNow(CREDENTIALS_PLACE, oneRecord.replace('["localhost"]', "[]"))],
-])("G06 a file that is %s gates everything and is reported once", async (_name, content) => {
+])("a file that is %s gates everything and is reported once", { tags: ["G06"] }, async (_name, content) => {
   await using at = await openStore();
   await Deno.writeFile(at.path, content);
   expect(await at.store.isGated("localhost")).toBe(true);
@@ -63,7 +63,7 @@ test.each([
   expect(at.lines).toHaveLength(1);
 });
 
-test("G06 a folder or a dangling link in the file's place gates everything", async () => {
+test("a folder or a dangling link in the file's place gates everything", { tags: ["G06"] }, async () => {
   await using at = await openStore();
   await Deno.mkdir(at.path);
   expect(await at.store.isGated("localhost")).toBe(true);
@@ -72,16 +72,20 @@ test("G06 a folder or a dangling link in the file's place gates everything", asy
   expect(await at.store.isGated("localhost")).toBe(true);
 });
 
-test("G13 sign-ins recorded at once are compared one after the other, and a refused one stores nothing", async () => {
-  await using at = await openStore();
-  await at.store.add(credentialRecord("key1", "desk.example"), true);
-  const record = (counter: number) => at.store.recordSignIn("key1", counter, `2026-01-0${counter}T00:00:00.000Z`);
-  expect(await Promise.all([record(0), record(0)])).toEqual([undefined, undefined]);
-  const refused = expect.stringContaining("counter");
-  expect(await Promise.all([record(2), record(1), record(2), record(3), record(0)])).toEqual([
-    ...[undefined, refused, refused, undefined, refused],
-  ]);
-  expect(await at.store.find("key1")).toMatchObject({ counter: 3, last_used_at: "2026-01-03T00:00:00.000Z" });
-  await at.store.remove("key1");
-  expect(await record(4)).toContain("revoked");
-});
+test(
+  "sign-ins recorded at once are compared one after the other, and a refused one stores nothing",
+  { tags: ["G13"] },
+  async () => {
+    await using at = await openStore();
+    await at.store.add(credentialRecord("key1", "desk.example"), true);
+    const record = (counter: number) => at.store.recordSignIn("key1", counter, `2026-01-0${counter}T00:00:00.000Z`);
+    expect(await Promise.all([record(0), record(0)])).toEqual([undefined, undefined]);
+    const refused = expect.stringContaining("counter");
+    expect(await Promise.all([record(2), record(1), record(2), record(3), record(0)])).toEqual([
+      ...[undefined, refused, refused, undefined, refused],
+    ]);
+    expect(await at.store.find("key1")).toMatchObject({ counter: 3, last_used_at: "2026-01-03T00:00:00.000Z" });
+    await at.store.remove("key1");
+    expect(await record(4)).toContain("revoked");
+  },
+);

@@ -4,7 +4,7 @@ import { createEnrolmentCodes } from "../../../services/auth/enrolment_codes.ts"
 const here = { rpId: "desk.example", isInGrace: false };
 const wrong = { code: "pairing_code_required" };
 
-test("G02 an invite counts once, within ten minutes, however it is typed", () => {
+test("an invite counts once, within ten minutes, however it is typed", { tags: ["G02"] }, () => {
   let nowMs = 0;
   const codes = createEnrolmentCodes({ now: () => nowMs });
   const { code, expiresAtMs } = codes.invite();
@@ -36,21 +36,25 @@ test("the pairing code is shown at once, counts in grace only, and is replaced w
   expect(shown[1]).not.toBe(shown[0]);
 });
 
-test("G02 ten wrong tries replace the pairing code, end invites, and silence the address that made them", () => {
-  let nowMs = 0;
-  const shown: string[] = [];
-  const codes = createEnrolmentCodes({ now: () => nowMs, announcePairingCode: (code) => shown.push(code) });
-  const { code } = codes.invite();
-  for (let i = 0; i < 10; i++) {
-    expect(() => codes.check("0000-0000", here, "192.0.2.66")).toThrow(expect.objectContaining(wrong));
-  }
-  expect(shown).toHaveLength(2);
-  expect(() => codes.check(code, here, "192.0.2.1")).toThrow(expect.objectContaining(wrong));
-  const next = codes.invite();
-  expect(() => codes.check(next.code, here, "192.0.2.66")).toThrow(
-    expect.objectContaining({ code: "too_many_requests", retryAfterSeconds: 600 }),
-  );
-  expect(codes.check(next.code, here, "192.0.2.1").kind).toBe("invite");
-  nowMs = 600_000;
-  expect(codes.check(codes.invite().code, here, "192.0.2.66").kind).toBe("invite");
-});
+test(
+  "ten wrong tries replace the pairing code, end invites, and silence the address that made them",
+  { tags: ["G02"] },
+  () => {
+    let nowMs = 0;
+    const shown: string[] = [];
+    const codes = createEnrolmentCodes({ now: () => nowMs, announcePairingCode: (code) => shown.push(code) });
+    const { code } = codes.invite();
+    for (let i = 0; i < 10; i++) {
+      expect(() => codes.check("0000-0000", here, "192.0.2.66")).toThrow(expect.objectContaining(wrong));
+    }
+    expect(shown).toHaveLength(2);
+    expect(() => codes.check(code, here, "192.0.2.1")).toThrow(expect.objectContaining(wrong));
+    const next = codes.invite();
+    expect(() => codes.check(next.code, here, "192.0.2.66")).toThrow(
+      expect.objectContaining({ code: "too_many_requests", retryAfterSeconds: 600 }),
+    );
+    expect(codes.check(next.code, here, "192.0.2.1").kind).toBe("invite");
+    nowMs = 600_000;
+    expect(codes.check(codes.invite().code, here, "192.0.2.66").kind).toBe("invite");
+  },
+);

@@ -10,14 +10,14 @@ test.each([
   ["[::1]:8787", "[::1]", 8787],
   ["[0:0:0:0:0:0:0:1]", "[::1]", undefined],
   ["my_nas", "my_nas", undefined],
-])("H11 %s is read as %s", (text, host, port) => {
+])("%s is read as %s", { tags: ["H11"] }, (text, host, port) => {
   expect(parseHost(text)).toEqual({ host, port });
 });
 
 test.each([
   ...["", " ", "a b", "a@b", "a/b", "a?b", "a#b", "a\\b", "a:b", "a:99999", "a:1:2", "a, b", "é.test", "a\u00001"],
   ...["[::1", "::1", "[gg::1]", "[1.2.3.4]", ".", "a..b", ".a", "a:", "*.a", `${"a".repeat(301)}`],
-])("H10 the host %j is refused", (text) => {
+])("the host %j is refused", { tags: ["H10"] }, (text) => {
   expect(rejectionOf(() => parseHost(text))).toMatchObject({ code: "invalid_request" });
 });
 
@@ -35,7 +35,7 @@ test.each([
   ["2130706433", false],
   ["0x7f.1", false],
   ["127.1", false],
-])("H11 %s is a loopback name: %s", (host, expected) => {
+])("%s is a loopback name: %s", { tags: ["H11"] }, (host, expected) => {
   expect(isLoopbackName(host)).toBe(expected);
 });
 
@@ -69,7 +69,7 @@ test("names, addresses, CIDRs and suffixes count from any peer", () => {
   for (const host of refused) expect([host, policy.isAllowed({ host, ...elsewhere })]).toEqual([host, false]);
 });
 
-test("H04 the own node's name is valid on the tailnet's listener alone, ceremonies included", () => {
+test("the own node's name is valid on the tailnet's listener alone, ceremonies included", { tags: ["H04"] }, () => {
   const node = { fqdn: "parlor.fox-owl.ts.net", suffix: "fox-owl.ts.net" };
   const policy = createHostPolicy({ allowedHosts: [], tailnetSuffix: "ts.net", ownNode: () => node });
   const there = { host: node.fqdn, isLocal: false, listener: "tailnet" } as const;

@@ -11,18 +11,22 @@ function watch() {
   };
 }
 
-test("H17 a page elsewhere behind a bare proxy trips the watch once, for good, with the line to set", () => {
-  const { lines, watch: pageOrigins } = watch();
-  pageOrigins.note("https://chat.example", facts);
-  pageOrigins.note("https://other.example", facts);
-  pageOrigins.note(facts.origin, facts);
-  expect(pageOrigins.isTripped).toBe(true);
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain("https://chat.example");
-  expect(lines[0]).toContain("loopback_auth_bypass = false");
-});
+test(
+  "a page elsewhere behind a bare proxy trips the watch once, for good, with the line to set",
+  { tags: ["H17"] },
+  () => {
+    const { lines, watch: pageOrigins } = watch();
+    pageOrigins.note("https://chat.example", facts);
+    pageOrigins.note("https://other.example", facts);
+    pageOrigins.note(facts.origin, facts);
+    expect(pageOrigins.isTripped).toBe(true);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("https://chat.example");
+    expect(lines[0]).toContain("loopback_auth_bypass = false");
+  },
+);
 
-test("H17 our own page, a listed origin, a remote peer and a proxy that says so prove nothing", () => {
+test("our own page, a listed origin, a remote peer and a proxy that says so prove nothing", { tags: ["H17"] }, () => {
   const { watch: pageOrigins } = watch();
   pageOrigins.note(facts.origin, facts);
   pageOrigins.note("https://listed.test", facts);
@@ -31,7 +35,7 @@ test("H17 our own page, a listed origin, a remote peer and a proxy that says so 
   expect(pageOrigins.isTripped).toBe(false);
 });
 
-test("H17 what is no origin trips the watch and stays out of the log", () => {
+test("what is no origin trips the watch and stays out of the log", { tags: ["H17"] }, () => {
   const { lines, watch: pageOrigins } = watch();
   pageOrigins.note("secret\u001b[31m", facts);
   expect(pageOrigins.isTripped).toBe(true);

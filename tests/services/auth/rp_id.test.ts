@@ -16,7 +16,7 @@ test.each([
   ["localhost", "localhost", "one label"],
   ["192.168.1.5", "192.168.1.5", "an address"],
   ["[fe80::1]", "[fe80::1]", "an IPv6 address"],
-])("G18 the relying party of %s is %s: %s", (host, rpId) => {
+])("the relying party of %s is %s: %s", { tags: ["G18"] }, (host, rpId) => {
   expect(rpIdForHost(host, "ts.net", "tail.test")).toBe(rpId);
 });
 

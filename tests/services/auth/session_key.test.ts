@@ -23,7 +23,7 @@ test("the first start makes 32 random bytes of mode 0600, and the next one reads
   expect((await first.read())!.byteLength).toBe(32);
 });
 
-test("S10 deleted while running, it is made anew at the next look", async () => {
+test("deleted while running, it is made anew at the next look", { tags: ["S10"] }, async () => {
   await using at = await folder();
   const key = await at.open();
   const before = await key.read();
@@ -49,14 +49,19 @@ const FAULTS: [string, (file: string) => Promise<void>, RegExp][] = [
   ["a folder", (file) => Deno.mkdir(file), /no regular file/],
 ];
 
-test.each(FAULTS)("S10 a key file that is %s stops the start with the reason", async (_name, spoil, reason) => {
-  await using at = await folder();
-  await spoil(at.file);
-  await expect(at.open()).rejects.toThrow(reason);
-});
+test.each(FAULTS)(
+  "a key file that is %s stops the start with the reason",
+  { tags: ["S10"] },
+  async (_name, spoil, reason) => {
+    await using at = await folder();
+    await spoil(at.file);
+    await expect(at.open()).rejects.toThrow(reason);
+  },
+);
 
 test.each(FAULTS)(
-  "S10 one that becomes %s while running is not used, and reported once",
+  "one that becomes %s while running is not used, and reported once",
+  { tags: ["S10"] },
   async (_name, spoil, reason) => {
     await using at = await folder();
     const key = await at.open();
@@ -72,14 +77,18 @@ test.each(FAULTS)(
   },
 );
 
-test("S11 under umask 000 and with starts racing, there is one key, private from its first byte", async () => {
-  await using at = await folder();
-  const umask = Deno.umask(0);
-  try {
-    const keys = await Promise.all(Array.from({ length: 8 }, async () => (await at.open()).read()));
-    expect(new Set(keys.map((key) => key!.toString())).size).toBe(1);
-    expect((await Deno.stat(at.file)).mode! & 0o777).toBe(0o600);
-  } finally {
-    Deno.umask(umask);
-  }
-});
+test(
+  "under umask 000 and with starts racing, there is one key, private from its first byte",
+  { tags: ["S11"] },
+  async () => {
+    await using at = await folder();
+    const umask = Deno.umask(0);
+    try {
+      const keys = await Promise.all(Array.from({ length: 8 }, async () => (await at.open()).read()));
+      expect(new Set(keys.map((key) => key!.toString())).size).toBe(1);
+      expect((await Deno.stat(at.file)).mode! & 0o777).toBe(0o600);
+    } finally {
+      Deno.umask(umask);
+    }
+  },
+);

@@ -34,7 +34,7 @@ test("a minted token is found by its text and listed without it; the file holds 
   expect((await Deno.stat(at.path)).mode! & 0o777).toBe(0o600);
 });
 
-test("S14 a token with any character changed, cut or added is nobody's", async () => {
+test("a token with any character changed, cut or added is nobody's", { tags: ["S14"] }, async () => {
   await using at = await openStore();
   const { token } = await at.store.mint("script");
   for (let i = 0; i < token.length; i++) {
@@ -45,7 +45,9 @@ test("S14 a token with any character changed, cut or added is nobody's", async (
   for (const other of ["", `${token}A`, "x".repeat(1024 * 1024)]) expect(await at.store.find(other)).toBeUndefined();
 });
 
-test("S17 revoking ends one, removing the file ends all, a damaged file lets nobody in and is no empty list", async () => {
+test("revoking ends one, removing the file ends all, a damaged file lets nobody in and is no empty list", {
+  tags: ["S17"],
+}, async () => {
   await using at = await openStore();
   const [a, b] = [await at.store.mint("a"), await at.store.mint("b")];
   await at.store.revoke(a.record.id);
@@ -62,7 +64,7 @@ test("S17 revoking ends one, removing the file ends all, a damaged file lets nob
   expect([await at.store.find(b.token), await at.store.list()]).toEqual([undefined, []]);
 });
 
-test("S16 the last use is listed at once and written every ten minutes and at the end", async () => {
+test("the last use is listed at once and written every ten minutes and at the end", { tags: ["S16"] }, async () => {
   await using at = await openStore();
   const { token } = await at.store.mint("script");
   expect(await at.store.list()).toMatchObject([{ last_used_at: null }]);
@@ -75,7 +77,7 @@ test("S16 the last use is listed at once and written every ten minutes and at th
   expect(await at.open().list()).toMatchObject([{ last_used_at: "2026-01-01T00:01:00.000Z" }]);
 });
 
-test("S17 noting a use does not bring a removed file back", async () => {
+test("noting a use does not bring a removed file back", { tags: ["S17"] }, async () => {
   await using at = await openStore();
   const { token } = await at.store.mint("script");
   await at.store.find(token);

@@ -23,18 +23,22 @@ const DAMAGED: [string, string][] = [
   ["a seal without salt", JSON.stringify({ ...head, key: { ...seal, salt: undefined } })],
 ];
 
-test.each(DAMAGED)("K07 a backup whose header has %s is refused with one sentence", async (_name, json) => {
-  await using folder = await tempFolder();
-  const path = folder.file("parlor.backup");
-  await Deno.writeTextFile(path, `parlor backup ${json}\nsealed`);
-  const keys = { passphrase: () => Promise.resolve("a passphrase"), storageKey: () => Promise.resolve(storageKey) };
-  await expect(openBackup(path, keys)).rejects.toMatchObject({
-    code: "unprocessable",
-    message: `Can't read the backup "${path}": its header is damaged`,
-  });
-});
+test.each(DAMAGED)(
+  "a backup whose header has %s is refused with one sentence",
+  { tags: ["K07"] },
+  async (_name, json) => {
+    await using folder = await tempFolder();
+    const path = folder.file("parlor.backup");
+    await Deno.writeTextFile(path, `parlor backup ${json}\nsealed`);
+    const keys = { passphrase: () => Promise.resolve("a passphrase"), storageKey: () => Promise.resolve(storageKey) };
+    await expect(openBackup(path, keys)).rejects.toMatchObject({
+      code: "unprocessable",
+      message: `Can't read the backup "${path}": its header is damaged`,
+    });
+  },
+);
 
-test("K07 a changed byte anywhere in the header is refused with an error of ours", async () => {
+test("a changed byte anywhere in the header is refused with an error of ours", { tags: ["K07"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor.backup");
   const parts = await Array.fromAsync(backupBytes({ version: "1.0.0", nowMs: 0 }, { storageKey }, noEntries()));
@@ -53,7 +57,7 @@ test("K07 a changed byte anywhere in the header is refused with an error of ours
   }
 });
 
-test("K07 parlor restore prints one line for a damaged header", async () => {
+test("parlor restore prints one line for a damaged header", { tags: ["K07"], timeout: 60_000 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor.backup");
   await Deno.writeTextFile(path, 'parlor backup {"format":1,}\nsealed');
@@ -63,6 +67,6 @@ test("K07 parlor restore prints one line for a damaged header", async () => {
     stdout: "",
     stderr: `parlor: Can't read the backup "${path}": its header is damaged\n`,
   });
-}, 60_000);
+});
 
 async function* noEntries() {}

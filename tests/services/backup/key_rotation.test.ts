@@ -36,7 +36,9 @@ async function lookInto(dataDir: string): Promise<Record<string, unknown>> {
 const keyOf = (dataDir: string) => Deno.readFile(`${dataDir}/storage-key`);
 
 describe("a data directory with something of every kind", () => {
-  test("K06 after a rotation everything reads as before, out of the trash too, and the old key opens nothing of it", async () => {
+  test("after a rotation everything reads as before, out of the trash too, and the old key opens nothing of it", {
+    tags: ["K06"],
+  }, async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const oldKey = await keyOf(dataDir);
@@ -64,7 +66,8 @@ describe("a data directory with something of every kind", () => {
   });
 
   test(
-    "K06 killed at any step everything reads under the old key or the new one, and the next rotation goes through",
+    "killed at any step everything reads under the old key or the new one, and the next rotation goes through",
+    { tags: ["K06"], timeout: 300_000 },
     async () => {
       const steps: string[] = [];
       {
@@ -90,7 +93,6 @@ describe("a data directory with something of every kind", () => {
         expect(await lookInto(dataDir), steps[at]).toEqual(before);
       }
     },
-    300_000,
   );
 
   test("a value that does not open stops the rotation with everything as it was, unless it is given up", async () => {

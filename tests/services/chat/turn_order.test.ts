@@ -67,7 +67,7 @@ test("by hand nobody speaks unasked; whoever is named does, also muted, unless t
   expect(chooseSpeaker(question({ cast: [] }), undefined)).toBeUndefined();
 });
 
-test("F01 of a name of a megabyte the first words are looked for", () => {
+test("of a name of a megabyte the first words are looked for", { tags: ["F01"] }, () => {
   const long = member(`Zoe ${"xyz ".repeat(250_000)}`, { id: "long" });
   const endless = member("y".repeat(1_000_000), { id: "endless" });
   // A pattern for each of its words would search the text 250,000 times.

@@ -56,18 +56,20 @@ test.each([
   ["older version", { version: 2 }],
   ["split of the same letters", { table: "draf", id: "tc1" }],
   ["field that swallows its neighbour", { id: 'c1","sealed', field: "" }],
-])("K02 a value moved to another %s does not open", async (_, change) => {
+])("a value moved to another %s does not open", { tags: ["K02"] }, async (_, change) => {
   for (const [, seal] of ways) await expectRefused({ ...PLACE, ...change }, await seal(PLACE, "secret"));
 });
 
-test("K02 a value does not open for another purpose or by another key, and the error names its place alone", async () => {
+test("a value does not open for another purpose or by another key, and the error names its place alone", {
+  tags: ["K02"],
+}, async () => {
   const sealed = sealer.sealNow(PLACE, "secret");
   await expectRefused(PLACE, sealed, createSealer(key).forPurpose("connections"));
   await expectRefused(PLACE, sealed, createSealer(randomBytes(32)).forPurpose("conversations"));
   await expect(sealer.open(PLACE, sealer.sealNow({ ...PLACE, version: 9 }, "secret"))).rejects.toMatchObject(refusal);
 });
 
-test("K02 no two places share their additional data", () => {
+test("no two places share their additional data", { tags: ["K02"] }, () => {
   const names = ["", "a", "b", "ab", '"', '","', "\\", "a\0b", "é", "e\u0301", "\ud800", "\udbff", "\ufffd", "1"];
   const seen = new Set<string>();
   let count = 0;
@@ -87,21 +89,25 @@ test("K02 no two places share their additional data", () => {
   }
 });
 
-test.each(ways)("K03 with any byte of what %s made flipped, or any end cut off, nothing opens", async (_, seal) => {
-  const sealed = await seal(PLACE, "a secret of some length");
-  for (let at = 0; at < sealed.byteLength; at++) {
-    const flipped = sealed.slice();
-    flipped[at]! ^= 1 << (at % 8);
-    await expectRefused(PLACE, flipped);
-    await expectRefused(PLACE, sealed.subarray(0, at));
-  }
-  await expectRefused(PLACE, new Uint8Array([...sealed, 0]));
-  await expectRefused(PLACE, new Uint8Array(0));
-  await expectRefused(PLACE, new Uint8Array(SEAL_OVERHEAD_BYTES));
-  expect(textOf(await sealer.open(PLACE, sealed))).toBe("a secret of some length");
-});
+test.each(ways)(
+  "with any byte of what %s made flipped, or any end cut off, nothing opens",
+  { tags: ["K03"] },
+  async (_, seal) => {
+    const sealed = await seal(PLACE, "a secret of some length");
+    for (let at = 0; at < sealed.byteLength; at++) {
+      const flipped = sealed.slice();
+      flipped[at]! ^= 1 << (at % 8);
+      await expectRefused(PLACE, flipped);
+      await expectRefused(PLACE, sealed.subarray(0, at));
+    }
+    await expectRefused(PLACE, new Uint8Array([...sealed, 0]));
+    await expectRefused(PLACE, new Uint8Array(0));
+    await expectRefused(PLACE, new Uint8Array(SEAL_OVERHEAD_BYTES));
+    expect(textOf(await sealer.open(PLACE, sealed))).toBe("a secret of some length");
+  },
+);
 
-test("K03 one damaged value among many is an error of its own", async () => {
+test("one damaged value among many is an error of its own", { tags: ["K03"] }, async () => {
   const sealed = await Promise.all(
     Array.from({ length: 20 }, (_, n) => sealer.seal({ ...PLACE, version: n }, `text ${n}`)),
   );
@@ -111,7 +117,7 @@ test("K03 one damaged value among many is an error of its own", async () => {
     .toEqual(sealed.map((_, n) => n === 7 ? "unreadable" : `text ${n}`));
 });
 
-test("K04 100,000 values have distinct random IVs, and the uses of the key are counted", async () => {
+test("100,000 values have distinct random IVs, and the uses of the key are counted", { tags: ["K04"] }, async () => {
   const counted = createSealer(key).forPurpose("count");
   const ivs = new Set<string>();
   const bitCounts = new Array<number>(96).fill(0);
@@ -128,7 +134,7 @@ test("K04 100,000 values have distinct random IVs, and the uses of the key are c
   for (const count of bitCounts) expect(Math.abs(count - 50_000)).toBeLessThan(1000);
 });
 
-test("K04 Workers and processes that begin with the same key share no IV", async () => {
+test("Workers and processes that begin with the same key share no IV", { tags: ["K04"] }, async () => {
   const count = 2000;
   const fromWorker = () => {
     const worker = new Worker(new URL("../../helpers/processes/storage_iv_child.ts", import.meta.url), {

@@ -14,20 +14,24 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
   return error.message;
 }
 
-test("K05 the first start makes a key of 32 random bytes with mode 0600, and later starts read it", async () => {
-  await using folder = await tempFolder();
-  const key = await loadStorageKey({ dataDir: folder.path, sealedDataExists: false });
-  expect(key.byteLength).toBe(32);
-  expect(await modeOf(folder.file("storage-key"))).toBe("600");
-  expect(await namesIn(folder.path)).toEqual(["storage-key"]);
-  for (const sealedDataExists of [false, true]) {
-    expect(await loadStorageKey({ dataDir: folder.path, sealedDataExists })).toEqual(key);
-  }
-  await using other = await tempFolder();
-  expect(await loadStorageKey({ dataDir: other.path, sealedDataExists: false })).not.toEqual(key);
-});
+test(
+  "the first start makes a key of 32 random bytes with mode 0600, and later starts read it",
+  { tags: ["K05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const key = await loadStorageKey({ dataDir: folder.path, sealedDataExists: false });
+    expect(key.byteLength).toBe(32);
+    expect(await modeOf(folder.file("storage-key"))).toBe("600");
+    expect(await namesIn(folder.path)).toEqual(["storage-key"]);
+    for (const sealedDataExists of [false, true]) {
+      expect(await loadStorageKey({ dataDir: folder.path, sealedDataExists })).toEqual(key);
+    }
+    await using other = await tempFolder();
+    expect(await loadStorageKey({ dataDir: other.path, sealedDataExists: false })).not.toEqual(key);
+  },
+);
 
-test("K05 many starts racing for the first key all get the same one", async () => {
+test("many starts racing for the first key all get the same one", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const keys = await Promise.all(
     Array.from({ length: 20 }, () => loadStorageKey({ dataDir: folder.path, sealedDataExists: false })),
@@ -36,7 +40,7 @@ test("K05 many starts racing for the first key all get the same one", async () =
   expect(await namesIn(folder.path)).toEqual(["storage-key"]);
 });
 
-test("K05 a missing key beside sealed data is refused, and no new one appears", async () => {
+test("a missing key beside sealed data is refused, and no new one appears", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
   expect(message).toContain(`Cannot find the storage key "${folder.file("storage-key")}"`);
@@ -48,7 +52,7 @@ test.each([
   ["short", 31, /it has 31 bytes/],
   ["long", 33, /it has 33 bytes/],
   ["much too long", 100_000, /it has 1024 bytes/],
-])("K05 a key file that is %s is refused and left alone", async (_, byteLength, reason) => {
+])("a key file that is %s is refused and left alone", { tags: ["K05"] }, async (_, byteLength, reason) => {
   await using folder = await tempFolder();
   const path = folder.file("storage-key");
   const content = new Uint8Array(byteLength).fill(0xfe);
@@ -59,14 +63,15 @@ test.each([
   expect(await Deno.readFile(path)).toEqual(content);
 });
 
-test("K05 a key of zeros is refused", async () => {
+test("a key of zeros is refused", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   await Deno.writeFile(folder.file("storage-key"), new Uint8Array(32), { mode: 0o600 });
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }))).toContain("all zeros");
 });
 
 test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700, 0o400])(
-  "K05 a key file in the data directory of mode %o is refused and its mode kept",
+  "a key file in the data directory of mode %o is refused and its mode kept",
+  { tags: ["K05"] },
   async (mode) => {
     await using folder = await tempFolder();
     const path = folder.file("storage-key");
@@ -78,7 +83,7 @@ test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700
   },
 );
 
-test("K05 a folder or a link in the place of the key file is refused", async () => {
+test("a folder or a link in the place of the key file is refused", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("storage-key"));
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
@@ -92,7 +97,9 @@ test("K05 a folder or a link in the place of the key file is refused", async () 
   );
 });
 
-test("K05 a key set by storage_key_file is read from there, of any mode, and nothing is made in the data directory", async () => {
+test("a key set by storage_key_file is read from there, of any mode, and nothing is made in the data directory", {
+  tags: ["K05"],
+}, async () => {
   await using folder = await tempFolder();
   const key = randomBytes(32);
   const storageKeyFile = folder.file("secret");
@@ -106,17 +113,21 @@ test("K05 a key set by storage_key_file is read from there, of any mode, and not
   expect(await namesIn(folder.file("data"))).toEqual([]);
 });
 
-test("K05 a storage_key_file that is not there is refused and never made, also on a first start", async () => {
-  await using folder = await tempFolder();
-  const storageKeyFile = folder.file("secret");
-  const message = await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile, sealedDataExists: false }));
-  expect(message).toBe(`Cannot read the storage key from "${storageKeyFile}": there is no such file`);
-  expect(
-    await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile: folder.path, sealedDataExists: false })),
-  )
-    .toContain(`Cannot read the storage key from "${folder.path}": `);
-  expect(await namesIn(folder.path)).toEqual([]);
-});
+test(
+  "a storage_key_file that is not there is refused and never made, also on a first start",
+  { tags: ["K05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const storageKeyFile = folder.file("secret");
+    const message = await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile, sealedDataExists: false }));
+    expect(message).toBe(`Cannot read the storage key from "${storageKeyFile}": there is no such file`);
+    expect(
+      await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile: folder.path, sealedDataExists: false })),
+    )
+      .toContain(`Cannot read the storage key from "${folder.path}": `);
+    expect(await namesIn(folder.path)).toEqual([]);
+  },
+);
 
 test("a key is read as raw bytes, hex or either base64, and nothing near them", () => {
   const key = randomBytes(32);
@@ -135,7 +146,9 @@ test("a key is read as raw bytes, hex or either base64, and nothing near them", 
   );
 });
 
-test("K05 the right key passes the check at every start, and a wrong one is refused with nothing written", async () => {
+test("the right key passes the check at every start, and a wrong one is refused with nothing written", {
+  tags: ["K05"],
+}, async () => {
   await using folder = await tempFolder();
   const key = randomBytes(32);
   {

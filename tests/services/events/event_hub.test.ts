@@ -23,7 +23,9 @@ test("an event arrives as it was published", () => {
   expect(heard).toEqual([CHANGE]);
 });
 
-test("L05 a listener that throws harms neither the publisher nor the other listeners, and is reported without content", () => {
+test("a listener that throws harms neither the publisher nor the other listeners, and is reported without content", {
+  tags: ["L05"],
+}, () => {
   const report = vi.spyOn(console, "error").mockImplementation(() => {});
   try {
     const hub = createEventHub();

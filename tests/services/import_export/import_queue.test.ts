@@ -55,7 +55,7 @@ test("a long chat waits until it has the room for itself", async () => {
   await queue.end();
 });
 
-test("F07 a large chat is stored alone and counts against the byte budget meanwhile", async () => {
+test("a large chat is stored alone and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
   const { doors, budget, parts } = slowRoom();
   const queue = new LandingQueue(parts, newReport("tavern", false));
   const large = chat(0);

@@ -18,15 +18,20 @@ async function leaveBehind(bench: JobBench, state = "running"): Promise<{ ran: s
   return { ran: ran.id, waited: waited.id };
 }
 
-test("M05 closing aborts what runs, waits for it, and leaves a resumable job to the next start", async () => {
-  await using bench = await jobBench();
-  const { ran, waited } = await leaveBehind(bench);
-  expect(bench.db.all("SELECT id, state FROM job WHERE state = 'running'")).toEqual([{ id: ran, state: "running" }]);
-  expect(bench.db.all("SELECT id, state FROM job WHERE state = 'queued'")).toEqual([{ id: waited, state: "queued" }]);
-});
+test(
+  "closing aborts what runs, waits for it, and leaves a resumable job to the next start",
+  { tags: ["M05"] },
+  async () => {
+    await using bench = await jobBench();
+    const { ran, waited } = await leaveBehind(bench);
+    expect(bench.db.all("SELECT id, state FROM job WHERE state = 'running'")).toEqual([{ id: ran, state: "running" }]);
+    expect(bench.db.all("SELECT id, state FROM job WHERE state = 'queued'")).toEqual([{ id: waited, state: "queued" }]);
+  },
+);
 
 test.each(["running", "verifying"])(
-  "M05 a resumable job left %s begins again by itself, before those that waited",
+  "a resumable job left %s begins again by itself, before those that waited",
+  { tags: ["M05"] },
   async (state) => {
     await using bench = await jobBench();
     const { ran, waited } = await leaveBehind(bench, state);
@@ -103,7 +108,9 @@ test("closing waits for the clean-up of what runs", async () => {
   expect(steps).toEqual(["cleaned up", "closed"]);
 });
 
-test("K01 K02 titles, parameters, details and errors of jobs are sealed, and a row's content opens in that row alone", async () => {
+test("titles, parameters, details and errors of jobs are sealed, and a row's content opens in that row alone", {
+  tags: ["K01", "K02"],
+}, async () => {
   await using bench = await jobBench();
   const { ran, waited } = await leaveBehind(bench);
   const jobs = bench.open({
@@ -135,7 +142,9 @@ test("K01 K02 titles, parameters, details and errors of jobs are sealed, and a r
   expect(after.get(id).title).toBe("a title in plain words");
 });
 
-test("K03 a stored job that cannot be opened is one marked entry of the list and fails at the next start", async () => {
+test("a stored job that cannot be opened is one marked entry of the list and fails at the next start", {
+  tags: ["K03"],
+}, async () => {
   await using bench = await jobBench();
   const { ran, waited } = await leaveBehind(bench);
   await bench.db.write([{ sql: "UPDATE job SET sealed = x'01'" }]);

@@ -119,7 +119,7 @@ test("an error of a job is its end, told in the words of an AppError, and of a d
   await jobs.close();
 });
 
-test("L05 a kind that throws before its first await fails its job and nothing else", async () => {
+test("a kind that throws before its first await fails its job and nothing else", { tags: ["L05"] }, async () => {
   await using bench = await jobBench();
   const broken: JobKind = {
     parallel: 1,
@@ -139,7 +139,7 @@ test("L05 a kind that throws before its first await fails its job and nothing el
   await jobs.close();
 });
 
-test("M02 a running job is cancelled once it has cleaned up, and once only", async () => {
+test("a running job is cancelled once it has cleaned up, and once only", { tags: ["M02"] }, async () => {
   await using bench = await jobBench();
   const steps: string[] = [];
   const began = Promise.withResolvers<void>();
@@ -183,36 +183,40 @@ test("a queued job is cancelled without having run, and the next one has its tur
   await jobs.close();
 });
 
-test("M02 a job that is being verified cannot be cancelled, and a cancelled one does not get to verify", async () => {
-  await using bench = await jobBench();
-  const reached = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
-  const verifies: JobKind = {
-    parallel: 2,
-    resumable: true,
-    async run({ params, signal, verifying }) {
-      if (params === "late") await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      await verifying();
-      reached.resolve();
-      await goOn.promise;
-    },
-  };
-  const jobs = bench.open({ verifies });
-  const verified = await jobs.start("verifies", { title: "t", params: "early" });
-  await reached.promise;
-  await expect(jobs.cancel(verified.id)).rejects.toMatchObject({
-    code: "conflict",
-    message: `Cannot turn job "${verified.id}" from verifying to cancelled: no such step`,
-  });
-  goOn.resolve();
-  await bench.until(jobs, verified.id, "done");
-  const late = await jobs.start("verifies", { title: "t", params: "late" });
-  await bench.until(jobs, late.id, "running");
-  expect((await jobs.cancel(late.id)).state).toBe("cancelled");
-  await jobs.close();
-});
+test(
+  "a job that is being verified cannot be cancelled, and a cancelled one does not get to verify",
+  { tags: ["M02"] },
+  async () => {
+    await using bench = await jobBench();
+    const reached = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const verifies: JobKind = {
+      parallel: 2,
+      resumable: true,
+      async run({ params, signal, verifying }) {
+        if (params === "late") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await verifying();
+        reached.resolve();
+        await goOn.promise;
+      },
+    };
+    const jobs = bench.open({ verifies });
+    const verified = await jobs.start("verifies", { title: "t", params: "early" });
+    await reached.promise;
+    await expect(jobs.cancel(verified.id)).rejects.toMatchObject({
+      code: "conflict",
+      message: `Cannot turn job "${verified.id}" from verifying to cancelled: no such step`,
+    });
+    goOn.resolve();
+    await bench.until(jobs, verified.id, "done");
+    const late = await jobs.start("verifies", { title: "t", params: "late" });
+    await bench.until(jobs, late.id, "running");
+    expect((await jobs.cancel(late.id)).state).toBe("cancelled");
+    await jobs.close();
+  },
+);
 
-test("M02 asking for the same thing twice gives the same job, until it has ended", async () => {
+test("asking for the same thing twice gives the same job, until it has ended", { tags: ["M02"] }, async () => {
   await using bench = await jobBench();
   const held = heldKind({ parallel: 3 });
   const jobs = bench.open({ download: held, other: heldKind() });

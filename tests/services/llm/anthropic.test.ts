@@ -75,7 +75,7 @@ test.each(
     ["error", "overloaded"],
     ["cut", "interrupted"],
   ] as const,
-)("U05 a stream that ends by %s keeps its text and fails as %s", async (fail, failure) => {
+)("a stream that ends by %s keeps its text and fails as %s", { tags: ["U05"] }, async (fail, failure) => {
   await using llm = await openFakeAnthropic({ fail });
   const answer = await gather(await client.openChatStream(target(llm.url, { kind }), ask(), never()));
   expect(answer.text).toBe("Hel");

@@ -54,7 +54,7 @@ test("headers do not end the wait for the first byte", async () => {
   expect(kindOf((await answer).error)).toBe("timeout");
 });
 
-test("U05 a stall ends at the idle limit with the text so far, and the server is let go", async () => {
+test("a stall ends at the idle limit with the text so far, and the server is let go", { tags: ["U05"] }, async () => {
   await using llm = await openFakeLlm();
   using clock = standingClock();
   const timeouts = { ...TIMEOUTS, idleMs: 80 };
@@ -127,7 +127,9 @@ test("a signal that fired before makes no request", async () => {
   expect(llm.requests).toHaveLength(0);
 });
 
-test(`U06 ${ROUNDS} rounds end without a leftover listener on the caller's signal, and re-use connections`, async () => {
+test(`${ROUNDS} rounds end without a leftover listener on the caller's signal, and re-use connections`, {
+  tags: ["U06"],
+}, async () => {
   await using llm = await openFakeLlm({ pieces: ["x"] });
   const controller = new AbortController();
   const added = vi.spyOn(controller.signal, "addEventListener");
@@ -156,7 +158,7 @@ test("128 streams run side by side", async () => {
   expect(texts).toEqual(Array.from({ length: 128 }, (_, n) => `answer ${n}`).sort());
 });
 
-test(`U04 ${EVENTS} tiny events arrive whole, many to a batch`, async () => {
+test(`${EVENTS} tiny events arrive whole, many to a batch`, { tags: ["U04"] }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();
@@ -170,7 +172,7 @@ test(`U04 ${EVENTS} tiny events arrive whole, many to a batch`, async () => {
   expect(batches).toBeLessThan(EVENTS / 5);
 });
 
-test("U04 an endless line ends in one defined error", async () => {
+test("an endless line ends in one defined error", { tags: ["U04"] }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();

@@ -126,20 +126,24 @@ test("an answer padded with blank lines while it waited is read", async () => {
   await http.close();
 });
 
-test("E14 metadata and link-local addresses are refused before anything is sent, also behind a name", async () => {
-  for (const url of ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://168.63.129.16/v1"]) {
-    await expect(client.openChatStream(target(url), ask(), never())).rejects.toMatchObject({
-      code: "address_not_allowed",
-    });
-    await expect(client.listModels(target(url), never())).rejects.toMatchObject({ code: "address_not_allowed" });
-  }
-  const resolving = createUpstreamClient({ resolve: () => Promise.resolve(["10.0.0.1", "169.254.169.254"]) });
-  const call = resolving.openChatStream(target("http://model.example/v1"), ask(), never());
-  await expect(call).rejects.toMatchObject({ code: "address_not_allowed" });
-  resolving.close();
-});
+test(
+  "metadata and link-local addresses are refused before anything is sent, also behind a name",
+  { tags: ["E14"] },
+  async () => {
+    for (const url of ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://168.63.129.16/v1"]) {
+      await expect(client.openChatStream(target(url), ask(), never())).rejects.toMatchObject({
+        code: "address_not_allowed",
+      });
+      await expect(client.listModels(target(url), never())).rejects.toMatchObject({ code: "address_not_allowed" });
+    }
+    const resolving = createUpstreamClient({ resolve: () => Promise.resolve(["10.0.0.1", "169.254.169.254"]) });
+    const call = resolving.openChatStream(target("http://model.example/v1"), ask(), never());
+    await expect(call).rejects.toMatchObject({ code: "address_not_allowed" });
+    resolving.close();
+  },
+);
 
-test("U02 a redirect to another origin is not followed and gets no key", async () => {
+test("a redirect to another origin is not followed and gets no key", { tags: ["U02"] }, async () => {
   await using elsewhere = await openFakeLlm();
   for (const status of [301, 302, 303, 307, 308]) {
     const http = await openFakeHttp((request, answer) =>
@@ -156,7 +160,7 @@ test("U02 a redirect to another origin is not followed and gets no key", async (
   expect(elsewhere.requests).toHaveLength(0);
 });
 
-test("U02 a 307 within the origin is followed with method, body and key; a circle ends", async () => {
+test("a 307 within the origin is followed with method, body and key; a circle ends", { tags: ["U02"] }, async () => {
   const http = await openFakeHttp(async (request, answer) => {
     if (request.path === "/v1/models") return await answer.send(307, "text/plain", "", { location: "/v1/models" });
     if (!request.path.endsWith("/")) {

@@ -44,7 +44,7 @@ test.each([
   "ignore_stream=on",
   "no_stream_options=on",
   "usage=own,usage_object=chat.completion",
-])("U04 the text is exact and the end complete with %s", async (switches) => {
+])("the text is exact and the end complete with %s", { tags: ["U04"] }, async (switches) => {
   await using llm = await openFakeLlm();
   const call = ask("hi", {}, `fake:words=60,seed=7,${switches}`);
   const answer = await gather(await client.openChatStream(target(llm.url), call, never()));
@@ -124,7 +124,7 @@ test.each([
   ["cut", "interrupted"],
   ["rst", "interrupted"],
   ["silent_end", "interrupted"],
-])("U05 after %s in the middle the text so far is given and the failure is %s", async (fail, kind) => {
+])("after %s in the middle the text so far is given and the failure is %s", { tags: ["U05"] }, async (fail, kind) => {
   for (const chunk of [0, 1]) {
     for (const end of ["done", "none"]) {
       await using llm = await openFakeLlm();
@@ -144,7 +144,7 @@ test.each([
   }
 });
 
-test("U05 nothing of a server's own id and event fields reaches the events", async () => {
+test("nothing of a server's own id and event fields reaches the events", { tags: ["U05"] }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();
@@ -184,7 +184,7 @@ test("an end without any content is an empty answer, not a message", async () =>
   expect(kindOf((await gather(await client.openChatStream(target(llm.url), ask(), never()))).error)).toBe("empty");
 });
 
-test("U08 markers, NUL, lone surrogates and a long line pass through unchanged", async () => {
+test("markers, NUL, lone surrogates and a long line pass through unchanged", { tags: ["U08"] }, async () => {
   const odd = [
     "<|im_end|>",
     "</tool_call>\u0000",

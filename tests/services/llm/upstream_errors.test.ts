@@ -69,7 +69,7 @@ test.each([
   ["json200", 200, "upstream_error"],
   ["no_answer", 0, "upstream_error"],
   ["status_json", 504, "upstream_timeout"],
-])("U05 %s (%i) fails the call as %s, before and without a stream", async (fail, status, code) => {
+])("%s (%i) fails the call as %s, before and without a stream", { tags: ["U05"] }, async (fail, status, code) => {
   await using llm = await openFakeLlm();
   const call = ask("hi", {}, `fake:fail=${fail},status=${status}`);
   for (const type of ["", ",type=text/plain"]) {
@@ -150,7 +150,7 @@ test.each([
   "fail=status_json",
   "fail=status_text",
   "fail=json200",
-])("U03 a key that the server echoes is masked with %s", async (switches) => {
+])("a key that the server echoes is masked with %s", { tags: ["U03"] }, async (switches) => {
   await using llm = await openFakeLlm();
   const call = ask("hi", {}, `fake:${switches},message=bad key $KEY (${KEY}) ${encodeURIComponent(KEY)}`);
   const error = await failureOf(client.openChatStream(target(llm.url, { apiKey: KEY }), call, never()));
@@ -159,7 +159,8 @@ test.each([
 });
 
 test.each(["frame_object", "frame_string", "event_error", "error_field", "choice_error"])(
-  "U03 a key inside %s in the stream is masked",
+  "a key inside %s in the stream is masked",
+  { tags: ["U03"] },
   async (fail) => {
     await using llm = await openFakeLlm();
     const call = ask("hi", {}, `fake:fail=${fail},after=1,message=your key is ${KEY}`);
@@ -169,7 +170,7 @@ test.each(["frame_object", "frame_string", "event_error", "error_field", "choice
   },
 );
 
-test("U03 no half of a key remains where a long text is cut off", async () => {
+test("no half of a key remains where a long text is cut off", { tags: ["U03"] }, async () => {
   await using llm = await openFakeLlm();
   const padding = "p".repeat(490);
   const call = ask("hi", {}, `fake:fail=status_text,message=${padding}$KEY`);

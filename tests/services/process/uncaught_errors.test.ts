@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-test("L05 what nobody catches is logged whole and the process lives", async () => {
+test("what nobody catches is logged whole and the process lives", { tags: ["L05"] }, async () => {
   const path = new URL("../../helpers/processes/defects_child.ts", import.meta.url).pathname;
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args: ["run", path] }).output();
   expect(new TextDecoder().decode(stdout)).toBe("alive\n".repeat(3));

@@ -11,7 +11,7 @@ test.each([
   ["rename", OLD],
   ["renamed", NEW],
   ["folder_sync", NEW],
-])("D04 a file whose writer is killed at the step %s is whole", async (step, expected) => {
+])("a file whose writer is killed at the step %s is whole", { tags: ["D04"] }, async (step, expected) => {
   for (const name of ["credentials.json", "tokens.json", "config.toml"]) {
     await using folder = await tempFolder();
     const path = folder.file(name);
@@ -25,7 +25,7 @@ test.each([
   }
 });
 
-test("D04 a write that is not killed gives the new content", async () => {
+test("a write that is not killed gives the new content", { tags: ["D04"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("credentials.json");
   await writeFileAtomic(path, OLD);

@@ -8,7 +8,9 @@ import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o7777).toString(8);
 
-test("K08 under umask 000 every folder is 0700 and every file 0600, from its first moment and temporary ones too", async () => {
+test("under umask 000 every folder is 0700 and every file 0600, from its first moment and temporary ones too", {
+  tags: ["K08"],
+}, async () => {
   await using folder = await tempFolder();
   const lines = await runChild("storage_modes_child.ts", [folder.file("deep/data")]);
   const made = lines.map((line) =>
@@ -29,38 +31,46 @@ test("K08 under umask 000 every folder is 0700 and every file 0600, from its fir
   );
 });
 
-test("D05 a second process is refused while the first lives, and a killed one leaves no lock behind", async () => {
-  await using folder = await tempFolder();
-  const path = folder.file("data");
-  const holder = startChild("storage_lock_child.ts", [path]);
-  expect((await holder.lines.next()).value).toBe("opened");
-  const [refusal] = await runChild("storage_lock_child.ts", [path]);
-  expect(JSON.parse(refusal!)).toMatchObject({
-    code: "conflict",
-    message: expect.stringMatching(
-      /^Cannot lock ".*lock": another Parlor process uses this data directory; stop it first/,
-    ),
-  });
-  await expect(openDataDir(path)).rejects.toMatchObject({ code: "conflict" });
-  await holder.kill();
-  await holder.end();
-  (await openDataDir(path)).close();
-});
+test(
+  "a second process is refused while the first lives, and a killed one leaves no lock behind",
+  { tags: ["D05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const path = folder.file("data");
+    const holder = startChild("storage_lock_child.ts", [path]);
+    expect((await holder.lines.next()).value).toBe("opened");
+    const [refusal] = await runChild("storage_lock_child.ts", [path]);
+    expect(JSON.parse(refusal!)).toMatchObject({
+      code: "conflict",
+      message: expect.stringMatching(
+        /^Cannot lock ".*lock": another Parlor process uses this data directory; stop it first/,
+      ),
+    });
+    await expect(openDataDir(path)).rejects.toMatchObject({ code: "conflict" });
+    await holder.kill();
+    await holder.end();
+    (await openDataDir(path)).close();
+  },
+);
 
-test("M05 a directory on a disk that is mounted for reading alone is told of at the start", async (context) => {
-  await using folder = await tempFolder();
-  const path = folder.file("data");
-  await using disk = await smallFileSystem(path);
-  if (disk === undefined) return context.skip("only root can mount");
-  (await openDataDir(path)).close();
-  await makeReadOnly(path);
-  await expect(openDataDir(path)).rejects.toMatchObject({
-    code: "internal",
-    message: expect.stringMatching(
-      /^Cannot open the data directory ".*": it cannot be written to \(Read-only file system/,
-    ),
-  });
-});
+test(
+  "a directory on a disk that is mounted for reading alone is told of at the start",
+  { tags: ["M05"] },
+  async (context) => {
+    await using folder = await tempFolder();
+    const path = folder.file("data");
+    await using disk = await smallFileSystem(path);
+    if (disk === undefined) return context.skip("only root can mount");
+    (await openDataDir(path)).close();
+    await makeReadOnly(path);
+    await expect(openDataDir(path)).rejects.toMatchObject({
+      code: "internal",
+      message: expect.stringMatching(
+        /^Cannot open the data directory ".*": it cannot be written to \(Read-only file system/,
+      ),
+    });
+  },
+);
 
 test("one process cannot open a data directory twice, and can open it again after closing it", async () => {
   await using folder = await tempFolder();
@@ -75,7 +85,7 @@ test.skipIf(Deno.build.os === "windows").each([
   ["that is empty", []],
   ["that holds a configuration", ["config.toml"]],
   ["that holds a database", ["app.db", "something"]],
-])("K08 a folder others may enter %s is put right", async (_, names) => {
+])("a folder others may enter %s is put right", { tags: ["K08"] }, async (_, names) => {
   await using folder = await tempFolder();
   const path = folder.file("data");
   await Deno.mkdir(path);
@@ -89,7 +99,7 @@ test.skipIf(Deno.build.os === "windows").each([
 test.skipIf(Deno.build.os === "windows").each([
   ["of other files", 0o755, ["letter.txt"]],
   ["that everybody writes to", 0o1777, []],
-])("K08 a folder %s is refused and left as it is", async (_, mode, names) => {
+])("a folder %s is refused and left as it is", { tags: ["K08"] }, async (_, mode, names) => {
   await using folder = await tempFolder();
   const path = folder.file("data");
   await Deno.mkdir(path);
@@ -128,7 +138,8 @@ test("a folder inside is 0700, also one that was wider, and never a link to else
 });
 
 test.each(["", ".", "..", "a/b", "a\\b", "a\0b"])(
-  "P01 %j is no folder name inside the data directory",
+  "%j is no folder name inside the data directory",
+  { tags: ["P01"] },
   async (name) => {
     await using folder = await tempFolder();
     const dataDir = await openDataDir(folder.file("data"));

@@ -4,12 +4,14 @@ import { isDeviceName, isId } from "../../../services/storage/ids.ts";
 
 const DEVICES = ["con", "PRN", "Aux", "nul", "COM0", "com1", "Com9", "lpt1", "LPT9"];
 
-test.each(DEVICES)("P01 %s is no id and no attachment name, with any extension", (name) => {
+test.each(DEVICES)("%s is no id and no attachment name, with any extension", { tags: ["P01"] }, (name) => {
   expect([isId(name), isAttachmentName(name)]).toEqual([false, false]);
   for (const extension of [".json", ".tar.gz", "."]) expect(isAttachmentName(name + extension)).toBe(false);
 });
 
-test.each(["COM\u00b9", "lpt\u00b2.txt", "CONIN$", "conout$.log", "nul .json"])("P01 %s is a device name", (name) => {
+test.each(["COM\u00b9", "lpt\u00b2.txt", "CONIN$", "conout$.log", "nul .json"])("%s is a device name", {
+  tags: ["P01"],
+}, (name) => {
   expect(isDeviceName(name)).toBe(true);
 });
 

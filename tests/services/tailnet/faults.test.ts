@@ -11,7 +11,7 @@ async function expectMainServiceWorks({ app }: TailnetBench): Promise<void> {
 
 const givenUp = ({ state, error }: WireStatus) => state === "error" && /given up/.test(error ?? "");
 
-test("T03 a node that dies is started again and needs no new sign-in", async () => {
+test("a node that dies is started again and needs no new sign-in", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   await bench.double.die(7);
@@ -22,20 +22,24 @@ test("T03 a node that dies is started again and needs no new sign-in", async () 
   expect(await bench.double.starts()).toHaveLength(2);
 });
 
-test("T03 a node that ends at every start is given up, told without secrets, and tried again when asked", async () => {
-  await using bench = await openTailnetBench({ exitsWith: 1 });
-  await bench.enable();
-  const { error, enabled } = await bench.untilStatus(givenUp);
-  expect(enabled).toBe(true);
-  expect(error).toMatch(/ended with code 1; its last words: cannot visit https:\/\/login.example with \(key\)/);
-  expect(await bench.double.starts()).toHaveLength(6);
-  await expectMainServiceWorks(bench);
-  await bench.double.set({});
-  await bench.enable();
-  expect((await bench.until("needs_auth")).error).toBeNull();
-});
+test(
+  "a node that ends at every start is given up, told without secrets, and tried again when asked",
+  { tags: ["T03"] },
+  async () => {
+    await using bench = await openTailnetBench({ exitsWith: 1 });
+    await bench.enable();
+    const { error, enabled } = await bench.untilStatus(givenUp);
+    expect(enabled).toBe(true);
+    expect(error).toMatch(/ended with code 1; its last words: cannot visit https:\/\/login.example with \(key\)/);
+    expect(await bench.double.starts()).toHaveLength(6);
+    await expectMainServiceWorks(bench);
+    await bench.double.set({});
+    await bench.enable();
+    expect((await bench.until("needs_auth")).error).toBeNull();
+  },
+);
 
-test("T03 a node that never answers is ended and tried again, not for ever", async () => {
+test("a node that never answers is ended and tried again, not for ever", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench({ isMute: true }, { tailnetTimes: { socketMs: 400 } });
   await bench.enable();
   expect((await bench.untilStatus(givenUp)).error).toMatch(/did not answer within/);
@@ -43,20 +47,24 @@ test("T03 a node that never answers is ended and tried again, not for ever", asy
   await expectMainServiceWorks(bench);
 });
 
-test("T03 a node that hangs is ended, also where it takes no notice of a polite signal, and comes back", async () => {
-  await using bench = await openTailnetBench({ isStubborn: true }, { tailnetTimes: { answerMs: 300 } });
-  await bench.run();
-  await bench.double.set({ hangs: true });
-  const { error } = await bench.untilStatus(({ state }) => state === "error");
-  expect(error).toMatch(/did not answer any more/);
-  await expectMainServiceWorks(bench);
-  await bench.double.set({});
-  await bench.until("running");
-  const [first] = await bench.double.starts();
-  expect(await isGone(first!)).toBe(true);
-});
+test(
+  "a node that hangs is ended, also where it takes no notice of a polite signal, and comes back",
+  { tags: ["T03"] },
+  async () => {
+    await using bench = await openTailnetBench({ isStubborn: true }, { tailnetTimes: { answerMs: 300 } });
+    await bench.run();
+    await bench.double.set({ hangs: true });
+    const { error } = await bench.untilStatus(({ state }) => state === "error");
+    expect(error).toMatch(/did not answer any more/);
+    await expectMainServiceWorks(bench);
+    await bench.double.set({});
+    await bench.until("running");
+    const [first] = await bench.double.starts();
+    expect(await isGone(first!)).toBe(true);
+  },
+);
 
-test("T03 a state folder that cannot be made is told, and nothing else suffers", async () => {
+test("a state folder that cannot be made is told, and nothing else suffers", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench();
   await Deno.writeTextFile(`${bench.app.dataDir}/tsnet`, "in the way");
   await bench.enable();

@@ -37,7 +37,7 @@ test.each([
   ["begun links", "[a]("],
   ["begun links with brackets inside", "[a](b(c)"],
   ["images of images", "![![a]("],
-])("F02 100,000 %s are read out in linear time", (_, part) => {
+])("100,000 %s are read out in linear time", { tags: ["F02"] }, (_, part) => {
   expect(new Sentences().next(part.repeat(100_000), true).length).toBeGreaterThan(0);
 });
 

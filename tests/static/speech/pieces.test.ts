@@ -55,6 +55,6 @@ test("a sentence without an end in sight is read in parts that a server takes", 
   expect(spoken("あ".repeat(1000)).join("")).toBe("あ".repeat(1000));
 });
 
-test("F02 100,000 abbreviations in one sentence are read in linear time", () => {
+test("100,000 abbreviations in one sentence are read in linear time", { tags: ["F02"] }, () => {
   expect(spoken("Dr. ".repeat(100_000)).join(" ")).toMatch(/^Dr\. Dr\./);
 });

@@ -36,7 +36,7 @@ test.each([
   ["https://llm.example/v1", true],
   ["http://llm.example:8443/v1", true],
   ["https://other.example:8443/v1", true],
-])("U01 the form says whether the stored key goes along to %s", (address, isLeft) => {
+])("the form says whether the stored key goes along to %s", { tags: ["U01"] }, (address, isLeft) => {
   expect(isKeyLeftBehind({ stored: saved, address, typed: "" })).toBe(isLeft);
   expect(isKeyLeftBehind({ stored: saved, address, typed: "new" })).toBe(false);
 });

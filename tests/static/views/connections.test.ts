@@ -143,7 +143,9 @@ test("suggestions fill the form, keep a name of one's own, and say which service
   expect(await page.getByLabel("Name").inputValue()).toBe("Mine");
 });
 
-test("U01 a key on its way over plain HTTP to another machine is warned of, and the spaces around it stay behind", async () => {
+test("a key on its way over plain HTTP to another machine is warned of, and the spaces around it stay behind", {
+  tags: ["U01"],
+}, async () => {
   await using ui = await bench.open("/settings/connections/new");
   const { page } = ui;
   const warning = page.getByText("This address has no encryption");
@@ -229,14 +231,18 @@ test("a saved connection is changed without its key being sent, and the key can 
   expect(ui.api.seen("DELETE", "/api/connections/mine/key")).toHaveLength(1);
 });
 
-test("U01 an address of another origin is met by the word that the stored key does not go along", async () => {
-  await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
-  const warning = ui.page.getByText("The stored key belongs to another address");
-  await ui.page.getByLabel("Address").fill("https://llm.example/other");
-  await expect.poll(() => warning.count()).toBe(0);
-  await ui.page.getByLabel("Address").fill("https://llm.example.evil/v1");
-  await warning.waitFor();
-});
+test(
+  "an address of another origin is met by the word that the stored key does not go along",
+  { tags: ["U01"] },
+  async () => {
+    await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
+    const warning = ui.page.getByText("The stored key belongs to another address");
+    await ui.page.getByLabel("Address").fill("https://llm.example/other");
+    await expect.poll(() => warning.count()).toBe(0);
+    await ui.page.getByLabel("Address").fill("https://llm.example.evil/v1");
+    await warning.waitFor();
+  },
+);
 
 test("a form that cannot be right is not sent and says what is wrong beside the field", async () => {
   await using ui = await bench.open("/settings/connections/new");

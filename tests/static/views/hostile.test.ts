@@ -31,34 +31,38 @@ const LIVE =
 /** Where HTML of a reply stands; code blocks are ours, with icons of their own. */
 const FOREIGN_HTML = ".html-block, .table-scroll";
 
-test.each(WAYS)("W01 no remote media of a reply is asked for, %s; each is a link", async (_, bypassCSP) => {
-  await using ui = await show([
-    `![inline](${FAR}/1.png)`,
-    `![by reference][ref]\n\n[ref]: ${FAR}/2.png`,
-    `<img src="${FAR}/3.png" alt="tag">`,
-    `<img srcset="${FAR}/4.png 2x" alt="set">`,
-    `<picture><source srcset="${FAR}/5.png"><img src="${FAR}/5b.png" alt="picture"></picture>`,
-    `<video src="${FAR}/6.mp4" poster="${FAR}/6.png"></video>`,
-    `<p style="background:url(${FAR}/7.png)">styled</p>`,
-    `<style>body{background:url(${FAR}/8.png)}</style>`,
-    `<link rel="stylesheet" href="${FAR}/9.css"><meta http-equiv="refresh" content="0;url=${FAR}/9">`,
-    `![no scheme](//far.example/10.png)`,
-    `<img src="&#104;ttps://far.example/11.png" alt="entities">`,
-    `<svg><image href="${FAR}/12.png" /></svg>`,
-    `<iframe src="${FAR}/13"></iframe><object data="${FAR}/14"></object><embed src="${FAR}/15">`,
-    `<input type="image" src="${FAR}/16.png"><table background="${FAR}/17.png"><tr><td>t</td></tr></table>`,
-  ], bypassCSP);
-  await ui.page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
-  expect(ui.foreign).toEqual([]);
-  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
-  const links = await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
-  for (const path of ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"]) {
-    expect(links).toContain(`${FAR}${path}`);
-  }
-  expect(new URL(ui.page.url()).pathname).toBe("/c/c1");
-});
+test.each(WAYS)(
+  "no remote media of a reply is asked for, %s; each is a link",
+  { tags: ["W01"] },
+  async (_, bypassCSP) => {
+    await using ui = await show([
+      `![inline](${FAR}/1.png)`,
+      `![by reference][ref]\n\n[ref]: ${FAR}/2.png`,
+      `<img src="${FAR}/3.png" alt="tag">`,
+      `<img srcset="${FAR}/4.png 2x" alt="set">`,
+      `<picture><source srcset="${FAR}/5.png"><img src="${FAR}/5b.png" alt="picture"></picture>`,
+      `<video src="${FAR}/6.mp4" poster="${FAR}/6.png"></video>`,
+      `<p style="background:url(${FAR}/7.png)">styled</p>`,
+      `<style>body{background:url(${FAR}/8.png)}</style>`,
+      `<link rel="stylesheet" href="${FAR}/9.css"><meta http-equiv="refresh" content="0;url=${FAR}/9">`,
+      `![no scheme](//far.example/10.png)`,
+      `<img src="&#104;ttps://far.example/11.png" alt="entities">`,
+      `<svg><image href="${FAR}/12.png" /></svg>`,
+      `<iframe src="${FAR}/13"></iframe><object data="${FAR}/14"></object><embed src="${FAR}/15">`,
+      `<input type="image" src="${FAR}/16.png"><table background="${FAR}/17.png"><tr><td>t</td></tr></table>`,
+    ], bypassCSP);
+    await ui.page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
+    expect(ui.foreign).toEqual([]);
+    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    const links = await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    for (const path of ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"]) {
+      expect(links).toContain(`${FAR}${path}`);
+    }
+    expect(new URL(ui.page.url()).pathname).toBe("/c/c1");
+  },
+);
 
-test("W02 only plain web and mail addresses are links, and they open without a way back", async () => {
+test("only plain web and mail addresses are links, and they open without a way back", { tags: ["W02"] }, async () => {
   await using ui = await show([
     "[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](java\nscript:alert(1)) [d](&#106;avascript:alert(1))",
     "[e](data:text/html,<script>alert(1)</script>) [f](vbscript:x) [g](file:///etc/passwd) [h](/api/conversations)",
@@ -92,16 +96,20 @@ const RUNNERS = [
   '[x](https://ok.example "onmouseover=globalThis.hit=1" onclick=1)',
 ];
 
-test.each(WAYS)("W03 nothing of a reply runs, submits, clobbers or dresses up, %s", async (_, bypassCSP) => {
-  await using ui = await show(RUNNERS, bypassCSP);
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
-  const attributes = await ui.page.locator(".html-block *").evaluateAll((all) =>
-    all.flatMap((each) => each.getAttributeNames())
-  );
-  expect(attributes.filter((name) => /^on|^id$|^name$|^style$|^class$|^src|^action$/.test(name))).toEqual([]);
-  expect(ui.foreign).toEqual([]);
-});
+test.each(WAYS)(
+  "nothing of a reply runs, submits, clobbers or dresses up, %s",
+  { tags: ["W03"] },
+  async (_, bypassCSP) => {
+    await using ui = await show(RUNNERS, bypassCSP);
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    const attributes = await ui.page.locator(".html-block *").evaluateAll((all) =>
+      all.flatMap((each) => each.getAttributeNames())
+    );
+    expect(attributes.filter((name) => /^on|^id$|^name$|^style$|^class$|^src|^action$/.test(name))).toEqual([]);
+    expect(ui.foreign).toEqual([]);
+  },
+);
 
 /** Each would set attributes if a formula were pasted into HTML text after sanitizing, or if its place could be forged. */
 const BREAKOUT = String
@@ -160,19 +168,24 @@ async function ownAttributes(page: Page): Promise<string[]> {
   );
 }
 
-test.each(WAYS)("F04 forged marks of formulas set no attribute and run nothing, %s", async (_, bypassCSP) => {
-  await using ui = await show([...FORGERIES, "A formula of its own: $x^2$"], bypassCSP);
-  await ui.page.locator(".prose").last().locator("math msup").waitFor();
-  await stir(ui.page);
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-  expect(await ownAttributes(ui.page)).toEqual([]);
-  expect(await ui.page.locator(FOREIGN_HTML).locator("[autofocus], [tabindex]:not(.formula), #app").count()).toBe(0);
-  expect(await ui.page.locator("#app").count()).toBe(1);
-  expect(ui.foreign).toEqual([]);
-});
+test.each(WAYS)(
+  "forged marks of formulas set no attribute and run nothing, %s",
+  { tags: ["F04"] },
+  async (_, bypassCSP) => {
+    await using ui = await show([...FORGERIES, "A formula of its own: $x^2$"], bypassCSP);
+    await ui.page.locator(".prose").last().locator("math msup").waitFor();
+    await stir(ui.page);
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ownAttributes(ui.page)).toEqual([]);
+    expect(await ui.page.locator(FOREIGN_HTML).locator("[autofocus], [tabindex]:not(.formula), #app").count()).toBe(0);
+    expect(await ui.page.locator("#app").count()).toBe(1);
+    expect(ui.foreign).toEqual([]);
+  },
+);
 
 test.each(WAYS)(
-  "F04 the same forgeries do nothing while they stream in, cut at every place, %s",
+  "the same forgeries do nothing while they stream in, cut at every place, %s",
+  { tags: ["F04"] },
   async (_, bypassCSP) => {
     await using ui = await bench.open("/c/c1", {
       bypassCSP,
@@ -194,7 +207,7 @@ test.each(WAYS)(
   },
 );
 
-test("F04 a formula with quotes and slashes shows them, in its own place alone", async () => {
+test("a formula with quotes and slashes shows them, in its own place alone", { tags: ["F04"] }, async () => {
   const tex = String.raw`\text{"a"/'b' = <c>} / "`;
   await using ui = await show([
     `<span title="0">one</span> $${tex}$ <b title="&#xFDD0;0&#xFDD1;">two</b> $\\nonesuch{"/'}$`,
@@ -210,24 +223,28 @@ test("F04 a formula with quotes and slashes shows them, in its own place alone",
   ]);
 });
 
-test.each(WAYS)("W03 the same text does nothing while it streams in, cut at every place, %s", async (_, bypassCSP) => {
-  await using ui = await bench.open("/c/c1", {
-    bypassCSP,
-    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
-  });
-  const reply = ui.api.startReply("c1", "r1");
-  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
-  const whole = `${RUNNERS.join("\n\n")}\n\n![far](${FAR}/s.png)\n\nEnd of it.`;
-  for (const character of whole) reply.say(character);
-  await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
-  reply.end("complete");
-  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
-  expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
-  expect(ui.foreign).toEqual([]);
-});
+test.each(WAYS)(
+  "the same text does nothing while it streams in, cut at every place, %s",
+  { tags: ["W03"] },
+  async (_, bypassCSP) => {
+    await using ui = await bench.open("/c/c1", {
+      bypassCSP,
+      prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+    });
+    const reply = ui.api.startReply("c1", "r1");
+    await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+    const whole = `${RUNNERS.join("\n\n")}\n\n![far](${FAR}/s.png)\n\nEnd of it.`;
+    for (const character of whole) reply.say(character);
+    await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+    reply.end("complete");
+    await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
+    expect(ui.foreign).toEqual([]);
+  },
+);
 
-test("W03 turns, titles, drafts, names and errors are shown as the text they are", async () => {
+test("turns, titles, drafts, names and errors are shown as the text they are", { tags: ["W03"] }, async () => {
   const hostile = `<img src="${FAR}/x.png" onerror="globalThis.hit=1">`;
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => {

@@ -61,27 +61,33 @@ const OVER_THE_LIMITS: readonly [name: string, text: string][] = [
   ],
 ];
 
-test.each(OVER_THE_LIMITS)("F02 shows %s as plain text, and the message can be deleted", async (_, text) => {
-  await using ui = await openBetween([{ content: text }]);
-  await message(ui.page, 1).getByText(NOTE).waitFor();
-  expect(await message(ui.page, 1).locator(".plain-text").textContent()).toBe(text);
-  expect(await message(ui.page, 1).locator(".prose *").count()).toBe(2);
-  await deleteMessage(ui, 1);
-});
+test.each(OVER_THE_LIMITS)(
+  "shows %s as plain text, and the message can be deleted",
+  { tags: ["F02"] },
+  async (_, text) => {
+    await using ui = await openBetween([{ content: text }]);
+    await message(ui.page, 1).getByText(NOTE).waitFor();
+    expect(await message(ui.page, 1).locator(".plain-text").textContent()).toBe(text);
+    expect(await message(ui.page, 1).locator(".prose *").count()).toBe(2);
+    await deleteMessage(ui, 1);
+  },
+);
 
 test.each([
   ["33,000 begun emphases", "*a ".repeat(33_000).trim()],
   ["10,000 nested brackets", "[".repeat(10_000) + "x" + "]".repeat(10_000)],
   ["90,000 open brackets", "[".repeat(90_000)],
   ["16,000 begun links", "[a](b".repeat(16_000)],
-])("F02 shows %s, formatted or not, and the message can be deleted", async (_, text) => {
+])("shows %s, formatted or not, and the message can be deleted", { tags: ["F02"] }, async (_, text) => {
   await using ui = await openBetween([{ content: text }]);
   await message(ui.page, 1).locator(".prose").waitFor();
   expect((await message(ui.page, 1).locator(".prose").textContent())!.replace(NOTE, "").trim()).toBe(text);
   await deleteMessage(ui, 1);
 });
 
-test("F02 a message over the limits is edited and copied like any other, and formatted once it's within them", async () => {
+test("a message over the limits is edited and copied like any other, and formatted once it's within them", {
+  tags: ["F02"],
+}, async () => {
   const text = `${">".repeat(6000)} x`;
   await using ui = await openBetween([{ content: text }], { permissions: ["clipboard-read", "clipboard-write"] });
   await message(ui.page, 1).getByText(NOTE).waitFor();
@@ -98,32 +104,36 @@ test("F02 a message over the limits is edited and copied like any other, and for
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
-test("F02 long HTML that is well-formed is formatted", async () => {
+test("long HTML that is well-formed is formatted", { tags: ["F02"] }, async () => {
   const panel = `<div><table>${"<tr><td title='a'>x</td><td><b>y</b></td></tr>".repeat(400)}</table></div>`;
   await using ui = await openBetween([{ content: panel }]);
   await eventually(() => message(ui.page, 1).locator("td b").count(), (count) => count === 400);
 });
 
-test("F02 a reply that grows over the limits keeps what is formatted, and is plain text at its end", async () => {
-  await using ui = await bench.open("/c/c1", {
-    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
-  });
-  const reply = ui.api.startReply("c1", "r1");
-  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
-  const prose = ui.page.locator(".reply .prose");
-  reply.say("A *formatted* start.\n\nThen:\n\n");
-  await prose.locator("em", { hasText: "formatted" }).waitFor();
-  for (let n = 0; n < 40; n++) reply.say(">".repeat(100));
-  reply.say(" deep");
-  await prose.locator(".plain-text", { hasText: "deep" }).waitFor();
-  expect(await prose.locator("em", { hasText: "formatted" }).count()).toBe(1);
-  reply.end("complete");
-  await ui.page.locator(".reply").getByText(NOTE).waitFor();
-  expect(await prose.locator(".plain-text").textContent()).toBe(reply.message.content);
-  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
-});
+test(
+  "a reply that grows over the limits keeps what is formatted, and is plain text at its end",
+  { tags: ["F02"] },
+  async () => {
+    await using ui = await bench.open("/c/c1", {
+      prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+    });
+    const reply = ui.api.startReply("c1", "r1");
+    await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+    const prose = ui.page.locator(".reply .prose");
+    reply.say("A *formatted* start.\n\nThen:\n\n");
+    await prose.locator("em", { hasText: "formatted" }).waitFor();
+    for (let n = 0; n < 40; n++) reply.say(">".repeat(100));
+    reply.say(" deep");
+    await prose.locator(".plain-text", { hasText: "deep" }).waitFor();
+    expect(await prose.locator("em", { hasText: "formatted" }).count()).toBe(1);
+    reply.end("complete");
+    await ui.page.locator(".reply").getByText(NOTE).waitFor();
+    expect(await prose.locator(".plain-text").textContent()).toBe(reply.message.content);
+    await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  },
+);
 
-test("F02 a view that throws shows its message as plain text, which can be deleted", async () => {
+test("a view that throws shows its message as plain text, which can be deleted", { tags: ["F02"] }, async () => {
   const content = "Its list of images is damaged";
   await using ui = await openBetween([{ content, attachments: 5 as unknown as string[] }]);
   await message(ui.page, 1).getByText(NOTE).waitFor();
@@ -147,21 +157,25 @@ async function openWithClock(stepMs: number, content: string): Promise<Opened> {
   return ui;
 }
 
-test("F02 a message that takes longer than its budget is shown as plain text", async () => {
+test("a message that takes longer than its budget is shown as plain text", { tags: ["F02"] }, async () => {
   // Each token takes a millisecond, and reading 300 paragraphs takes more than 300 tokens.
   await using ui = await openWithClock(1, "One *word*.\n\n".repeat(300));
   await message(ui.page, 0).getByText(NOTE).waitFor();
   expect(await message(ui.page, 0).locator("em").count()).toBe(0);
 });
 
-test("F02 a message that is rendered in part within its budget is finished when the page is idle", async () => {
-  const paragraphs = Array.from({ length: 300 }, (_, n) => `Number *${n}*.`);
-  // Reading takes half of the budget, and rendering more than the other half.
-  await using ui = await openWithClock(0.07, paragraphs.join("\n\n"));
-  await message(ui.page, 0).locator("em", { hasText: "299" }).waitFor();
-  expect(await message(ui.page, 0).locator("p em").count()).toBe(300);
-  expect(await message(ui.page, 0).getByText(NOTE).count()).toBe(0);
-});
+test(
+  "a message that is rendered in part within its budget is finished when the page is idle",
+  { tags: ["F02"] },
+  async () => {
+    const paragraphs = Array.from({ length: 300 }, (_, n) => `Number *${n}*.`);
+    // Reading takes half of the budget, and rendering more than the other half.
+    await using ui = await openWithClock(0.07, paragraphs.join("\n\n"));
+    await message(ui.page, 0).locator("em", { hasText: "299" }).waitFor();
+    expect(await message(ui.page, 0).locator("p em").count()).toBe(300);
+    expect(await message(ui.page, 0).getByText(NOTE).count()).toBe(0);
+  },
+);
 
 const USES = String.raw`\a`;
 
@@ -174,7 +188,7 @@ test.each([
   ["1,900 levels of braces", "{".repeat(1900) + "x" + "}".repeat(1900)],
   ["500 levels of roots", String.raw`\sqrt`.repeat(500) + " x"],
   ["a matrix of 3,000 cells", String.raw`\begin{matrix}${`${"a&".repeat(60)}a\\`.repeat(25)}\end{matrix}`],
-])("F03 a formula with %s shows its source, and other formulas show", async (_, tex) => {
+])("a formula with %s shows its source, and other formulas show", { tags: ["F03"] }, async (_, tex) => {
   await using ui = await openBetween([{ content: `Before $${tex}$ after` }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
   expect(await message(ui.page, 1).locator("math").count()).toBe(0);
@@ -185,7 +199,7 @@ test.each([
 test.each([
   ["20,000 uses of a macro", String.raw`$$\def\a{xx}` + USES.repeat(20_000) + "$$"],
   ["1 MB of TeX", `$$${"x^2+".repeat(250_000)}x$$`],
-])("F03 %s is shown as it was written, and other formulas show", async (_, text) => {
+])("%s is shown as it was written, and other formulas show", { tags: ["F03"] }, async (_, text) => {
   await using ui = await openBetween([{ content: text }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
   expect(await message(ui.page, 1).locator("math").count()).toBe(0);

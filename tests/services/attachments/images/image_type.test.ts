@@ -41,7 +41,7 @@ test.each([
   ["a GIF's name alone", "GIF89a"],
   ["a WAVE file", "RIFF\x24\0\0\0WAVEfmt ".padEnd(44, "\0")],
   ["nothing", ""],
-])("P08 %s is no picture", (_name, text) => {
+])("%s is no picture", { tags: ["P08"] }, (_name, text) => {
   expect(sniffImage(new TextEncoder().encode(text))).toBeUndefined();
 });
 
@@ -52,7 +52,7 @@ test.each([
   ["of three bits a sample", 1, 1, { colourType: 6, bitDepth: 3 } as never],
   ["of sixteen bits a palette index", 1, 1, { colourType: 3, bitDepth: 16 } as const],
   ["of an unknown colour type", 1, 1, { colourType: 5, bitDepth: 8 } as never],
-])("P05 a PNG %s is none", (_name, width, height, layout) => {
+])("a PNG %s is none", { tags: ["P05"] }, (_name, width, height, layout) => {
   expect(sniffImage(pngFile(pngChunk("IHDR", pngHeader(width, height, layout)), pngChunk("IEND")))).toBeUndefined();
 });
 

@@ -126,7 +126,7 @@ describe("external folders", () => {
   });
 });
 
-test("P02 links in card folders are not followed, read or written through", async () => {
+test("links in card folders are not followed, read or written through", { tags: ["P02"] }, async () => {
   const secret = `${outside}/secret.txt`;
   await Deno.writeTextFile(secret, card("Secret"));
   await Deno.mkdir(`${outside}/folder.json`);
@@ -212,39 +212,50 @@ describe("the built-in character", () => {
   });
 });
 
-test(`P09 of ${WIDTHS} widths few reduced pictures are kept, bounded in number and bytes, the ones not asked for go first`, async () => {
-  const folder = `${outside}/reduced`;
-  let made = 0;
-  const pictures = {
-    toPng: () => Promise.reject(new Error("not asked for")),
-    resizePng: (_: Uint8Array, { widthPx }: { widthPx: number }) => {
-      made++;
-      return Promise.resolve(plainPng(widthPx, 1));
-    },
-  };
-  await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox"), 2 * WIDTHS, 2));
-  expect(await names()).toEqual(["Fox"]);
-  const index = { fresh: () => Promise.resolve(), distrust: () => {} };
-  const db = await openDatabase({ path: `${app.dataDir}/app.db` });
-  const kept = async () => (await Array.fromAsync(Deno.readDir(folder))).length;
-  try {
-    const avatars = new Avatars({ db, index, pictures, log: () => {}, folder, maxEntries: 10 });
-    for (let widthPx = 100; widthPx < 150; widthPx++) await avatars.read("fox", widthPx);
-    await avatars.close();
-    expect(await kept()).toBe(10);
-    await avatars.read("fox", 149);
-    expect(made).toBe(50);
-    await avatars.read("fox", 100);
-    expect(made).toBe(51);
-    for (let widthPx = 1; widthPx <= WIDTHS; widthPx++) await avatars.read("fox", widthPx);
-    await avatars.close();
-    expect(await kept()).toBe(10);
+test(
+  `of ${WIDTHS} widths few reduced pictures are kept, bounded in number and bytes, the ones not asked for go first`,
+  { tags: ["P09"] },
+  async () => {
+    const folder = `${outside}/reduced`;
+    let made = 0;
+    const pictures = {
+      toPng: () => Promise.reject(new Error("not asked for")),
+      resizePng: (_: Uint8Array, { widthPx }: { widthPx: number }) => {
+        made++;
+        return Promise.resolve(plainPng(widthPx, 1));
+      },
+    };
+    await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox"), 2 * WIDTHS, 2));
+    expect(await names()).toEqual(["Fox"]);
+    const index = { fresh: () => Promise.resolve(), distrust: () => {} };
+    const db = await openDatabase({ path: `${app.dataDir}/app.db` });
+    const kept = async () => (await Array.fromAsync(Deno.readDir(folder))).length;
+    try {
+      const avatars = new Avatars({ db, index, pictures, log: () => {}, folder, maxEntries: 10 });
+      for (let widthPx = 100; widthPx < 150; widthPx++) await avatars.read("fox", widthPx);
+      await avatars.close();
+      expect(await kept()).toBe(10);
+      await avatars.read("fox", 149);
+      expect(made).toBe(50);
+      await avatars.read("fox", 100);
+      expect(made).toBe(51);
+      for (let widthPx = 1; widthPx <= WIDTHS; widthPx++) await avatars.read("fox", widthPx);
+      await avatars.close();
+      expect(await kept()).toBe(10);
 
-    const smaller = new Avatars({ db, index, pictures, log: () => {}, folder, maxBytes: 3 * plainPng(200, 1).length });
-    for (const widthPx of [200, 201, 202, 203, 204, 205]) await smaller.read("fox", widthPx);
-    await smaller.close();
-    expect(await kept()).toBeLessThanOrEqual(3);
-  } finally {
-    await db.close();
-  }
-});
+      const smaller = new Avatars({
+        db,
+        index,
+        pictures,
+        log: () => {},
+        folder,
+        maxBytes: 3 * plainPng(200, 1).length,
+      });
+      for (const widthPx of [200, 201, 202, 203, 204, 205]) await smaller.read("fox", widthPx);
+      await smaller.close();
+      expect(await kept()).toBeLessThanOrEqual(3);
+    } finally {
+      await db.close();
+    }
+  },
+);

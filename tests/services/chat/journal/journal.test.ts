@@ -108,12 +108,12 @@ test("closing the journal syncs what is left in it", async () => {
   }
 });
 
-test("K08 a journal is readable by its owner only", async () => {
+test("a journal is readable by its owner only", { tags: ["K08"] }, async () => {
   await writerOf(RUNS[0]).write("a");
   expect((await Deno.stat(onlyFile())).mode! & 0o777).toBe(0o600);
 });
 
-test("K01 neither the text of a reply nor its id is found in the journal", async () => {
+test("neither the text of a reply nor its id is found in the journal", { tags: ["K01"] }, async () => {
   const run = { messageId: "the-message-id", generation: "the-generation" };
   await journal.begin(run).append(batchOf(0, 1, "the treasure lies under the pear tree"));
   const bytes = new TextDecoder("latin1").decode(await Deno.readFile(onlyFile()));
@@ -129,24 +129,30 @@ test("what two replies bring in one turn is one record, and each gets its own ba
   expect(await textsIn()).toEqual(["one two three", "eins zwei drei"]);
 });
 
-test("D02 a journal cut at any byte gives every whole record before the cut and nothing else", async () => {
-  const [one, two] = RUNS.map((run) => writerOf(run));
-  await one!.write("one ");
-  await Promise.all([one!.write("two "), two!.write("eins ")]);
-  await Promise.all([two!.write("zwei"), one!.write("three")]);
-  const path = onlyFile();
-  const bytes = await Deno.readFile(path);
-  const ends = recordsOf(bytes).map((_, n, all) => all.slice(0, n + 1).reduce((sum, record) => sum + record.length, 0));
-  const stages = [["", ""], ["one ", ""], ["one two ", "eins "], ["one two three", "eins zwei"]];
-  for (let length = 0; length <= bytes.length; length++) {
-    await Deno.writeFile(path, bytes.subarray(0, length));
-    expect(await textsIn(), `${length} bytes`).toEqual(stages[ends.filter((end) => end <= length).length]);
-  }
-  await Deno.writeFile(path, new Uint8Array([...bytes, 0, 0, 0, 9, ...new Uint8Array(4096)]));
-  expect(await textsIn()).toEqual(stages.at(-1));
-});
+test(
+  "a journal cut at any byte gives every whole record before the cut and nothing else",
+  { tags: ["D02"] },
+  async () => {
+    const [one, two] = RUNS.map((run) => writerOf(run));
+    await one!.write("one ");
+    await Promise.all([one!.write("two "), two!.write("eins ")]);
+    await Promise.all([two!.write("zwei"), one!.write("three")]);
+    const path = onlyFile();
+    const bytes = await Deno.readFile(path);
+    const ends = recordsOf(bytes).map((_, n, all) =>
+      all.slice(0, n + 1).reduce((sum, record) => sum + record.length, 0)
+    );
+    const stages = [["", ""], ["one ", ""], ["one two ", "eins "], ["one two three", "eins zwei"]];
+    for (let length = 0; length <= bytes.length; length++) {
+      await Deno.writeFile(path, bytes.subarray(0, length));
+      expect(await textsIn(), `${length} bytes`).toEqual(stages[ends.filter((end) => end <= length).length]);
+    }
+    await Deno.writeFile(path, new Uint8Array([...bytes, 0, 0, 0, 9, ...new Uint8Array(4096)]));
+    expect(await textsIn()).toEqual(stages.at(-1));
+  },
+);
 
-test("K02 records of another run, in another order or from another file are not taken", async () => {
+test("records of another run, in another order or from another file are not taken", { tags: ["K02"] }, async () => {
   const writer = writerOf(RUNS[0]);
   await writer.write("one ");
   await writer.write("two ");
@@ -162,7 +168,7 @@ test("K02 records of another run, in another order or from another file are not 
   expect(await textsIn()).toEqual(["", ""]);
 });
 
-test("K03 a flipped byte ends its file, and no text comes back with a hole", async () => {
+test("a flipped byte ends its file, and no text comes back with a hole", { tags: ["K03"] }, async () => {
   const small = await Journal.open(folder, sealer, { fileBytes: 1 });
   const writer = writerOf(RUNS[0], small);
   for (const text of ["one ", "two ", "three "]) await writer.write(text);
@@ -233,24 +239,28 @@ test("what an earlier process left is neither written over nor read as ours, unt
   expect(names()).toEqual([]);
 });
 
-test("D03 on a full disk the batch fails, what was written before stays, and room lets the next one in", async (context) => {
-  await using small = await smallFileSystem(`${folder}/small`);
-  if (small === undefined) {
-    console.warn("SKIPPED D03 on a real full file system: only root on Linux can mount one");
-    return context.skip();
-  }
-  const disk = await Journal.open(`${folder}/small`, sealer);
-  const one = writerOf(RUNS[0], disk);
-  await one.write("one ");
-  await fill(`${folder}/small/filler`);
-  const two = disk.begin(RUNS[1]);
-  const failed = two.append(batchOf(0, 1, "x".repeat(100_000)));
-  await expect(failed).rejects.toMatchObject({ code: "storage_full" });
-  expect(await textsIn(`${folder}/small`)).toEqual(["one ", ""]);
-  await Deno.remove(`${folder}/small/filler`);
-  await Promise.all([one.write("two "), two.append(batchOf(0, 1, "eins"))]);
-  expect(await textsIn(`${folder}/small`)).toEqual(["one two ", "eins"]);
-  await Promise.all([one.settle(), two.settle()]);
-  expect([...Deno.readDirSync(`${folder}/small`)]).toEqual([]);
-  await disk.close();
-});
+test(
+  "on a full disk the batch fails, what was written before stays, and room lets the next one in",
+  { tags: ["D03"] },
+  async (context) => {
+    await using small = await smallFileSystem(`${folder}/small`);
+    if (small === undefined) {
+      console.warn("SKIPPED D03 on a real full file system: only root on Linux can mount one");
+      return context.skip();
+    }
+    const disk = await Journal.open(`${folder}/small`, sealer);
+    const one = writerOf(RUNS[0], disk);
+    await one.write("one ");
+    await fill(`${folder}/small/filler`);
+    const two = disk.begin(RUNS[1]);
+    const failed = two.append(batchOf(0, 1, "x".repeat(100_000)));
+    await expect(failed).rejects.toMatchObject({ code: "storage_full" });
+    expect(await textsIn(`${folder}/small`)).toEqual(["one ", ""]);
+    await Deno.remove(`${folder}/small/filler`);
+    await Promise.all([one.write("two "), two.append(batchOf(0, 1, "eins"))]);
+    expect(await textsIn(`${folder}/small`)).toEqual(["one two ", "eins"]);
+    await Promise.all([one.settle(), two.settle()]);
+    expect([...Deno.readDirSync(`${folder}/small`)]).toEqual([]);
+    await disk.close();
+  },
+);

@@ -31,16 +31,16 @@ const PUBLIC = `
 
 const words = (text: string) => text.trim().split(/\s+/);
 
-test.each(words(NOT_PUBLIC))("E05 %s is not public", (ip) => {
+test.each(words(NOT_PUBLIC))("%s is not public", { tags: ["E05"] }, (ip) => {
   expect(isAddress(ip)).toBe(true);
   expect(isPublicAddress(ip)).toBe(false);
 });
 
-test.each(words(PUBLIC))("E05 %s beside the refused ranges is public", (ip) => {
+test.each(words(PUBLIC))("%s beside the refused ranges is public", { tags: ["E05"] }, (ip) => {
   expect(isPublicAddress(ip)).toBe(true);
 });
 
-test("E05 a random sweep agrees with a classifier of its own", () => {
+test("a random sweep agrees with a classifier of its own", { tags: ["E05"] }, () => {
   const random = seededRandom(20_260_321);
   const counts = { public: 0, refused: 0 };
   for (let round = 0; round < 40_000; round++) {
@@ -76,7 +76,7 @@ test.each([
   "8.8.8.256",
   "1:2:3",
   "",
-])("E04 %j is no spelling of a public address", (text) => {
+])("%j is no spelling of a public address", { tags: ["E04"] }, (text) => {
   expect(isAddress(text)).toBe(false);
   expect(isPublicAddress(text)).toBe(false);
   expect(isForbiddenToOwner(text)).toBe(true);

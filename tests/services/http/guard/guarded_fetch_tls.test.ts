@@ -10,7 +10,7 @@ let authority: Authority;
 beforeAll(async () => void (authority = await openAuthority()));
 afterAll(() => authority[Symbol.asyncDispose]());
 
-test("E10 a certificate for the name is accepted, and Host is the name", async () => {
+test("a certificate for the name is accepted, and Host is the name", { tags: ["E10"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using server = openHttpServer((conn) => sendText(conn, "private"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names, { caCerts: [authority.cert] });
@@ -25,7 +25,7 @@ test.each([
   ["for another name", { name: "other.example" }],
   ["signed by itself", { name: "good.example", signedBy: "self" as const }],
   ["that ran out", { name: "good.example", isExpired: true }],
-])("E10 a certificate %s is refused", async (_title, options) => {
+])("a certificate %s is refused", { tags: ["E10"] }, async (_title, options) => {
   const tls = await authority.issue(options);
   await using server = openHttpServer((conn) => sendText(conn, "private"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names, { caCerts: [authority.cert] });
@@ -36,7 +36,7 @@ test.each([
   expect(server.requests).toEqual([]);
 });
 
-test("E10 a certificate of an authority that nobody trusts is refused", async () => {
+test("a certificate of an authority that nobody trusts is refused", { tags: ["E10"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using server = openHttpServer((conn) => sendText(conn, "private"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names);
@@ -44,7 +44,7 @@ test("E10 a certificate of an authority that nobody trusts is refused", async ()
   expect(server.requests).toEqual([]);
 });
 
-test("E10 the greeting names the host (SNI), and nothing is sent in the clear", async () => {
+test("the greeting names the host (SNI), and nothing is sent in the clear", { tags: ["E10"] }, async () => {
   await using listener = openSilentListener(PUBLIC);
   using clock = standingClock();
   await using guard = await openTestGuard(names);
@@ -57,7 +57,7 @@ test("E10 the greeting names the host (SNI), and nothing is sent in the clear", 
   await clock.until(call, 500);
 });
 
-test("E03 a redirect from https to http is refused, one to https is followed", async () => {
+test("a redirect from https to http is refused, one to https is followed", { tags: ["E03"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using plain = openHttpServer((conn) => sendText(conn, "plain"), { hostname: PUBLIC });
   await using secret = openSilentListener(PRIVATE);
@@ -80,7 +80,7 @@ test("E03 a redirect from https to http is refused, one to https is followed", a
   expect(secret.connections).toBe(0);
 });
 
-test("E11 a header of 100 KB inside TLS is refused", async () => {
+test("a header of 100 KB inside TLS is refused", { tags: ["E11"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using server = openHttpServer(
     (conn) => send(conn, `HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(100_000)}\r\nContent-Length: 2\r\n\r\nok`),
@@ -92,7 +92,7 @@ test("E11 a header of 100 KB inside TLS is refused", async () => {
   });
 });
 
-test("E12 two calls over TLS are two connections", async () => {
+test("two calls over TLS are two connections", { tags: ["E12"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using server = openHttpServer((conn) => sendText(conn, "ok"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names, { caCerts: [authority.cert] });

@@ -83,7 +83,7 @@ test.each<[string, string[]]>([
   ["a chunk is shorter than it says", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nHello"]],
   ["a chunk has no size", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nHello\r\n"]],
   ["a chunk's line does not end", [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;${"x".repeat(5000)}`]],
-])("E11 a body is no whole one when %s", async (_, parts) => {
+])("a body is no whole one when %s", { tags: ["E11"] }, async (_, parts) => {
   await using server = serving(...parts);
   const answer = await get(`http://${PUBLIC}:${server.port}/`);
   expect(await failureOf(textOf(answer))).toMatchObject({
@@ -99,13 +99,13 @@ test.each([
   "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nHello",
   "SSH-2.0-OpenSSH_9.2\r\n\r\n",
   `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
-])("E11 an answer that begins %j is none", async (text) => {
+])("an answer that begins %j is none", { tags: ["E11"] }, async (text) => {
   await using server = serving(text);
   expect(await failureOf(get(`http://${PUBLIC}:${server.port}/`)))
     .toMatchObject({ code: "upstream_error", message: expect.stringMatching(REFUSED) });
 });
 
-test("E11 silence ends a call, before the head and within the body", async () => {
+test("silence ends a call, before the head and within the body", { tags: ["E11"] }, async () => {
   await using mute = openSilentListener(PUBLIC);
   using clock = standingClock();
   const unanswered = failureOf(get(`http://${PUBLIC}:${mute.port}/`, { limits: { idleMs: 100 } }));
@@ -122,7 +122,7 @@ test("E11 silence ends a call, before the head and within the body", async () =>
   never.resolve();
 });
 
-test("E01 E05 what is not public is never connected to, by address or by name", async () => {
+test("what is not public is never connected to, by address or by name", { tags: ["E01", "E05"] }, async () => {
   await using secret = openSilentListener(PRIVATE);
   for (const host of [PRIVATE, "home.example.org"]) {
     const failure = await failureOf(
@@ -133,7 +133,7 @@ test("E01 E05 what is not public is never connected to, by address or by name", 
   expect(secret.connections).toBe(0);
 });
 
-test("E02 a name with one public and one private address is refused", async () => {
+test("a name with one public and one private address is refused", { tags: ["E02"] }, async () => {
   await using server = serving("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
   const names = { "two.example.org": [PUBLIC, PRIVATE] };
   expect((await failureOf(get(`http://two.example.org:${server.port}/`, { names }))).message).toMatch(REFUSED);
@@ -141,13 +141,14 @@ test("E02 a name with one public and one private address is refused", async () =
 });
 
 test.each(["ftp://example.org/", "file:///etc/passwd", "http://a:b@example.org/", "http://127.0.0.1/"])(
-  "E07 %s is refused by its words",
+  "%s is refused by its words",
+  { tags: ["E07"] },
   async (url) => {
     expect(await failureOf(get(url))).toMatchObject({ code: "address_not_allowed" });
   },
 );
 
-test("E10 TLS has to be that of the name, and the name goes into Host", async () => {
+test("TLS has to be that of the name, and the name goes into Host", { tags: ["E10"] }, async () => {
   await using authority = await openAuthority();
   const good = await authority.issue({ name: "good.example.org" });
   await using server = openHttpServer(

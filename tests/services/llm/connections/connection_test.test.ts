@@ -133,7 +133,7 @@ test("the other findings have advice of their own", () => {
   expect(adviceForError(new UpstreamError("auth", "x", { status: 401 }), claude)).toContain("kind anthropic");
 });
 
-test("U03 a verdict never holds the key", async () => {
+test("a verdict never holds the key", { tags: ["U03"] }, async () => {
   const http = await openFakeHttp((request, answer) =>
     answer.json(401, { error: request.headers.get("authorization") })
   );
@@ -143,7 +143,7 @@ test("U03 a verdict never holds the key", async () => {
   await http.close();
 });
 
-test("E14 a test of a metadata address is refused, not reported", async () => {
+test("a test of a metadata address is refused, not reported", { tags: ["E14"] }, async () => {
   await expect(verdictOf(target("http://169.254.169.254/v1"))).rejects.toMatchObject({ code: "address_not_allowed" });
 });
 

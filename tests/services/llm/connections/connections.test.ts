@@ -68,7 +68,7 @@ test("a profile keeps what was entered over a restart, its key unseen", async ()
   expect(changes).toEqual(["connection demo", "connection llama"]);
 });
 
-test("K01 nothing of a profile lies open in the database", async () => {
+test("nothing of a profile lies open in the database", { tags: ["K01"] }, async () => {
   await connections.put({ ...llama, name: "Plainname", apiKey: "sk-plaintext-key" });
   await db.close();
   for await (const entry of Deno.readDir(folder)) {
@@ -78,7 +78,7 @@ test("K01 nothing of a profile lies open in the database", async () => {
   await open();
 });
 
-test("U01 a changed origin drops the stored key, a changed path or name keeps it", async () => {
+test("a changed origin drops the stored key, a changed path or name keeps it", { tags: ["U01"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   for (
     const change of [{ name: "Other" }, { baseUrl: "http://127.0.0.1:8080/proxy/v1" }, { kind: "anthropic" as const }]
@@ -94,7 +94,7 @@ test("U01 a changed origin drops the stored key, a changed path or name keeps it
   }
 });
 
-test("U01 an unsaved profile borrows the stored key for the same origin only", async () => {
+test("an unsaved profile borrows the stored key for the same origin only", { tags: ["U01"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   const unsaved = (more: Record<string, unknown>) => connections.targetForUnsaved({ ...llama, ...more }).apiKey;
   expect(unsaved({})).toBe("sk-1234567");
@@ -182,24 +182,28 @@ test("writes at once follow one another", async () => {
   expect(connections.find("llama")).toMatchObject({ name: "n19", version: 20 });
 });
 
-test("K03 a profile that cannot be opened is marked, harms no other, and can be replaced or removed", async () => {
-  await connections.put(llama);
-  await connections.put({ ...llama, id: "other" });
-  await connections.activate("llama");
-  await db.write([{ sql: "UPDATE document SET sealed = zeroblob(40) WHERE kind = 'connection' AND id = 'llama'" }]);
-  await reopen();
-  expect(connections.list().filter((connection) => connection.isUnreadable).map(({ id }) => id)).toEqual(["llama"]);
-  expect(connections.find("llama")).toBeUndefined();
-  expect(connections.active()).toBeUndefined();
-  expect(() => connections.targetFor("llama")).toThrow(expect.objectContaining({ code: "conflict" }));
-  await expect(connections.activate("llama")).rejects.toMatchObject({ code: "conflict" });
-  const { connection } = await connections.put(llama);
-  expect(connection.name).toBe("Llama");
-  expect(connection.isUnreadable).toBeUndefined();
-  await connections.remove("other");
-});
+test(
+  "a profile that cannot be opened is marked, harms no other, and can be replaced or removed",
+  { tags: ["K03"] },
+  async () => {
+    await connections.put(llama);
+    await connections.put({ ...llama, id: "other" });
+    await connections.activate("llama");
+    await db.write([{ sql: "UPDATE document SET sealed = zeroblob(40) WHERE kind = 'connection' AND id = 'llama'" }]);
+    await reopen();
+    expect(connections.list().filter((connection) => connection.isUnreadable).map(({ id }) => id)).toEqual(["llama"]);
+    expect(connections.find("llama")).toBeUndefined();
+    expect(connections.active()).toBeUndefined();
+    expect(() => connections.targetFor("llama")).toThrow(expect.objectContaining({ code: "conflict" }));
+    await expect(connections.activate("llama")).rejects.toMatchObject({ code: "conflict" });
+    const { connection } = await connections.put(llama);
+    expect(connection.name).toBe("Llama");
+    expect(connection.isUnreadable).toBeUndefined();
+    await connections.remove("other");
+  },
+);
 
-test("K02 a record moved to another id does not open", async () => {
+test("a record moved to another id does not open", { tags: ["K02"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   await connections.put({ ...llama, id: "other", baseUrl: "http://evil.example/v1" });
   await db.write([{

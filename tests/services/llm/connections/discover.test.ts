@@ -119,7 +119,7 @@ test("a body without an end is not read beyond its cap", async () => {
   await http.close();
 });
 
-test("E14 discover leaves out metadata and link-local hosts, by literal and by name", async () => {
+test("discover leaves out metadata and link-local hosts, by literal and by name", { tags: ["E14"] }, async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const asked: string[] = [];
   const resolve = (host: string) => {

@@ -14,7 +14,7 @@ function parse(text: string, chunkBytes: number): Seen[] {
 
 test.each(
   [1, 2, 3, 7, 64, 1 << 20].flatMap((size) => ["\n", "\r", "\r\n"].map((eol): [number, string] => [size, eol])),
-)("U04 events in reads of %i bytes with line end %j are exact", (size, eol) => {
+)("events in reads of %i bytes with line end %j are exact", { tags: ["U04"] }, (size, eol) => {
   const text = [
     ...['data: {"a":"日本🦊ü"}', ""],
     ...[": comment 🦊", ""],
@@ -47,7 +47,8 @@ test("half a character at the end becomes the replacement character, and loses n
 });
 
 test.each(["data: ", "data", "", ": ", "error: ", "garbage "])(
-  "U04 50 MB without a newline after %j end in an error long before, and nothing is kept",
+  "50 MB without a newline after %j end in an error long before, and nothing is kept",
+  { tags: ["U04"] },
   (start) => {
     const parser = new EventStreamParser(() => {});
     const block = new TextEncoder().encode("z".repeat(64 * 1024));
@@ -61,7 +62,7 @@ test.each(["data: ", "data", "", ": ", "error: ", "garbage "])(
   },
 );
 
-test("U04 many lines that never end an event are capped too", () => {
+test("many lines that never end an event are capped too", { tags: ["U04"] }, () => {
   const parser = new EventStreamParser(() => {});
   const block = new TextEncoder().encode("data: x\n".repeat(8192));
   expect(() => {

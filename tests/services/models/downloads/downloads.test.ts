@@ -57,7 +57,7 @@ test("a line that is cut ten times is taken up where it broke, and the bytes are
   expect(bench.hub.transfers()[1]!.headers.get("if-range")).toBe('"e1"');
 });
 
-test("M05 what ran when the server ended goes on by itself, from the bytes that are there", async () => {
+test("what ran when the server ended goes on by itself, from the bytes that are there", { tags: ["M05"] }, async () => {
   await using bench = await openModelBench(REPOS);
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_500_000, until: held.promise };
@@ -72,7 +72,7 @@ test("M05 what ran when the server ended goes on by itself, from the bytes that 
   expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
 });
 
-test("M02 one file is one download however often it is asked for", async () => {
+test("one file is one download however often it is asked for", { tags: ["M02"] }, async () => {
   await using bench = await openModelBench(REPOS);
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 10, until: held.promise };
@@ -100,7 +100,7 @@ test("two downloads run at once, the third waits and can be cancelled while it d
   expect(bench.hub.transfers()).toHaveLength(2);
 });
 
-test("M02 a cancel during the transfer removes the part, and the end is told once", async () => {
+test("a cancel during the transfer removes the part, and the end is told once", { tags: ["M02"] }, async () => {
   await using bench = await openModelBench(REPOS);
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
@@ -113,7 +113,7 @@ test("M02 a cancel during the transfer removes the part, and the end is told onc
   held.resolve();
 });
 
-test("M02 a cancel while the hub is asked, and one between two tries, end it as well", async () => {
+test("a cancel while the hub is asked, and one between two tries, end it as well", { tags: ["M02"] }, async () => {
   await using bench = await openModelBench(REPOS, { limits: { pauseMs: 60_000, stallMs: 120_000 } });
   bench.hub.faults.failing = [503];
   const { id } = await bench.start(ASK);
@@ -126,28 +126,36 @@ test.each<[string, (faults: import("../../../helpers/fakes/fake_hub.ts").HubFaul
   ["wrong hash", (faults) => faults.isCorrupt = true, /do not have the hash/],
   ["wrong size", (faults) => faults.isShort = true, /hub's list says 3000000/],
   ["endless", (faults) => faults.isEndless = true, /hub's list says 3000000/],
-])("M03 %s: the download fails, nothing of it stays and nothing is listed", async (_, spoil, message) => {
-  await using bench = await openModelBench(REPOS);
-  spoil(bench.hub.faults);
-  const { error } = await bench.run(ASK, "failed");
-  expect(error).toMatchObject({ code: "upstream_error", message: expect.stringMatching(message) });
-  expect((await bench.files()).filter((path) => path.includes("gguf") || path.endsWith(".part"))).toEqual([]);
-  expect(await bench.local.list()).toEqual([]);
-});
+])(
+  "%s: the download fails, nothing of it stays and nothing is listed",
+  { tags: ["M03"] },
+  async (_, spoil, message) => {
+    await using bench = await openModelBench(REPOS);
+    spoil(bench.hub.faults);
+    const { error } = await bench.run(ASK, "failed");
+    expect(error).toMatchObject({ code: "upstream_error", message: expect.stringMatching(message) });
+    expect((await bench.files()).filter((path) => path.includes("gguf") || path.endsWith(".part"))).toEqual([]);
+    expect(await bench.local.list()).toEqual([]);
+  },
+);
 
-test("M03 a file that is always cut at the same place fails after the stall limit, and its part is kept", async () => {
-  await using bench = await openModelBench(REPOS, { limits: { stallMs: 100 } });
-  bench.hub.faults.cutAfter = [1_000_000, ...Array.from({ length: 200 }, () => 0)];
-  const { error } = await bench.run(ASK, "failed");
-  expect(error).toMatchObject({ code: "upstream_timeout" });
-  expect(await bench.local.list()).toEqual([]);
-  bench.hub.faults.cutAfter = [];
-  const before = bench.hub.transfers().length;
-  await bench.run(ASK, "done");
-  expect(bench.hub.transfers().slice(before).map(({ headers }) => headers.get("range"))).toEqual(["bytes=1000000-"]);
-});
+test(
+  "a file that is always cut at the same place fails after the stall limit, and its part is kept",
+  { tags: ["M03"] },
+  async () => {
+    await using bench = await openModelBench(REPOS, { limits: { stallMs: 100 } });
+    bench.hub.faults.cutAfter = [1_000_000, ...Array.from({ length: 200 }, () => 0)];
+    const { error } = await bench.run(ASK, "failed");
+    expect(error).toMatchObject({ code: "upstream_timeout" });
+    expect(await bench.local.list()).toEqual([]);
+    bench.hub.faults.cutAfter = [];
+    const before = bench.hub.transfers().length;
+    await bench.run(ASK, "done");
+    expect(bench.hub.transfers().slice(before).map(({ headers }) => headers.get("range"))).toEqual(["bytes=1000000-"]);
+  },
+);
 
-test("M03 a server that falls silent counts as cut", async () => {
+test("a server that falls silent counts as cut", { tags: ["M03"] }, async () => {
   await using bench = await openModelBench(REPOS, { limits: { idleMs: 500 } });
   const never = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: never.promise };
@@ -162,7 +170,7 @@ test("M03 a server that falls silent counts as cut", async () => {
   never.resolve();
 });
 
-test("M03 a 200 to a range begins anew instead of being appended", async () => {
+test("a 200 to a range begins anew instead of being appended", { tags: ["M03"] }, async () => {
   await using bench = await openModelBench(REPOS);
   bench.hub.faults.cutAfter = [1_000_000];
   bench.hub.faults.ignoreRanges = 1;
@@ -170,7 +178,7 @@ test("M03 a 200 to a range begins anew instead of being appended", async () => {
   expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
 });
 
-test("M03 a server that ignores ranges and always breaks off is given up", async () => {
+test("a server that ignores ranges and always breaks off is given up", { tags: ["M03"] }, async () => {
   await using bench = await openModelBench(REPOS);
   bench.hub.faults.cutAfter = Array.from({ length: 50 }, () => 1_000_000);
   bench.hub.faults.ignoreRanges = 50;
@@ -178,7 +186,7 @@ test("M03 a server that ignores ranges and always breaks off is given up", async
   expect(error?.message).toMatch(/begin anew again and again/);
 });
 
-test("M03 a file that changed on the server is not stitched to the old one", async () => {
+test("a file that changed on the server is not stitched to the old one", { tags: ["M03"] }, async () => {
   await using bench = await openModelBench(REPOS);
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
@@ -207,43 +215,51 @@ test("503, 429, an aged signature and 416 are passing troubles", async () => {
   expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
 });
 
-test("M03 an answer that comes packed though nobody asked for that is given up at once, and says why", async () => {
-  await using bench = await openModelBench(REPOS, { limits: { pauseMs: 600_000, stallMs: 3_600_000 } });
-  bench.hub.faults.isPacked = true;
-  const { error } = await bench.run(ASK, "failed");
-  expect(error).toMatchObject({ code: "upstream_error", message: expect.stringMatching(/packed as gzip.*proxy/) });
-  expect(await bench.local.list()).toEqual([]);
-});
+test(
+  "an answer that comes packed though nobody asked for that is given up at once, and says why",
+  { tags: ["M03"] },
+  async () => {
+    await using bench = await openModelBench(REPOS, { limits: { pauseMs: 600_000, stallMs: 3_600_000 } });
+    bench.hub.faults.isPacked = true;
+    const { error } = await bench.run(ASK, "failed");
+    expect(error).toMatchObject({ code: "upstream_error", message: expect.stringMatching(/packed as gzip.*proxy/) });
+    expect(await bench.local.list()).toEqual([]);
+  },
+);
 
-test("M05 bytes of an earlier try that the disk did not keep are brought once more, and not for ever", async () => {
-  await using bench = await openModelBench(REPOS, { limits: { stallMs: 100 } });
-  const failHalfway = async () => {
-    bench.hub.faults.cutAfter = [1_000_000, ...Array.from({ length: 200 }, () => 0)];
-    await bench.run(ASK, "failed");
-    bench.hub.faults.cutAfter = [];
-    const [part] = (await bench.files()).filter((path) => path.endsWith(".part"));
-    using file = await Deno.open(`${bench.modelsPath}/${part}`, { write: true });
-    await file.seek(500_000, Deno.SeekMode.Start);
-    await file.write(new Uint8Array(4096)); // as a power cut leaves it: long enough, and empty in parts
-  };
-  await failHalfway();
-  const before = bench.hub.transfers().length;
-  await bench.run(ASK, "done");
-  expect(bench.hub.transfers().slice(before).map(({ headers }) => headers.get("range"))).toEqual([
-    "bytes=1000000-",
-    null,
-  ]);
-  expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
+test(
+  "bytes of an earlier try that the disk did not keep are brought once more, and not for ever",
+  { tags: ["M05"] },
+  async () => {
+    await using bench = await openModelBench(REPOS, { limits: { stallMs: 100 } });
+    const failHalfway = async () => {
+      bench.hub.faults.cutAfter = [1_000_000, ...Array.from({ length: 200 }, () => 0)];
+      await bench.run(ASK, "failed");
+      bench.hub.faults.cutAfter = [];
+      const [part] = (await bench.files()).filter((path) => path.endsWith(".part"));
+      using file = await Deno.open(`${bench.modelsPath}/${part}`, { write: true });
+      await file.seek(500_000, Deno.SeekMode.Start);
+      await file.write(new Uint8Array(4096)); // as a power cut leaves it: long enough, and empty in parts
+    };
+    await failHalfway();
+    const before = bench.hub.transfers().length;
+    await bench.run(ASK, "done");
+    expect(bench.hub.transfers().slice(before).map(({ headers }) => headers.get("range"))).toEqual([
+      "bytes=1000000-",
+      null,
+    ]);
+    expect(await Deno.readFile(`${bench.modelsPath}/owner/name/x-Q4_K_M.gguf`)).toEqual(MODEL);
 
-  await Deno.remove(`${bench.modelsPath}/owner`, { recursive: true });
-  await failHalfway();
-  bench.hub.faults.isCorrupt = true;
-  const { error } = await bench.run(ASK, "failed");
-  expect(error?.message).toMatch(/do not have the hash/);
-  expect((await bench.files()).filter((path) => path.endsWith(".part"))).toEqual([]);
-});
+    await Deno.remove(`${bench.modelsPath}/owner`, { recursive: true });
+    await failHalfway();
+    bench.hub.faults.isCorrupt = true;
+    const { error } = await bench.run(ASK, "failed");
+    expect(error?.message).toMatch(/do not have the hash/);
+    expect((await bench.files()).filter((path) => path.endsWith(".part"))).toEqual([]);
+  },
+);
 
-test("M04 the token goes to the hub and never to the CDN", async () => {
+test("the token goes to the hub and never to the CDN", { tags: ["M04"] }, async () => {
   await using bench = await openModelBench({ "owner/name": { ...REPOS["owner/name"], gated: "manual" } }, {
     token: "hf_secret",
   });
@@ -266,7 +282,7 @@ test.each([
   expect(bench.hub.transfers()).toHaveLength(0);
 });
 
-test("E03 a redirect to an address that is not public is never followed", async () => {
+test("a redirect to an address that is not public is never followed", { tags: ["E03"] }, async () => {
   await using bench = await openModelBench(REPOS, { allow: ["127.0.0.2/32"] });
   const { error } = await bench.run(ASK, "failed");
   expect(error).toMatchObject({ code: "address_not_allowed" });
@@ -274,7 +290,8 @@ test("E03 a redirect to an address that is not public is never followed", async 
 });
 
 test.each(["file:///etc/passwd", "ftp://example.org/x", "http://user:pw@127.0.0.3/x"])(
-  "E03 a redirect to %s ends the download",
+  "a redirect to %s ends the download",
+  { tags: ["E03"] },
   async (address) => {
     await using bench = await openModelBench(REPOS);
     bench.hub.faults.redirectTo = address;
@@ -282,7 +299,7 @@ test.each(["file:///etc/passwd", "ftp://example.org/x", "http://user:pw@127.0.0.
   },
 );
 
-test("E03 redirects without end are given up after five", async () => {
+test("redirects without end are given up after five", { tags: ["E03"] }, async () => {
   await using bench = await openModelBench(REPOS);
   bench.hub.faults.redirectTo = `${bench.hub.url}/owner/name/resolve/main/x-Q4_K_M.gguf`;
   expect((await bench.run(ASK, "failed")).error?.message).toMatch(/redirects too often/);
@@ -393,7 +410,7 @@ test("parts of failed downloads go when they are asked to, and those nobody know
   expect(await bench.files()).toEqual([]);
 });
 
-test("M05 a models folder that cannot be written fails the job with a reason", async () => {
+test("a models folder that cannot be written fails the job with a reason", { tags: ["M05"] }, async () => {
   const folder = await Deno.makeTempDir();
   await Deno.writeTextFile(`${folder}/models`, "a file in its place");
   await using bench = await openModelBench(REPOS, { modelsPath: `${folder}/models` });
@@ -402,7 +419,7 @@ test("M05 a models folder that cannot be written fails the job with a reason", a
   await Deno.remove(folder, { recursive: true });
 });
 
-test("P02 a link planted where the model's folder would be is not followed", async () => {
+test("a link planted where the model's folder would be is not followed", { tags: ["P02"] }, async () => {
   await using bench = await openModelBench(REPOS);
   const outside = await Deno.makeTempDir();
   await Deno.mkdir(bench.modelsPath, { recursive: true });
@@ -433,7 +450,7 @@ test.each([
   "a//b.gguf",
   "CON/x.gguf",
   `${"a".repeat(300)}.gguf`,
-])("M01 %j is refused as a file, before the hub is asked", async (file) => {
+])("%j is refused as a file, before the hub is asked", { tags: ["M01"] }, async (file) => {
   await using bench = await openModelBench(REPOS);
   await expect(bench.start({ ...ASK, file })).rejects.toMatchObject({ code: "invalid_request" });
   expect(bench.hub.requests).toEqual([]);
@@ -441,7 +458,8 @@ test.each([
 });
 
 test.each(["../x", "a/../b", "/etc", "a\\b", "a/b/c", "a/b\0", "%2e%2e/x", "a/..", "", "a/", "owner/.parts"])(
-  "M01 %j is refused as a repository",
+  "%j is refused as a repository",
+  { tags: ["M01"] },
   async (repo) => {
     await using bench = await openModelBench(REPOS);
     await expect(bench.start({ ...ASK, repo })).rejects.toMatchObject({ code: "invalid_request" });
@@ -449,7 +467,7 @@ test.each(["../x", "a/../b", "/etc", "a\\b", "a/b/c", "a/b\0", "%2e%2e/x", "a/..
   },
 );
 
-test("M01 names that the hub itself gives are judged, too", async () => {
+test("names that the hub itself gives are judged, too", { tags: ["M01"] }, async () => {
   const files = { "../../evil.json": MODEL, "config.json": MODEL, "model.safetensors": MODEL };
   await using bench = await openModelBench({ "owner/name": { files } });
   await expect(bench.start({ repo: "owner/name", format: "mlx" })).rejects.toMatchObject({ code: "unprocessable" });

@@ -106,7 +106,7 @@ test("a token file that cannot be read says so, and its content is never shown",
   expect(bench.hub.requests).toEqual([]);
 });
 
-test("E13 a hub that does not answer is an upstream error without further words", async () => {
+test("a hub that does not answer is an upstream error without further words", { tags: ["E13"] }, async () => {
   const bench = await openModelBench({});
   await bench.hub[Symbol.asyncDispose]();
   await expect(bench.client.search({ query: "", format: "gguf" }, anybody)).rejects

@@ -52,7 +52,7 @@ test.each<[string, string, Partial<MacroScope>, string]>([
   ["draws from a list of a million", `{{random:${"a,".repeat(500_000)}}}`, {}, "steps"],
   ["draws from a long list again and again", `{{random:${"a".repeat(50_000)},b}}`.repeat(100), {}, "bytes"],
   ["asks for the time again and again", "{{time_UTC+1}}".repeat(20_000), {}, "steps"],
-])("F01 a text that %s stays as written", (_, text, scope, reason) => {
+])("a text that %s stays as written", { tags: ["F01"] }, (_, text, scope, reason) => {
   const { budget, expand } = open(scope);
   expect(expand(text, "description")).toBe(text);
   expect(budget.notExpanded).toEqual([{ field: "description", reason }]);
@@ -62,31 +62,35 @@ test.each<[string, string, Partial<MacroScope>, string]>([
   expect(expand("{{char}} counts with {{user}}", "note")).toContain("counts with Sam");
 });
 
-test("F01 braces without partners cost no step, and their text stays", () => {
+test("braces without partners cost no step, and their text stays", { tags: ["F01"] }, () => {
   const { budget, expand } = open();
   expect(expand(BRACES)).toBe(BRACES);
   expect(expand(`${BRACES}{{char}}`)).toBe(`${BRACES}Ada`);
   expect(budget.done).toEqual({ steps: 1, bytes: 3 });
 });
 
-test("F01 a text is parsed once however deep its macros are, and no further than the steps allow", () => {
-  // Each level parsed anew would make a tree of 50,000 levels quadratic: 7 * 10^10 characters.
-  const nested = "{{a:".repeat(50_000) + "x" + "}}".repeat(50_000);
-  let depth = 0;
-  for (let macros = parseMacros(nested, 100_000)!.macros; macros.length > 0; macros = macros[0]!.inner) depth++;
-  expect(depth).toBe(50_000);
-  expect(parseMacros("{{a}}".repeat(101), 100)).toBeUndefined();
-  expect(parseMacros("{{a}}".repeat(100), 100)?.macros.length).toBe(100);
-});
+test(
+  "a text is parsed once however deep its macros are, and no further than the steps allow",
+  { tags: ["F01"] },
+  () => {
+    // Each level parsed anew would make a tree of 50,000 levels quadratic: 7 * 10^10 characters.
+    const nested = "{{a:".repeat(50_000) + "x" + "}}".repeat(50_000);
+    let depth = 0;
+    for (let macros = parseMacros(nested, 100_000)!.macros; macros.length > 0; macros = macros[0]!.inner) depth++;
+    expect(depth).toBe(50_000);
+    expect(parseMacros("{{a}}".repeat(101), 100)).toBeUndefined();
+    expect(parseMacros("{{a}}".repeat(100), 100)?.macros.length).toBe(100);
+  },
+);
 
-test("F01 line breaks around a trim are removed in one pass", () => {
+test("line breaks around a trim are removed in one pass", { tags: ["F01"] }, () => {
   const { expand } = open();
   // A pattern that begins anew at each of a million line breaks would take 5 * 10^11 steps.
   expect(expand(`a${"\n".repeat(1_000_000)}b{{trim}}${"\r\n".repeat(10)}c`)).toBe(`a${"\n".repeat(1_000_000)}bc`);
   expect(expand("a\n{{trim}}\n{{trim}}\nb{{trim}}")).toBe("ab");
 });
 
-test("F01 dice are read in one pass", () => {
+test("dice are read in one pass", { tags: ["F01"] }, () => {
   const text = `{{roll:5${" ".repeat(500_000)}x}}`;
   expect(open().expand(text)).toBe(text);
 });
@@ -138,15 +142,19 @@ test("variables of a message are its own", () => {
   expect(own("[{{getvar::a}}]")).toBe("[]");
 });
 
-test("F01 hostile fields leave the others their macros; when there are too many, the work still ends", () => {
-  const { budget, expand } = open({}, { steps: 1_000 });
-  const hostile = "{{reverse:{{char}}}}".repeat(600);
-  for (let n = 0; n < 3; n++) expand(hostile, `hostile ${n}`);
-  expect(expand("{{char}}")).toBe("Ada");
-  for (let n = 0; n < 1_000; n++) expect(expand(hostile, `hostile ${n}`)).toBe(hostile);
-  expect(budget.done.steps).toBeLessThanOrEqual(4_000);
-  expect(budget.notExpanded.length).toBe(1_000);
-});
+test(
+  "hostile fields leave the others their macros; when there are too many, the work still ends",
+  { tags: ["F01"] },
+  () => {
+    const { budget, expand } = open({}, { steps: 1_000 });
+    const hostile = "{{reverse:{{char}}}}".repeat(600);
+    for (let n = 0; n < 3; n++) expand(hostile, `hostile ${n}`);
+    expect(expand("{{char}}")).toBe("Ada");
+    for (let n = 0; n < 1_000; n++) expect(expand(hostile, `hostile ${n}`)).toBe(hostile);
+    expect(budget.done.steps).toBeLessThanOrEqual(4_000);
+    expect(budget.notExpanded.length).toBe(1_000);
+  },
+);
 
 test("a format is filled with a field that is expanded already", () => {
   const { macros } = open({ fields: { scenario: "{{incvar::n}}" } });
@@ -155,7 +163,7 @@ test("a format is filled with a field that is expanded already", () => {
   expect(macros.tryExpand("{{scenario}}".repeat(100_001), { place: "f", expanded: { scenario: "" } })).toBeUndefined();
 });
 
-test("F01 greetings share one budget; one over it stays as written", () => {
+test("greetings share one budget; one over it stays as written", { tags: ["F01"] }, () => {
   const [first, second, third] = settledGreetings(
     [` ${DOUBLING} `, "{{user}}, I am <BOT>.", "{{char}}".repeat(1_000)],
     { char: LONG_NAME.slice(0, 100_000), user: "Sam" },

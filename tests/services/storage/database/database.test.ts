@@ -160,11 +160,16 @@ test("closing waits for what was written before it, empties the log, and refuses
   expect(again.all(IDS)).toHaveLength(100);
 });
 
-test("L05 a writer that dies rejects what was under way and leaves the process and the next write unharmed", async () => {
+test("a writer that dies rejects what was under way and leaves the process and the next write unharmed", {
+  tags: ["L05"],
+}, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await (await testDatabase(path)).close();
-  const programs = ["../../../helpers/processes/storage_broken_worker.ts", "../../../../services/storage/database/writer_worker.ts"];
+  const programs = [
+    "../../../helpers/processes/storage_broken_worker.ts",
+    "../../../../services/storage/database/writer_worker.ts",
+  ];
   const writer = openWriter({
     path,
     startWorker: () => new Worker(new URL(programs.shift()!, import.meta.url), { type: "module" }),

@@ -44,25 +44,29 @@ function numbersIn(database: Database, sql: string): Set<number> {
   return new Set(database.all<{ id: string }>(sql).map(({ id }) => Number(id.slice(1))));
 }
 
-test(`D02 no acknowledged write is lost and no unit is halved by kills under load: ${ROUNDS} rounds`, async () => {
-  await using folder = await tempFolder();
-  const path = folder.file("app.db");
-  const acknowledged: number[] = [];
-  let first = 0;
-  for (let round = 0; round < ROUNDS.count; round++) {
-    const result = await writeUntilKilled(path, first);
-    acknowledged.push(...result.acknowledged);
-    first = result.last + 1000; // beyond any unit that was written but not acknowledged
-    await using database = await testDatabase(path);
-    expect(database.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
-    const settings = numbersIn(database, "SELECT key AS id FROM setting");
-    const drafts = numbersIn(database, "SELECT conversation_id AS id FROM draft");
-    expect(acknowledged.filter((n) => !settings.has(n))).toEqual([]);
-    expect(settings).toEqual(drafts);
-    if (acknowledged.length > 0) {
-      expect(database.get<{ version: number }>("SELECT version FROM document")?.version)
-        .toBeGreaterThanOrEqual(Math.max(...acknowledged));
+test(
+  `no acknowledged write is lost and no unit is halved by kills under load: ${ROUNDS} rounds`,
+  { tags: ["D02"], timeout: 30_000 + ROUNDS.count * 5_000 },
+  async () => {
+    await using folder = await tempFolder();
+    const path = folder.file("app.db");
+    const acknowledged: number[] = [];
+    let first = 0;
+    for (let round = 0; round < ROUNDS.count; round++) {
+      const result = await writeUntilKilled(path, first);
+      acknowledged.push(...result.acknowledged);
+      first = result.last + 1000; // beyond any unit that was written but not acknowledged
+      await using database = await testDatabase(path);
+      expect(database.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+      const settings = numbersIn(database, "SELECT key AS id FROM setting");
+      const drafts = numbersIn(database, "SELECT conversation_id AS id FROM draft");
+      expect(acknowledged.filter((n) => !settings.has(n))).toEqual([]);
+      expect(settings).toEqual(drafts);
+      if (acknowledged.length > 0) {
+        expect(database.get<{ version: number }>("SELECT version FROM document")?.version)
+          .toBeGreaterThanOrEqual(Math.max(...acknowledged));
+      }
     }
-  }
-  expect(acknowledged.length, "the lives were too short to show anything").toBeGreaterThan(ROUNDS.count);
-}, 30_000 + ROUNDS.count * 5_000);
+    expect(acknowledged.length, "the lives were too short to show anything").toBeGreaterThan(ROUNDS.count);
+  },
+);

@@ -10,7 +10,9 @@ const insert = (id: string, byteLength: number) => ({
   params: [id, new Uint8Array(byteLength)],
 });
 
-test("D03 on a full file system every write fails with storage_full, old data stays, and room lets the next one in", async (context) => {
+test("on a full file system every write fails with storage_full, old data stays, and room lets the next one in", {
+  tags: ["D03"],
+}, async (context) => {
   await using folder = await tempFolder();
   await using small = await smallFileSystem(folder.file("data"));
   if (small === undefined) {
@@ -47,30 +49,37 @@ test("D03 on a full file system every write fails with storage_full, old data st
   }
 });
 
-test("D03 a store at its page limit refuses what is too large, keeps what it has, and takes small units of the same group", async () => {
-  await using folder = await tempFolder();
-  await using database = await testDatabase(folder.file("app.db"));
-  await database.write([insert("old", 1000)]);
-  const { pages } = database.get<{ pages: number }>("SELECT page_count AS pages FROM pragma_page_count")!;
-  await database.write([{ sql: `PRAGMA max_page_count = ${pages + 5}` }]);
+test(
+  "a store at its page limit refuses what is too large, keeps what it has, and takes small units of the same group",
+  { tags: ["D03"] },
+  async () => {
+    await using folder = await tempFolder();
+    await using database = await testDatabase(folder.file("app.db"));
+    await database.write([insert("old", 1000)]);
+    const { pages } = database.get<{ pages: number }>("SELECT page_count AS pages FROM pragma_page_count")!;
+    await database.write([{ sql: `PRAGMA max_page_count = ${pages + 5}` }]);
 
-  const outcomes = await Promise.allSettled([
-    database.write([insert("large", 1_000_000)]),
-    database.write([insert("small", 10)]),
-    database.write([insert("first half", 10), insert("second half", 1_000_000)]),
-  ]);
-  expect(outcomes.map((outcome) => outcome.status === "rejected" ? outcome.reason.code : "written"))
-    .toEqual(["storage_full", "written", "storage_full"]);
-  expect(database.all("SELECT conversation_id AS id FROM draft ORDER BY id")).toEqual([{ id: "old" }, { id: "small" }]);
+    const outcomes = await Promise.allSettled([
+      database.write([insert("large", 1_000_000)]),
+      database.write([insert("small", 10)]),
+      database.write([insert("first half", 10), insert("second half", 1_000_000)]),
+    ]);
+    expect(outcomes.map((outcome) => outcome.status === "rejected" ? outcome.reason.code : "written"))
+      .toEqual(["storage_full", "written", "storage_full"]);
+    expect(database.all("SELECT conversation_id AS id FROM draft ORDER BY id")).toEqual([{ id: "old" }, {
+      id: "small",
+    }]);
 
-  await database.write([{ sql: "PRAGMA max_page_count = 1000000" }]);
-  await database.write([insert("large", 1_000_000)]);
-  expect(database.get("SELECT length(sealed) AS size FROM draft WHERE conversation_id = 'large'"))
-    .toEqual({ size: 1_000_000 });
-});
+    await database.write([{ sql: "PRAGMA max_page_count = 1000000" }]);
+    await database.write([insert("large", 1_000_000)]);
+    expect(database.get("SELECT length(sealed) AS size FROM draft WHERE conversation_id = 'large'"))
+      .toEqual({ size: 1_000_000 });
+  },
+);
 
 test.skipIf(Deno.build.os === "windows")(
-  "D03 a file that meets the limit on file size keeps its old content and leaves no temporary file",
+  "a file that meets the limit on file size keeps its old content and leaves no temporary file",
+  { tags: ["D03"] },
   async () => {
     await using folder = await tempFolder();
     const path = folder.file("tokens.json");
@@ -84,7 +93,8 @@ test.skipIf(Deno.build.os === "windows")(
 );
 
 test.each(["write", "sync", "rename"] as const)(
-  "D03 an input/output error of the disk on %s reaches the caller, and the next write works",
+  "an input/output error of the disk on %s reaches the caller, and the next write works",
+  { tags: ["D03"] },
   async (step) => {
     await using folder = await tempFolder();
     const path = folder.file("credentials.json");

@@ -92,7 +92,8 @@ test("an upgrade's copy holds what only the log of a killed process held", async
 });
 
 test(
-  "D05 a migration that fails or is killed midway leaves the old schema, and the next start goes through",
+  "a migration that fails or is killed midway leaves the old schema, and the next start goes through",
+  { tags: ["D05"], timeout: 90_000 },
   async () => {
     await using folder = await tempFolder();
     const path = folder.file("app.db");
@@ -123,10 +124,9 @@ test(
     expect(file.prepare("SELECT count(*) AS n FROM number").get()).toEqual({ n: 1000 });
     file.close();
   },
-  90_000,
 );
 
-test("D05 a rollback journal that a power cut in the first start left is played back", async () => {
+test("a rollback journal that a power cut in the first start left is played back", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   // A copy in the middle of the first transaction, which is not yet one of the write-ahead log.
@@ -141,7 +141,7 @@ test("D05 a rollback journal that a power cut in the first start left is played 
   expect(await filesBelow(folder.path)).not.toContain(`${path}-journal`);
 });
 
-test("D05 a database of a newer program is refused untouched", async () => {
+test("a database of a newer program is refused untouched", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await (await testDatabase(path, slowMigrations(10))).close();
@@ -151,21 +151,25 @@ test("D05 a database of a newer program is refused untouched", async () => {
   );
 });
 
-test("D05 a newer database with a log that was not emptied is refused with file and log untouched", async () => {
-  await using folder = await tempFolder();
-  const path = folder.file("app.db");
-  await makeDatabase(path);
-  const holder = new DatabaseSync(path);
-  holder.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 99");
-  const copied = folder.file("copied.db");
-  for (const ending of ["", "-wal"]) await Deno.copyFile(path + ending, copied + ending);
-  holder.close();
-  const log = await Deno.readFile(`${copied}-wal`);
-  expect(await refusalOf(copied)).toContain("it has schema 99");
-  expect(await Deno.readFile(`${copied}-wal`)).toEqual(log);
-});
+test(
+  "a newer database with a log that was not emptied is refused with file and log untouched",
+  { tags: ["D05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const path = folder.file("app.db");
+    await makeDatabase(path);
+    const holder = new DatabaseSync(path);
+    holder.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 99");
+    const copied = folder.file("copied.db");
+    for (const ending of ["", "-wal"]) await Deno.copyFile(path + ending, copied + ending);
+    holder.close();
+    const log = await Deno.readFile(`${copied}-wal`);
+    expect(await refusalOf(copied)).toContain("it has schema 99");
+    expect(await Deno.readFile(`${copied}-wal`)).toEqual(log);
+  },
+);
 
-test("D05 a database of another program is refused untouched", async () => {
+test("a database of another program is refused untouched", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const other = new DatabaseSync(path);
@@ -177,7 +181,7 @@ test("D05 a database of another program is refused untouched", async () => {
 test.each([
   ["no database", (bytes: Uint8Array) => bytes.fill(0x41)],
   ["a torn first page", (bytes: Uint8Array) => bytes.fill(0xff, 100, 4096)],
-])("D05 a file with %s is refused untouched", async (_, damage) => {
+])("a file with %s is refused untouched", { tags: ["D05"] }, async (_, damage) => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await makeDatabase(path);
@@ -189,39 +193,49 @@ test.each([
   );
 });
 
-test("D05 a corrupt page is an error of what needs it, not of the rest, and is not written over", async () => {
-  await using folder = await tempFolder();
-  const path = folder.file("app.db");
-  await makeDatabase(path);
-  const file = new DatabaseSync(path);
-  const rootPage = Number(file.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'draft'").get()!.rootpage);
-  file.close();
-  const bytes = await Deno.readFile(path);
-  bytes.fill(0xff, (rootPage - 1) * 4096, rootPage * 4096);
-  await Deno.writeFile(path, bytes);
-  {
-    await using database = await testDatabase(path);
-    expect(() => database.all("SELECT * FROM draft")).toThrow(/^Cannot read the database ".*": the file is damaged/);
-    await expect(database.write([{ sql: "UPDATE draft SET version = 2" }])).rejects.toMatchObject({ code: "internal" });
-    expect(database.all("SELECT * FROM setting")).toEqual([]);
-  }
-  expect(await Deno.readFile(path)).toEqual(bytes);
-});
+test(
+  "a corrupt page is an error of what needs it, not of the rest, and is not written over",
+  { tags: ["D05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const path = folder.file("app.db");
+    await makeDatabase(path);
+    const file = new DatabaseSync(path);
+    const rootPage = Number(file.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'draft'").get()!.rootpage);
+    file.close();
+    const bytes = await Deno.readFile(path);
+    bytes.fill(0xff, (rootPage - 1) * 4096, rootPage * 4096);
+    await Deno.writeFile(path, bytes);
+    {
+      await using database = await testDatabase(path);
+      expect(() => database.all("SELECT * FROM draft")).toThrow(/^Cannot read the database ".*": the file is damaged/);
+      await expect(database.write([{ sql: "UPDATE draft SET version = 2" }])).rejects.toMatchObject({
+        code: "internal",
+      });
+      expect(database.all("SELECT * FROM setting")).toEqual([]);
+    }
+    expect(await Deno.readFile(path)).toEqual(bytes);
+  },
+);
 
-test("D05 an empty or missing file beside its log is refused, since the log would be thrown away", async () => {
-  await using folder = await tempFolder();
-  const path = folder.file("app.db");
-  await Deno.writeFile(`${path}-wal`, new Uint8Array(100));
-  await expect(testDatabase(path)).rejects.toMatchObject({
-    code: "internal",
-    message: `Cannot open the database "${path}": the file is missing but its log "${path}-wal" is not`,
-  });
-  expect((await Deno.stat(`${path}-wal`)).size).toBe(100);
-  await Deno.writeFile(path, new Uint8Array(0));
-  expect(await refusalOf(path)).toContain("the file is empty but its log");
-});
+test(
+  "an empty or missing file beside its log is refused, since the log would be thrown away",
+  { tags: ["D05"] },
+  async () => {
+    await using folder = await tempFolder();
+    const path = folder.file("app.db");
+    await Deno.writeFile(`${path}-wal`, new Uint8Array(100));
+    await expect(testDatabase(path)).rejects.toMatchObject({
+      code: "internal",
+      message: `Cannot open the database "${path}": the file is missing but its log "${path}-wal" is not`,
+    });
+    expect((await Deno.stat(`${path}-wal`)).size).toBe(100);
+    await Deno.writeFile(path, new Uint8Array(0));
+    expect(await refusalOf(path)).toContain("the file is empty but its log");
+  },
+);
 
-test("D05 a database that another program has locked is refused as a conflict", async () => {
+test("a database that another program has locked is refused as a conflict", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await makeDatabase(path);
@@ -236,7 +250,8 @@ test("D05 a database that another program has locked is refused as a conflict", 
 });
 
 test.skipIf(Deno.build.os === "windows")(
-  "D05 a folder that cannot be written to is refused with that reason",
+  "a folder that cannot be written to is refused with that reason",
+  { tags: ["D05"] },
   async (context) => {
     await using folder = await tempFolder();
     const path = folder.file("data");

@@ -34,7 +34,8 @@ describe.each(VERSIONS)("schema %i", (version) => {
   });
 
   test(
-    "D05 the server as it is started upgrades it, reads what was in it, and keeps a copy that the old one can use",
+    "the server as it is started upgrades it, reads what was in it, and keeps a copy that the old one can use",
+    { tags: ["D05"], timeout: 60_000 },
     async () => {
       await using folder = await tempFolder();
       const path = folder.file("app.db");
@@ -74,6 +75,5 @@ describe.each(VERSIONS)("schema %i", (version) => {
       expect(copy.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
       expect(copy.prepare("SELECT count(*) AS n FROM block").get()).toEqual({ n: 1 });
     },
-    60_000,
   );
 });

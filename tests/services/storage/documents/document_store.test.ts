@@ -59,20 +59,25 @@ test("a head of any length and a body with odd characters come back as they were
   expect((await store.get("b")).body.text).toHaveLength(100_000);
 });
 
-test("K02 a sealed value that was moved to another document, or to its other part, opens nowhere", async () => {
-  await put("a", "A", "secret of a");
-  await put("b", "B", "secret of b");
-  await db.write([{
-    sql: `UPDATE document SET sealed = (SELECT sealed FROM document WHERE kind = 'paper' AND id = 'a') WHERE id = 'b'`,
-    params: [],
-  }]);
-  await reopen();
-  expect(store.list().map(({ id, head }) => [id, head])).toEqual([["b", undefined], ["a", { title: "A" }]]);
-  await expect(store.get("b")).rejects.toMatchObject({ code: "internal" });
-  expect((await store.get("a")).body.text).toBe("secret of a");
-});
+test(
+  "a sealed value that was moved to another document, or to its other part, opens nowhere",
+  { tags: ["K02"] },
+  async () => {
+    await put("a", "A", "secret of a");
+    await put("b", "B", "secret of b");
+    await db.write([{
+      sql:
+        `UPDATE document SET sealed = (SELECT sealed FROM document WHERE kind = 'paper' AND id = 'a') WHERE id = 'b'`,
+      params: [],
+    }]);
+    await reopen();
+    expect(store.list().map(({ id, head }) => [id, head])).toEqual([["b", undefined], ["a", { title: "A" }]]);
+    await expect(store.get("b")).rejects.toMatchObject({ code: "internal" });
+    expect((await store.get("a")).body.text).toBe("secret of a");
+  },
+);
 
-test("K02 an older value of the same document does not open", async () => {
+test("an older value of the same document does not open", { tags: ["K02"] }, async () => {
   await put("a", "A", "first");
   const { sealed } = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM document WHERE id = 'a'")!;
   await put("a", "A", "second");
@@ -81,7 +86,7 @@ test("K02 an older value of the same document does not open", async () => {
   await expect(store.get("a")).rejects.toMatchObject({ code: "internal" });
 });
 
-test("K03 a value that is cut off, even to nothing, is an error by itself", async () => {
+test("a value that is cut off, even to nothing, is an error by itself", { tags: ["K03"] }, async () => {
   await put("a", "A", "text");
   await put("b", "B", "text");
   await db.write([{ sql: "UPDATE document SET sealed = x'' WHERE id = 'a'", params: [] }]);
