@@ -2,7 +2,7 @@
 import { clientSignal } from "../middleware/env.ts";
 import type { Connections } from "../services/llm/connections/connections.ts";
 import { discoverServers } from "../services/llm/connections/discover.ts";
-import type { UpstreamClient } from "../services/llm/upstream.ts";
+import type { UpstreamClient } from "../services/llm/upstream_client.ts";
 import { testConnection } from "../services/llm/connections/connection_test.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";

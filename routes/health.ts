@@ -2,7 +2,7 @@
 import { clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import type { Connections } from "../services/llm/connections/connections.ts";
-import type { UpstreamClient } from "../services/llm/upstream.ts";
+import type { UpstreamClient } from "../services/llm/upstream_client.ts";
 import { checkReachable } from "../services/llm/connections/connection_test.ts";
 import { newRouter } from "./http/router.ts";
 import { healthRoute, modelsRoute } from "./schemas/health.ts";

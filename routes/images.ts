@@ -4,7 +4,7 @@ import { AppError } from "../services/errors.ts";
 import { discoverBackends } from "../services/image_generation/discover_backends.ts";
 import type { Generations } from "../services/image_generation/image_jobs.ts";
 import type { ImageRoom } from "../services/image_generation/image_generation.ts";
-import { dataUrlOf } from "../services/image_generation/image_payload.ts";
+import { dataUrlOf } from "../services/image_generation/image_data.ts";
 import { errorBody } from "./errors.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";

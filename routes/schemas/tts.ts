@@ -1,7 +1,7 @@
 /** Speech on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { AUDIO_FORMATS } from "../../services/speech/audio_format.ts";
-import type { SpeechConfig, SpeechConfigInput } from "../../services/speech/speech_config.ts";
+import type { SpeechConfig, SpeechConfigInput } from "../../services/speech/speech_settings.ts";
 import type { SpeakRequest } from "../../services/speech/speech.ts";
 import { ApiKey, ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
 

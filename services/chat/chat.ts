@@ -4,7 +4,7 @@ import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatEvent, OpenAiCompletion } from "../llm/chat_event.ts";
-import type { ChatStream } from "../llm/upstream.ts";
+import type { ChatStream } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { Prompts } from "../prompts/prompts.ts";

@@ -1,6 +1,6 @@
 /** What is asked of a model, and where it can be sent. */
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
-import type { ChatStream, UpstreamTarget } from "../llm/upstream.ts";
+import type { ChatStream, UpstreamTarget } from "../llm/upstream_client.ts";
 
 /** Which model and connection are wanted, in order of precedence. */
 export interface WantedModel {

@@ -1,6 +1,6 @@
 /** Asks a model in the form its chat template takes: learned from a refusal, and used at once from then on. */
 import type { ChatCall } from "../llm/chat_event.ts";
-import { UpstreamError } from "../llm/upstream_error.ts";
+import { UpstreamError } from "../http/upstream_error.ts";
 import { isTemplateRefusal, type Strictness, strictTurns } from "../prompts/alternating_roles.ts";
 import type { UpstreamCall } from "./upstream_call.ts";
 

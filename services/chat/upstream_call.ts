@@ -1,7 +1,7 @@
 /** What a model is asked: the messages as the client assembled them, or as the server assembles them, and a look at both. */
 import { AppError } from "../errors.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
-import type { UpstreamTarget } from "../llm/upstream.ts";
+import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
 import type { ScenePreset } from "../prompts/scenes.ts";
 import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";

@@ -1,7 +1,7 @@
 /** Asks hosts and ports of the configuration whether a server answers there: quickly, without credentials, and quietly where none does. */
 import { messageOf } from "../errors.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "./endpoint_address.ts";
-import { readText } from "./read_text.ts";
+import { readText } from "./read_body.ts";
 import type { ResolveHost } from "./guard/resolve_host.ts";
 
 /** One answer of a probe. */

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import type { OwnerClient } from "../http/http_client.ts";
 import { maskedText, reported } from "../http/error_response.ts";
-import { readText } from "../http/read_text.ts";
+import { readText } from "../http/read_body.ts";
 import type { BackendLimits } from "./backend.ts";
 import type { BackendTarget } from "./backend_profiles.ts";
 

@@ -1,5 +1,5 @@
 /** Profiles of image backends: stored sealed, one of them active, each key bound to its origin. */
-import { type BoundKey, keyAfter } from "../http/origin_bound_key.ts";
+import { type BoundKey, keyAfter } from "../http/api_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

@@ -14,7 +14,7 @@ import type { BackendLimits } from "./backend.ts";
 import { Drawing } from "./image_generator.ts";
 import { Generations, type MessagePictures } from "./image_jobs.ts";
 import { ImageProfiles } from "./backend_profiles.ts";
-import { createPainter, type PainterParts } from "./portrait_painter.ts";
+import { createPainter, type PainterParts } from "./portrait_generator.ts";
 import { Workflows, type WorkflowTrash } from "./comfyui/workflows.ts";
 
 /** Everything about drawn pictures. */

@@ -6,7 +6,7 @@ import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import type { DrawStep } from "./backend.ts";
 import type { Drawing, DrawRequest } from "./image_generator.ts";
 import type { ImageProfiles } from "./backend_profiles.ts";
-import { pictureFrom } from "./image_payload.ts";
+import { pictureFrom } from "./image_data.ts";
 
 /** A picture and where it belongs. */
 export interface GenerationRequest extends DrawRequest {

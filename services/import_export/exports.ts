@@ -16,7 +16,7 @@ import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import { EXPORT_FORMAT, EXPORT_MARK } from "./export_manifest.ts";

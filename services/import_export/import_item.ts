@@ -3,7 +3,7 @@ import type { ImageProfileInput } from "../image_generation/backend_profiles.ts"
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
-import type { SpeechConfigInput } from "../speech/speech_config.ts";
+import type { SpeechConfigInput } from "../speech/speech_settings.ts";
 
 /** Programs and forms whose data can be brought in. */
 export const IMPORT_KINDS = ["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "openwebui", "parlor"] as const;

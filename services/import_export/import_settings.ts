@@ -2,7 +2,7 @@
 import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
 import type { Connections } from "../llm/connections/connections.ts";
 import { DEFAULT_SETTINGS, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { ImportedConnection, ImportedImageConnection, ImportedSettings } from "./import_item.ts";
 import type { Landed } from "./import_writer.ts";
 

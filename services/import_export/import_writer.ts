@@ -15,7 +15,7 @@ import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
 import { fromSillyTavern } from "../presets/sillytavern.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech_config.ts";
+import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { landConnection, landImageConnection, landSettings } from "./import_settings.ts";
 import type {

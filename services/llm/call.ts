@@ -2,7 +2,7 @@
 import type { ChatStream, UpstreamTarget } from "./provider.ts";
 import type { OpenAiCompletion } from "./chat_event.ts";
 import { CompletionBuilder } from "./streaming/completion.ts";
-import { UpstreamCall } from "./upstream_http.ts";
+import { UpstreamCall } from "./model_call.ts";
 
 /**
  * Makes a call that is over with what `ask` gives.

@@ -1,9 +1,9 @@
 /** Asks a server to count tokens with the tokeniser of its own model (llm.md, sections 4.1 and 4.6). */
-import { readText } from "../http/read_text.ts";
+import { readText } from "../http/read_body.ts";
 import { headerKey } from "./auth_key.ts";
 import { serverRoot } from "../http/base_url.ts";
 import type { UpstreamTarget } from "./provider.ts";
-import { UpstreamCall, type UpstreamHttp } from "./upstream_http.ts";
+import { UpstreamCall, type UpstreamHttp } from "./model_call.ts";
 
 /** One way to ask. */
 interface Tokeniser {

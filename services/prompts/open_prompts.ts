@@ -1,5 +1,5 @@
 /** Opens the room: what counts tokens, what knows context sizes, what assembles, and where scenes come from. */
-import type { UpstreamClient } from "../llm/upstream.ts";
+import type { UpstreamClient } from "../llm/upstream_client.ts";
 import { ContextSizes } from "./tokens/context_sizes.ts";
 import { Prompts } from "./prompts.ts";
 import { type SceneParts, Scenes } from "./scenes.ts";

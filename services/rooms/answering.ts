@@ -2,7 +2,7 @@
 import { createChatUpstream } from "../chat/model_choice.ts";
 import type { ChatUpstream } from "../chat/chat_request.ts";
 import { type Connections, openConnections } from "../llm/connections/connections.ts";
-import { createUpstreamClient, type UpstreamClient } from "../llm/upstream.ts";
+import { createUpstreamClient, type UpstreamClient } from "../llm/upstream_client.ts";
 import type { Models } from "../models/models.ts";
 import type { Undo } from "../async/lazy.ts";
 import type { Ground } from "./ground.ts";

@@ -3,7 +3,7 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { openOwnerClient } from "../http/http_client.ts";
 import type { Undo } from "../async/lazy.ts";
 import { Speech } from "../speech/speech.ts";
-import { SpeechSettings } from "../speech/speech_config.ts";
+import { SpeechSettings } from "../speech/speech_settings.ts";
 import { VoiceImports } from "../speech/voice_import.ts";
 import { VoiceSamples } from "../speech/voice_samples.ts";
 import type { Ground } from "./ground.ts";

@@ -12,7 +12,7 @@ import {
   sniffContainer,
   TWO_FRAMES_BYTES,
 } from "./audio_format.ts";
-import type { Voice } from "./curated_voices.ts";
+import type { Voice } from "./voice_lists.ts";
 import { notAudio, refusalOf } from "./speech_error.ts";
 import { parseVoiceList } from "./voice_list.ts";
 

@@ -1,5 +1,5 @@
 /** Lists of voices in all the shapes that speech servers give. */
-import type { Voice } from "./curated_voices.ts";
+import type { Voice } from "./voice_lists.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
 /** Voices taken from one answer; a server with more is not believed. */

@@ -1,6 +1,6 @@
 /** How a model is asked for a character. */
 import type { ChatCall, ChatMessage } from "../../llm/chat_event.ts";
-import type { UpstreamTarget } from "../../llm/upstream.ts";
+import type { UpstreamTarget } from "../../llm/upstream_client.ts";
 import { TEXT_FIELDS } from "./character_fields.ts";
 
 /** What the character is made of; at least one of `idea` and `pictureUrl` says something. */

@@ -3,8 +3,8 @@ import type { ChatUpstream } from "../../chat/chat_request.ts";
 import { withoutThoughts } from "../../chat/reasoning.ts";
 import { AppError } from "../../errors.ts";
 import type { ChatEvent } from "../../llm/chat_event.ts";
-import type { ChatStream } from "../../llm/upstream.ts";
-import { UpstreamError } from "../../llm/upstream_error.ts";
+import type { ChatStream } from "../../llm/upstream_client.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
 import { type CharacterFields, readCharacterFields } from "./character_fields.ts";
 import { characterCall, type CharacterIdea } from "./character_prompt.ts";
 

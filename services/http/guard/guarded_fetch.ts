@@ -2,7 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { type GuardProxy, openGuardProxy, REFUSAL_HEADER } from "./guard_proxy.ts";
 import { DEFAULT_PROXY_LIMITS, type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
-import { limitBody } from "../limited_body.ts";
+import { limitBody } from "./limited_body.ts";
 import { dropProxyEnvironment } from "./proxy_environment.ts";
 import { type Hop, nextHop } from "./redirect.ts";
 import { type ResolveHost, resolveWithSystem } from "./resolve_host.ts";

@@ -8,7 +8,7 @@ import type { A1111Progress } from "./a1111_responses.ts";
 import type { Backend, Checkpoint, Drawn, DrawOrder, DrawWatch } from "../backend.ts";
 import type { BackendHttp } from "../backend_http.ts";
 import { pause } from "../abortable_delay.ts";
-import { base64Of, pictureFrom } from "../image_payload.ts";
+import { base64Of, pictureFrom } from "../image_data.ts";
 
 /** One picture with its high-resolution pass is some 4 MB; a batch with a grid stays below this too. */
 const MAX_ANSWER_BYTES = 96 * 1024 * 1024;

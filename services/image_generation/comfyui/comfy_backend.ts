@@ -6,7 +6,7 @@ import type { BackendHttp } from "../backend_http.ts";
 import { ComfyRun } from "./comfy_run.ts";
 import { ComfyServer } from "./comfy_server.ts";
 import { openComfySocket } from "./comfy_socket.ts";
-import { base64Of, isPicture } from "../image_payload.ts";
+import { base64Of, isPicture } from "../image_data.ts";
 import { fillWorkflow, placeholdersIn, type PlaceholderValues } from "./placeholders.ts";
 
 /** Pictures taken of one run. */

@@ -1,7 +1,7 @@
 /** Anthropic's stream events and whole answers as ChatEvents (llm.md, section 10). */
 import { badAnswer, type ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
-import type { UpstreamCall } from "../upstream_http.ts";
+import type { UpstreamCall } from "../model_call.ts";
 
 interface Counts {
   input_tokens?: number;

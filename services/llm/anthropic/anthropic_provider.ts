@@ -1,5 +1,5 @@
 /** Anthropic's Messages endpoint, at Anthropic itself or at a local server that offers it. */
-import { readText } from "../../http/read_text.ts";
+import { readText } from "../../http/read_body.ts";
 import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "../streaming/response_body.ts";
 import { anthropicTranslator } from "./anthropic_events.ts";
 import { anthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
@@ -11,7 +11,7 @@ import { parseModelList } from "../connections/model_list.ts";
 import { withShortWait } from "../openai/openai_provider.ts";
 import type { ListedModel, ModelList, Provider, UpstreamTarget } from "../provider.ts";
 import { readReply } from "../streaming/reply_reader.ts";
-import type { UpstreamCall, UpstreamHttp } from "../upstream_http.ts";
+import type { UpstreamCall, UpstreamHttp } from "../model_call.ts";
 
 const API_VERSION = "2023-06-01";
 const MAX_LIST_BYTES = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /** The body of a call to Anthropic's Messages endpoint, made from an OpenAI-shaped call (llm.md, section 10). */
-import { type Block, imageBlock, toolChoice, toolDefinitions, toolUseBlocks } from "./anthropic_parts.ts";
+import { type Block, imageBlock, toolChoice, toolDefinitions, toolUseBlocks } from "./anthropic_content.ts";
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { defaultMaxTokens } from "../openai/openai_request.ts";
 import type { UpstreamTarget } from "../provider.ts";

@@ -1,6 +1,6 @@
 /** A connection profile as it is stored: one sealed JSON document, its key inside and bound to one origin. */
 import { AppError } from "../../errors.ts";
-import { type BoundKey, keyAfter } from "../../http/origin_bound_key.ts";
+import { type BoundKey, keyAfter } from "../../http/api_key.ts";
 import { normaliseBaseUrl } from "../../http/base_url.ts";
 import type { ProfileRecord } from "../../storage/documents/sealed_profiles.ts";
 import type { ProviderKind, UpstreamTimeouts } from "../provider.ts";

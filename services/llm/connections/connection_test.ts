@@ -1,7 +1,7 @@
 /** Tests a connection and says in plain words what to do when it does not work. */
 import { AppError } from "../../errors.ts";
 import type { Provider, UpstreamTarget } from "../provider.ts";
-import { UpstreamError, type UpstreamErrorKind } from "../upstream_error.ts";
+import { UpstreamError, type UpstreamErrorKind } from "../../http/upstream_error.ts";
 
 /** What a test found. */
 export interface ConnectionVerdict {

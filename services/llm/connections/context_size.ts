@@ -1,9 +1,9 @@
 /** Asks a server how many tokens its model can hold (llm.md, section 5). */
-import { readText } from "../../http/read_text.ts";
+import { readText } from "../../http/read_body.ts";
 import { headerKey } from "../auth_key.ts";
 import { endpointPrefixes, serverRoot } from "../../http/base_url.ts";
 import type { UpstreamTarget } from "../provider.ts";
-import { UpstreamCall, type UpstreamHttp } from "../upstream_http.ts";
+import { UpstreamCall, type UpstreamHttp } from "../model_call.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
 

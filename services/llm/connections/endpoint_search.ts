@@ -1,6 +1,6 @@
 /** Finds under which prefix a server's endpoints lie, and remembers it. */
 import { endpointPrefixes } from "../../http/base_url.ts";
-import { UpstreamError } from "../upstream_error.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
 
 const MAX_REMEMBERED = 200;
 

@@ -1,8 +1,8 @@
 /** OpenAI's stream chunks and whole answers as ChatEvents, with what real servers make of them (llm.md, sections 1.3–3). */
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
-import { UpstreamError } from "../upstream_error.ts";
-import type { UpstreamCall } from "../upstream_http.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import type { UpstreamCall } from "../model_call.ts";
 
 interface Delta {
   content?: unknown;

@@ -1,5 +1,5 @@
 /** OpenAI-shaped servers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter and the rest. */
-import { readText } from "../../http/read_text.ts";
+import { readText } from "../../http/read_body.ts";
 import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "../streaming/response_body.ts";
 import { headerKey } from "../auth_key.ts";
 import { gathered, openCall, withCall } from "../call.ts";
@@ -12,8 +12,8 @@ import { openAiBody } from "./openai_request.ts";
 import type { Provider, UpstreamTarget } from "../provider.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { TokenCounts } from "../token_count.ts";
-import { UpstreamError } from "../upstream_error.ts";
-import type { UpstreamCall, UpstreamHttp } from "../upstream_http.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import type { UpstreamCall, UpstreamHttp } from "../model_call.ts";
 
 // OpenRouter lists hundreds of models with their prices and descriptions.
 const MAX_LIST_BYTES = 16 * 1024 * 1024;

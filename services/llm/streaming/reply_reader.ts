@@ -3,8 +3,8 @@ import { type Accepted, parseAnswer, type ReplyTranslator, webPage } from "./res
 import type { ChatEvent } from "../chat_event.ts";
 import { EventStreamParser } from "./event_stream_parser.ts";
 import type { ChatStream } from "../provider.ts";
-import { UpstreamError } from "../upstream_error.ts";
-import type { UpstreamCall } from "../upstream_http.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import type { UpstreamCall } from "../model_call.ts";
 
 // One re-used buffer a stream: a fresh one per read costs several times more (BENCH.md, "What was found on the way").
 const READ_BYTES = 64 * 1024;

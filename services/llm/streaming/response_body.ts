@@ -1,8 +1,8 @@
 /** Tells what an answer of status 200 really is: an event stream, one JSON value, an error in disguise, a web page. */
-import { readText } from "../../http/read_text.ts";
+import { readText } from "../../http/read_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
-import { UpstreamError } from "../upstream_error.ts";
-import type { UpstreamCall } from "../upstream_http.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import type { UpstreamCall } from "../model_call.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 

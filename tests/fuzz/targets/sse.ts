@@ -5,8 +5,8 @@ import { anthropicTranslator } from "../../../services/llm/anthropic/anthropic_e
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 import { openAiTranslator } from "../../../services/llm/openai/openai_events.ts";
 import { readReply } from "../../../services/llm/streaming/reply_reader.ts";
-import { UpstreamCall } from "../../../services/llm/upstream_http.ts";
-import { target as upstream } from "../../services/llm/calls.ts";
+import { UpstreamCall } from "../../../services/llm/model_call.ts";
+import { target as upstream } from "../../services/llm/model_calls.ts";
 import { jsonText, MAX_INPUT_CHARS, mutateBytes, mutateJson } from "../mutations.ts";
 import { Random } from "../random.ts";
 import { claim, claimSame, target, unlessRefusedLater } from "../target.ts";

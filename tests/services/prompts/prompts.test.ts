@@ -7,7 +7,7 @@ import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt
 import { TokenCounter } from "../../../services/prompts/tokens/token_counter.ts";
 import { MESSAGE_TOKENS } from "../../../services/prompts/tokens/token_estimate.ts";
 import type { TokenRatios } from "../../../services/prompts/tokens/token_ratios.ts";
-import { never, target } from "../llm/calls.ts";
+import { never, target } from "../llm/model_calls.ts";
 
 /** The server's tokeniser finds one token a character where the estimate finds a quarter. */
 function openPrompts() {

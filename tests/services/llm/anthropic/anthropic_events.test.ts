@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { anthropicTranslator } from "../../../../services/llm/anthropic/anthropic_events.ts";
 import type { ChatEvent } from "../../../../services/llm/chat_event.ts";
-import { UpstreamCall } from "../../../../services/llm/upstream_http.ts";
-import { never, target } from "../calls.ts";
+import { UpstreamCall } from "../../../../services/llm/model_call.ts";
+import { never, target } from "../model_calls.ts";
 
 /** Translates frames of a stream, or a whole answer. */
 function translated(frames: unknown[], whole?: unknown): ChatEvent[] {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { UpstreamTarget } from "../../../../services/llm/provider.ts";
-import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream.ts";
-import { UpstreamError } from "../../../../services/llm/upstream_error.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
+import { UpstreamError } from "../../../../services/http/upstream_error.ts";
 import {
   adviceForError,
   checkReachable,
@@ -10,7 +10,7 @@ import {
 import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
 import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
 import { makeCertificate } from "../../../helpers/files/tls_certificate.ts";
-import { never, target } from "../calls.ts";
+import { never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {

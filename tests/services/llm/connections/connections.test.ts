@@ -4,7 +4,7 @@ import { createSealer } from "../../../../services/crypto/sealer.ts";
 import { createEventHub } from "../../../../services/events/event_hub.ts";
 import { type Connections, openConnections } from "../../../../services/llm/connections/connections.ts";
 import { type Database, openDatabase } from "../../../../services/storage/database/database.ts";
-import { TIMEOUTS } from "../calls.ts";
+import { TIMEOUTS } from "../model_calls.ts";
 
 let folder: string;
 let db: Database;

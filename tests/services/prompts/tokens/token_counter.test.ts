@@ -6,7 +6,7 @@ import { TokenCounter } from "../../../../services/prompts/tokens/token_counter.
 import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../../services/prompts/tokens/token_estimate.ts";
 import { TokenRatios } from "../../../../services/prompts/tokens/token_ratios.ts";
 import { tempFolder, testDatabase } from "../../../helpers/files/storage_folder.ts";
-import { never, target } from "../../llm/calls.ts";
+import { never, target } from "../../llm/model_calls.ts";
 
 const say = (content: string) => ({ role: "user", content });
 const asked = { target: target("http://127.0.0.1:9/v1"), model: "m" };

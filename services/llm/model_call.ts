@@ -2,12 +2,18 @@
 import { AppError } from "../errors.ts";
 import { watchConnect } from "../http/connect_watch.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "../http/endpoint_address.ts";
-import { readText } from "../http/read_text.ts";
-import { CallWatch } from "./timeouts.ts";
+import { readText } from "../http/read_body.ts";
+import { CallWatch } from "../http/timeouts.ts";
 import { connectFailure } from "./connect_error.ts";
 import type { UpstreamTarget } from "./provider.ts";
-import { errorFromReport, maskKey, readReportedError, readRetryAfter, textOfErrorBody } from "./upstream_error.ts";
-import { UpstreamError } from "./upstream_error.ts";
+import {
+  errorFromReport,
+  maskKey,
+  readReportedError,
+  readRetryAfter,
+  textOfErrorBody,
+} from "../http/upstream_error.ts";
+import { UpstreamError } from "../http/upstream_error.ts";
 
 /** How to reach servers. */
 export interface UpstreamHttpOptions {

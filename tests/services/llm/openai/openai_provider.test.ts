@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
-import { openAiBody } from "../../../services/llm/openai/openai_request.ts";
-import { FAKE_USAGE, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";
-import { ask, failureOf, gather, never, target } from "./calls.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
+import { openAiBody } from "../../../../services/llm/openai/openai_request.ts";
+import { FAKE_USAGE, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
+import { ask, failureOf, gather, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {

@@ -1,5 +1,5 @@
 /** The time limits of one call and the single abort that they share with the caller. */
-import type { UpstreamTimeouts } from "./provider.ts";
+import type { UpstreamTimeouts } from "../llm/provider.ts";
 import { UpstreamError } from "./upstream_error.ts";
 
 // After the finish reason only usage and the end mark can follow; a server that holds the line open then must not hold the reply.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
-import { classifyError, maskKey, readReportedError, readRetryAfter } from "../../../services/llm/upstream_error.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
+import { classifyError, maskKey, readReportedError, readRetryAfter } from "../../../services/http/upstream_error.ts";
 import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { ask, failureOf, gather, kindOf, never, target } from "./calls.ts";
+import { ask, failureOf, gather, kindOf, never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {

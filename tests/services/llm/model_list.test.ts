@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseModelList } from "../../../services/llm/connections/model_list.ts";
-import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
 import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";
 import type { PersonalityName } from "../../helpers/fakes/fake_llm_servers.ts";
-import { failureOf, never, target } from "./calls.ts";
+import { failureOf, never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CallWatch } from "../../../services/llm/timeouts.ts";
+import { CallWatch } from "../../../services/http/timeouts.ts";
 
 const LIMITS = { connectMs: 10, firstByteMs: 1000, idleMs: 300 };
 let caller: AbortController;

@@ -1,5 +1,5 @@
 /** The owner's speech endpoint: one sealed document, its key inside and bound to one origin. */
-import { type BoundKey, keyAfter } from "../http/origin_bound_key.ts";
+import { type BoundKey, keyAfter } from "../http/api_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

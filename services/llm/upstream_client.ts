@@ -3,7 +3,7 @@ import { createAnthropicProvider } from "./anthropic/anthropic_provider.ts";
 import { createDemoProvider } from "./demo/demo_provider.ts";
 import { createOpenAiProvider } from "./openai/openai_provider.ts";
 import type { Provider, ProviderKind } from "./provider.ts";
-import { openUpstreamHttp, type UpstreamHttpOptions } from "./upstream_http.ts";
+import { openUpstreamHttp, type UpstreamHttpOptions } from "./model_call.ts";
 
 export type { ChatStream, ModelList, Provider, ProviderKind, UpstreamTarget, UpstreamTimeouts } from "./provider.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { AppError } from "../../../services/errors.ts";
-import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream.ts";
+import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
 import { openFakeLlm, seededWords } from "../../helpers/fakes/fake_llm.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
-import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./calls.ts";
+import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./model_calls.ts";
 
 const ROUNDS = 1_000;
 const EVENTS = 1_000_000;
