@@ -4,6 +4,7 @@ import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isLoopbackName } from "./host_names.ts";
 import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** One enrolled passkey. */
 export interface CredentialRecord {
@@ -153,7 +154,7 @@ function gates(gatedRpIds: readonly string[], rpId: string): boolean {
 }
 
 function parseDocument(value: unknown): CredentialDocument {
-  if (!isObject(value) || !Array.isArray(value.credentials) || !Array.isArray(value.gated_rp_ids)) {
+  if (!isJsonObject(value) || !Array.isArray(value.credentials) || !Array.isArray(value.gated_rp_ids)) {
     throw new Error("expected credentials and gated_rp_ids");
   }
   const { credentials, gated_rp_ids } = value;
@@ -163,12 +164,8 @@ function parseDocument(value: unknown): CredentialDocument {
   return { credentials, gated_rp_ids };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
 function isRecord(value: unknown): value is CredentialRecord {
-  return isObject(value) && Array.isArray(value.transports) && typeof value.counter === "number" &&
+  return isJsonObject(value) && Array.isArray(value.transports) && typeof value.counter === "number" &&
     (value.last_used_at === null || typeof value.last_used_at === "string") &&
     [value.id, value.rp_id, value.name, value.public_key, value.user_handle, value.created_at]
       .every((field) => typeof field === "string");

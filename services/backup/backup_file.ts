@@ -6,6 +6,7 @@ import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts"
 import { createSealer, type Place, type PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { type ArchiveEntry, readArchive, writeArchive } from "./archive.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 
 /** What stands in the clear at the begin of a backup. */
 export interface BackupHead {
@@ -99,7 +100,7 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
   } catch {
     throw damaged();
   }
-  if (isObject(head) && typeof head.format === "number" && head.format > 1 && typeof head.version === "string") {
+  if (isJsonObject(head) && typeof head.format === "number" && head.format > 1 && typeof head.version === "string") {
     throw new AppError(
       "unprocessable",
       `Cannot read "${path}": a newer Parlor made it (${head.version}); use that one`,
@@ -109,12 +110,8 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
   return { line, head };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
 function isBackupHead(head: unknown): head is BackupHead {
-  return isObject(head) && head.format === 1 && typeof head.version === "string" &&
+  return isJsonObject(head) && head.format === 1 && typeof head.version === "string" &&
     typeof head.created_at === "string" && (head.key === "storage_key" || isPassphraseSeal(head.key));
 }
 

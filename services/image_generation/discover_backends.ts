@@ -1,6 +1,7 @@
 /** Finds image backends on their known ports, by the shape of their answers: the ports are shared with other programs. */
 import { type Ask, probeAll, type ProbeOptions } from "../http/probe.ts";
 import type { BackendKind } from "./backend_profiles.ts";
+import { asObject } from "../json/type_guards.ts";
 
 /** A backend that was found. */
 export interface DiscoveredBackend {
@@ -26,10 +27,10 @@ export async function discoverBackends(
 
 async function isComfy(ask: Ask): Promise<boolean> {
   const stats = await ask("/system_stats");
-  const { system, devices } = objectIn(stats?.json);
+  const { system, devices } = asObject(stats?.json);
   if (stats?.status === 200 && typeof system === "object" && Array.isArray(devices)) return true;
   const queue = await ask("/prompt");
-  return queue?.status === 200 && typeof objectIn(objectIn(queue.json).exec_info).queue_remaining === "number";
+  return queue?.status === 200 && typeof asObject(asObject(queue.json).exec_info).queue_remaining === "number";
 }
 
 /** 7860 is every Gradio app's port: a page there is nothing. */
@@ -39,7 +40,7 @@ async function findA1111(ask: Ask): Promise<Pick<DiscoveredBackend, "hint"> | un
   if (models.status === 200 && Array.isArray(models.json)) {
     if (models.json.length > 0) return models.json.every((entry) => typeof entry?.title === "string") ? {} : undefined;
     const options = await ask("/sdapi/v1/options");
-    return "sd_model_checkpoint" in objectIn(options?.json) ? {} : undefined;
+    return "sd_model_checkpoint" in asObject(options?.json) ? {} : undefined;
   }
   const isLogin = models.status === 401 && /^basic/i.test(models.headers.get("www-authenticate") ?? "");
   if (!isLogin && models.status !== 404) return undefined;
@@ -47,8 +48,4 @@ async function findA1111(ask: Ask): Promise<Pick<DiscoveredBackend, "hint"> | un
   const ping = await ask("/internal/ping");
   if (ping?.status !== 200 || ping.text.trim() !== "{}") return undefined;
   return { hint: isLogin ? "login" : "api_off" };
-}
-
-function objectIn(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
 }

@@ -1,28 +1,80 @@
-/** What can be said of any parsed JSON that somebody else wrote, before anything of it is believed. */
+/** Type guards and lenient readers for parsed JSON from files and other servers. */
 
-/** An object of JSON. */
+/** A JSON object. */
 export type JsonObject = Record<string, unknown>;
 
-/** Deeper than any card, lorebook or preset is; what walks through them need not fear the stack then. */
+/** Nesting limit. No card, lorebook or preset comes near it, and recursive code is safe from stack overflows below it. */
 const MAX_DEPTH = 100;
 
-/** Says whether a value is an object, and no list. */
+/** Reports whether a value is an object and not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Reports whether a value is a string with at least one character. */
+export function isNonEmptyString(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Returns an object as it is, and `{}` for anything else. */
+export function asObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** Returns an array as it is, and `[]` for anything else. */
+export function asArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Returns a string as it is, and `undefined` for anything else. */
+export function asString(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Converts a value to text: numbers and booleans as written in JSON, `""` for objects, arrays and `null`. */
+export function asText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null || value === undefined || typeof value === "object" ? "" : String(value);
+}
+
+/** Converts a value to a list of texts. A string is split at its commas. */
+export function asTexts(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(asText);
+  return typeof value === "string" ? value.split(",").map((item) => item.trim()).filter((item) => item !== "") : [];
+}
+
+/** Converts a value to a finite number, also from a string; `undefined` for anything else. */
+export function asNumber(value: unknown): number | undefined {
+  const number = typeof value === "string" ? Number.parseFloat(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+/** Returns a field of an object; `undefined` for other values. */
+export function readField(value: unknown, name: string): unknown {
+  return asObject(value)[name];
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true }); // drops a byte order mark
+
+/** Parses JSON from UTF-8 bytes. @throws {TypeError | SyntaxError} if the bytes aren't UTF-8 or not JSON */
+export function parseJsonBytes(bytes: Uint8Array): unknown {
+  return JSON.parse(utf8.decode(bytes));
+}
+
 /**
- * Gives why a value would not come out of JSON as it went in, looking level by level so that no depth meets the stack.
+ * Finds a reason why a value can't be stored as JSON: nested too deeply, or a number like `1e999`.
  *
- * @returns A half sentence about "it", or `undefined` where nothing is wrong.
+ * Walks level by level instead of recursively, so that no nesting overflows the stack.
+ *
+ * @returns A clause about "it", or `undefined` if the value is fine.
  */
-export function jsonFault(json: unknown): string | undefined {
+export function findJsonFault(json: unknown): string | undefined {
   let level = [json];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH} levels`;
     const next: unknown[] = [];
     for (const value of level) {
-      if (typeof value === "number" && !Number.isFinite(value)) return "it has a number beyond all bounds";
+      if (typeof value === "number" && !Number.isFinite(value)) return "it contains a number that is too large";
       if (typeof value !== "object" || value === null) continue;
       for (const item of Array.isArray(value) ? value : Object.values(value)) {
         if (typeof item === "object" || typeof item === "number") next.push(item);
@@ -30,34 +82,4 @@ export function jsonFault(json: unknown): string | undefined {
     }
     level = next;
   }
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true }); // drops a byte-order mark
-
-/** Parses the bytes of a file. @throws for what is no JSON in UTF-8 */
-export function parseJsonBytes(bytes: Uint8Array): unknown {
-  return JSON.parse(utf8.decode(bytes));
-}
-
-/** Gives a text for whatever stands where one belongs; none for objects. */
-export function asText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === null || value === undefined || typeof value === "object" ? "" : String(value);
-}
-
-/** Gives a list of texts; one text is a list with commas. */
-export function asTexts(value: unknown): string[] {
-  if (Array.isArray(value)) return value.map(asText);
-  return typeof value === "string" ? value.split(",").map((item) => item.trim()).filter((item) => item !== "") : [];
-}
-
-/** Gives an object for whatever stands where one belongs; an empty one for anything else. */
-export function asObject(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-/** Gives a number that can be counted with; numbers written as text are some too. */
-export function asNumber(value: unknown): number | undefined {
-  const number = typeof value === "string" ? Number.parseFloat(value) : value;
-  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }

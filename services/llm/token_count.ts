@@ -4,6 +4,7 @@ import { headerKey } from "./auth_key.ts";
 import { serverRoot } from "../http/base_url.ts";
 import type { UpstreamTarget } from "./provider.ts";
 import { UpstreamCall, type UpstreamHttp } from "./model_call.ts";
+import { readField } from "../json/type_guards.ts";
 
 /** One way to ask. */
 interface Tokeniser {
@@ -18,13 +19,13 @@ const TOKENISERS: Tokeniser[] = [
     path: "/tokenize",
     body: (model, content) => ({ model, content, add_special: false }),
     count: (answer) =>
-      Array.isArray(field(answer, "tokens")) ? (field(answer, "tokens") as unknown[]).length : undefined,
+      Array.isArray(readField(answer, "tokens")) ? (readField(answer, "tokens") as unknown[]).length : undefined,
   },
   {
     path: "/api/extra/tokencount",
     body: (_, prompt) => ({ prompt }),
     count: (answer) => {
-      const value = field(answer, "value");
+      const value = readField(answer, "value");
       return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
     },
   },
@@ -130,8 +131,4 @@ export class TokenCounts {
       call.watch.end();
     }
   }
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

@@ -4,7 +4,7 @@ import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
-import { Pace } from "./scan_yield.ts";
+import { Pace } from "../async/yield_to_event_loop.ts";
 import {
   type ActivationBook,
   type EntryPosition,
@@ -175,7 +175,7 @@ class Scan {
     for (const book of input.books) {
       for (const entry of scanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
         if (scan.#isMeant(entry)) scan.#open.add(entry);
-        if (pace.isLong) await pace.rest();
+        if (pace.isUsedUp) await pace.stop();
       }
     }
     return scan;
@@ -256,7 +256,7 @@ class Scan {
     const taken: ActiveEntry[] = [];
     const pace = new Pace();
     for (const { entry, reason } of chosen) {
-      if (pace.isLong) await pace.rest();
+      if (pace.isUsedUp) await pace.stop();
       const content = this.#input.expand?.(entry.text, nameOf(entry)) ?? entry.text;
       if (content.trim() === "" || this.#contents.has(content)) {
         this.#drop(entry, content.trim() === "" ? "empty" : "duplicate", reason.key);

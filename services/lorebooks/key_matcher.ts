@@ -1,7 +1,7 @@
 /** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
 import { jobOf, type KeyJob } from "./key_job.ts";
 import type { KeyNews } from "./key_matcher_worker.ts";
-import { Pace } from "./scan_yield.ts";
+import { Pace } from "../async/yield_to_event_loop.ts";
 import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
 /** One question: does any of these texts hold this key? */
@@ -51,7 +51,7 @@ async function lookHere(
   for (const place of plain) {
     const { key, texts: within } = queries[place]!;
     if (within.some((text) => holdsPlain(folded[text]!, key))) findings[place] = "hit";
-    if (pace.isLong) await pace.rest();
+    if (pace.isUsedUp) await pace.stop();
   }
 }
 
@@ -79,7 +79,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
     let chars = 0;
     const pace = new Pace();
     for (const [place, { key, texts: within }] of queries.entries()) {
-      if (pace.isLong) await pace.rest();
+      if (pace.isUsedUp) await pace.stop();
       if (key.pattern === undefined) {
         plain.push(place);
         for (const text of within) chars += scanned[text]!.length;

@@ -2,7 +2,7 @@
 import { nameOf } from "./activated_entry.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
-import { Pace } from "./scan_yield.ts";
+import { Pace } from "../async/yield_to_event_loop.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 
@@ -88,7 +88,7 @@ export class KeyScan {
           queries.push({ key: state.key, texts });
         }
       }
-      if (pace.isLong) await pace.rest();
+      if (pace.isUsedUp) await pace.stop();
     }
     if (queries.length === 0) return;
     const findings = await this.#input.matcher.match(this.#texts, queries);

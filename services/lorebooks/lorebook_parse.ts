@@ -4,8 +4,8 @@ import {
   asNumber,
   asText,
   asTexts,
+  findJsonFault,
   isJsonObject,
-  jsonFault,
   type JsonObject,
   parseJsonBytes,
 } from "../json/type_guards.ts";
@@ -32,7 +32,7 @@ export const MAX_BOOK_BYTES = 10 * 1024 * 1024;
  * @throws {AppError} `unprocessable` when it is none of them, nested beyond 100 levels or of more than 10,000 entries.
  */
 export function parseLorebook(json: unknown): ParsedLorebook {
-  const fault = jsonFault(json);
+  const fault = findJsonFault(json);
   if (fault !== undefined) throw unreadable(fault);
   if (!isJsonObject(json)) throw unreadable("it is no object");
   if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return bare(json.data);

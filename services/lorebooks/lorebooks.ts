@@ -2,7 +2,7 @@
 import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { isJsonObject } from "../json/type_guards.ts";
+import { asObject } from "../json/type_guards.ts";
 import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
 import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
 import type { ActivationBook } from "./scan_entries.ts";
@@ -186,8 +186,4 @@ function exported(name: string, book: Lorebook, format: LorebookFormat): unknown
   if (format === "sillytavern") return toSillyTavern(named);
   const entries = book.entries.map((entry) => ({ ...entry, use_regex: entry.use_regex ?? false }));
   return { spec: "lorebook_v3", data: { ...named, extensions: asObject(book.extensions), entries } };
-}
-
-function asObject(value: unknown): object {
-  return isJsonObject(value) ? value : {};
 }

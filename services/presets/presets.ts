@@ -2,7 +2,7 @@
 import { uuidV7 } from "../crypto/random.ts";
 import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { AppError } from "../errors.ts";
-import { jsonFault } from "../json/type_guards.ts";
+import { findJsonFault } from "../json/type_guards.ts";
 import { BUILTIN_ID, BUILTIN_NAME, BUILTIN_PRESET } from "./builtin_preset.ts";
 import { type Preset, presetFrom } from "./preset.ts";
 import type { PresetDocument } from "./preset_document.ts";
@@ -74,7 +74,7 @@ export class Presets {
    */
   async put(id: string, input: PresetInput, expected?: ExpectedVersion): Promise<StoredPreset & { isNew: boolean }> {
     refuseBuiltin(id);
-    const fault = jsonFault(input.preset);
+    const fault = findJsonFault(input.preset);
     if (fault !== undefined) throw new AppError("unprocessable", `Cannot save the preset: ${fault}`);
     const saved = await this.#parts.store.put(id, (before) => {
       const body = limited({ ...EMPTY, ...before?.body, ...withoutGaps(input.preset) });

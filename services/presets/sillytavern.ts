@@ -1,6 +1,6 @@
 /** SillyTavern's preset files and the form Parlor keeps, there and back. */
 import { AppError } from "../errors.ts";
-import { asNumber, isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
+import { asNumber, findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset_document.ts";
 
 /** Names of samplers in files, by the names they have here. */
@@ -49,7 +49,7 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
 
 /** Reads parsed JSON of a preset file. @throws {AppError} `unprocessable` */
 export function fromSillyTavern(json: unknown): PresetDocument {
-  const fault = jsonFault(json);
+  const fault = findJsonFault(json);
   if (fault !== undefined) throw unreadable(fault);
   if (!isJsonObject(json)) throw unreadable("it is no object");
   const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;

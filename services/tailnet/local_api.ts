@@ -4,6 +4,7 @@
  */
 import { AppError } from "../errors.ts";
 import { type Notice, readNotices } from "./notices.ts";
+import { asObject } from "../json/type_guards.ts";
 
 /** Exactly this Host is taken, and no Origin. */
 const BASE = "http://local-tailscaled.sock/localapi/v0/";
@@ -131,9 +132,9 @@ export function withoutSecrets(text: string): string {
 }
 
 function factsOf(status: unknown): NodeFacts {
-  const all = recordOf(status);
-  const dnsName = textOf(recordOf(all.Self).DNSName).toLowerCase().replace(/\.$/, "");
-  const suffix = textOf(recordOf(all.CurrentTailnet).MagicDNSSuffix).toLowerCase().replace(/^\.|\.$/g, "");
+  const all = asObject(status);
+  const dnsName = textOf(asObject(all.Self).DNSName).toLowerCase().replace(/\.$/, "");
+  const suffix = textOf(asObject(all.CurrentTailnet).MagicDNSSuffix).toLowerCase().replace(/^\.|\.$/g, "");
   const domains = Array.isArray(all.CertDomains) ? all.CertDomains : [];
   return {
     state: textOf(all.BackendState),
@@ -142,10 +143,6 @@ function factsOf(status: unknown): NodeFacts {
     certDomains: domains.map((name) => textOf(name).toLowerCase()),
     suffix: suffix === "" ? undefined : suffix,
   };
-}
-
-function recordOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
 }
 
 function textOf(value: unknown): string {

@@ -1,4 +1,5 @@
 /** What the node tells by itself: one JSON object a line, of which only these few fields matter here. */
+import { asString } from "../json/type_guards.ts";
 
 /** One message; what is `undefined` did not change. */
 export interface Notice {
@@ -33,8 +34,8 @@ function noticeOf(line: string): Notice {
     return {};
   }
   return {
-    browseUrl: textOf(found.BrowseToURL),
-    errorMessage: textOf(found.ErrMessage),
+    browseUrl: asString(found.BrowseToURL),
+    errorMessage: asString(found.ErrMessage),
     health: healthOf(found.Health),
   };
 }
@@ -43,9 +44,5 @@ function healthOf(health: unknown): Map<string, string> | undefined {
   if (typeof health !== "object" || health === null) return undefined;
   const warnings = (health as { Warnings?: unknown }).Warnings;
   const entries = typeof warnings === "object" && warnings !== null ? Object.entries(warnings) : [];
-  return new Map(entries.map(([code, warning]) => [code, textOf(warning?.Text) ?? ""]));
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+  return new Map(entries.map(([code, warning]) => [code, asString(warning?.Text) ?? ""]));
 }

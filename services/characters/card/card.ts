@@ -3,7 +3,7 @@
  * another program put there is kept; only what a version renames, or what is of a wrong type, is put right.
  */
 import { AppError } from "../../errors.ts";
-import { isJsonObject, jsonFault, type JsonObject } from "../../json/type_guards.ts";
+import { findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** What a card says of its character. Fields that no version knows are kept. */
 export interface CardData {
@@ -208,7 +208,7 @@ function asObject(value: unknown): JsonObject {
 }
 
 function assertPlainJson(json: unknown): void {
-  const fault = jsonFault(json);
+  const fault = findJsonFault(json);
   if (fault !== undefined) throw unreadable(fault);
 }
 

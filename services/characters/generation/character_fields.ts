@@ -1,6 +1,7 @@
 /** What a model's answer says of a character: JSON, or paragraphs under labels, whole or as far as it came. */
 import { withoutThoughts } from "../../chat/reasoning.ts";
 import { type PartialObject, readPartialObject } from "../../json/partial_json.ts";
+import { isJsonObject } from "../../json/type_guards.ts";
 
 /** Fields that are one text, in the order in which they are asked for. */
 export const TEXT_FIELDS = [
@@ -58,7 +59,7 @@ function fromObject(object: PartialObject, depth = 0): CharacterFields {
     const field = fieldOf(key);
     if (field === "tags") found.tags = tagsOf(value);
     else if (field !== undefined) put(found, field, textOf(value));
-    else if (isObject(value) && depth < 2) Object.assign(found, { ...fromObject(value, depth + 1), ...found });
+    else if (isJsonObject(value) && depth < 2) Object.assign(found, { ...fromObject(value, depth + 1), ...found });
   }
   return found;
 }
@@ -110,7 +111,7 @@ function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
   if (Array.isArray(value)) return value.map(textOf).filter((text) => text !== "").join("\n");
-  if (!isObject(value)) return "";
+  if (!isJsonObject(value)) return "";
   return Object.entries(value).map(([key, inside]) => `${key}: ${textOf(inside)}`).join("\n");
 }
 
@@ -118,8 +119,4 @@ function tagsOf(value: unknown): string[] {
   const words = Array.isArray(value) ? value.map(textOf) : textOf(value).split(/[,、\n]/);
   const tags = words.map((word) => word.replace(/^[#\s*-]+|\s+$/g, "").slice(0, MAX_TAG_CHARS));
   return [...new Set(tags.filter((tag) => tag !== ""))].slice(0, MAX_TAGS);
-}
-
-function isObject(value: unknown): value is PartialObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 /** What ComfyUI says of workflows it refuses and of runs that fail, in words an owner can act on. Never its tracebacks. */
 import { AppError, type ErrorIssue } from "../../errors.ts";
 import { withoutPaths } from "../backend_http.ts";
-import { asObject } from "./comfy_responses.ts";
+import { asObject } from "../../json/type_guards.ts";
 import { nodeName, type Workflow } from "./workflow_format.ts";
 
 const MAX_ISSUES = 20;

@@ -1,4 +1,5 @@
 /** ComfyUI's answers, read without trusting their shape. */
+import { asObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** A picture that a run made. */
 export interface ComfyPicture {
@@ -15,8 +16,6 @@ export interface ComfyHistory {
   /** Data of the message that tells why it failed. */
   failure?: { type: string; data: Record<string, unknown> };
 }
-
-type JsonObject = Record<string, unknown>;
 
 /** Reads the names an input can be set to, from either form of node description; `undefined` where there are none. */
 export function namesIn(json: unknown, input: string): string[] | undefined {
@@ -47,11 +46,6 @@ export function placeIn(json: unknown, id: string): "running" | "pending" | "abs
   const { queue_running: running, queue_pending: pending } = asObject(json);
   const holds = (list: unknown) => Array.isArray(list) && list.some((entry) => Array.isArray(entry) && entry[1] === id);
   return holds(running) ? "running" : holds(pending) ? "pending" : "absent";
-}
-
-/** Gives an object, an empty one in place of anything else. */
-export function asObject(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as JsonObject : {};
 }
 
 function picturesIn(output: unknown): ComfyPicture[] {

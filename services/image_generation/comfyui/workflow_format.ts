@@ -1,6 +1,6 @@
 /** ComfyUI's workflows: the API format is taken, the format of its own page is told apart (images.md, section 2.2). */
 import { AppError, type ErrorIssue } from "../../errors.ts";
-import { isJsonObject, jsonFault } from "../../json/type_guards.ts";
+import { findJsonFault, isJsonObject } from "../../json/type_guards.ts";
 
 /** One node. */
 export interface WorkflowNode {
@@ -30,7 +30,7 @@ const PAGE_FORMAT =
 export function parseWorkflow(json: unknown): Workflow {
   if (isPageFormat(json)) throw refused(PAGE_FORMAT, []);
   if (!isJsonObject(json)) throw refused("it is no object of nodes", []);
-  const fault = jsonFault(json);
+  const fault = findJsonFault(json);
   if (fault !== undefined) throw refused(fault, []);
   const nodes = Object.entries(json);
   if (nodes.length === 0) throw refused("it has no nodes", []);

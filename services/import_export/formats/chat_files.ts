@@ -1,6 +1,6 @@
 /** JSON files with many chats in them, as services export them: found, taken apart, and each chat read for itself. */
 import { AppError } from "../../errors.ts";
-import { isJsonObject, jsonFault, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
+import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { elementsOf } from "../../json/array_elements.ts";
@@ -57,7 +57,7 @@ function* readOne(
     return yield refused(place, "it is no JSON in UTF-8");
   }
   if (!isJsonObject(chat)) return yield refused(place, "it is no object of JSON");
-  const fault = jsonFault(chat);
+  const fault = findJsonFault(chat);
   if (fault !== undefined) return yield refused(place, fault);
   yield* read(chat, place);
 }

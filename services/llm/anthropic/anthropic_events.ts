@@ -2,6 +2,7 @@
 import { badAnswer, type ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
 import type { UpstreamCall } from "../model_call.ts";
+import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Counts {
   input_tokens?: number;
@@ -62,22 +63,24 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       const toolIndex = toolIndexes.size;
       toolIndexes.set(index, toolIndex);
       out.push(toolPiece(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
-    } else if (block.type === "text" && isText(block.text)) out.push({ type: "text", text: block.text });
-    else if (block.type === "thinking" && isText(block.thinking)) out.push({ type: "reasoning", text: block.thinking });
+    } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });
+    else if (block.type === "thinking" && isNonEmptyString(block.thinking)) {
+      out.push({ type: "reasoning", text: block.thinking });
+    }
   }
 
   function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
-    if (delta.type === "text_delta" && isText(delta.text)) out.push({ type: "text", text: delta.text });
-    else if (delta.type === "thinking_delta" && isText(delta.thinking)) {
+    if (delta.type === "text_delta" && isNonEmptyString(delta.text)) out.push({ type: "text", text: delta.text });
+    else if (delta.type === "thinking_delta" && isNonEmptyString(delta.thinking)) {
       out.push({ type: "reasoning", text: delta.thinking });
-    } else if (delta.type === "input_json_delta" && isText(delta.partial_json)) {
+    } else if (delta.type === "input_json_delta" && isNonEmptyString(delta.partial_json)) {
       const toolIndex = toolIndexes.get(index);
       if (toolIndex !== undefined) out.push(toolPiece(toolIndex, { arguments: delta.partial_json }));
     }
   }
 
   function finish(reason: unknown, out: ChatEvent[]): void {
-    if (isText(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
+    if (isNonEmptyString(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
     if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: usageOf(counts) });
   }
 
@@ -128,10 +131,6 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       finish(answer.stop_reason ?? "end_turn", out);
     },
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function toolPiece(index: number, piece: { id?: string; type?: string; name?: string; arguments: string }): ChatEvent {

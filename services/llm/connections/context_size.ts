@@ -4,6 +4,7 @@ import { headerKey } from "../auth_key.ts";
 import { endpointPrefixes, serverRoot } from "../../http/base_url.ts";
 import type { UpstreamTarget } from "../provider.ts";
 import { UpstreamCall, type UpstreamHttp } from "../model_call.ts";
+import { readField } from "../../json/type_guards.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
@@ -58,44 +59,42 @@ export async function findContextSize(
 
 async function listedModel(ask: Ask, baseUrl: string, model: string): Promise<unknown> {
   for (const prefix of endpointPrefixes(baseUrl)) {
-    const data = field(await ask("GET", `${prefix}/models`), "data");
-    if (Array.isArray(data)) return data.find((entry) => field(entry, "id") === model) ?? data[0];
+    const data = readField(await ask("GET", `${prefix}/models`), "data");
+    if (Array.isArray(data)) return data.find((entry) => readField(entry, "id") === model) ?? data[0];
   }
   return undefined;
 }
 
 /** LM Studio, newer and older API: the loaded instance's size, else the largest possible. */
 async function lmStudioSize(ask: Ask, root: string, model: string): Promise<number | undefined> {
-  const models = field(await ask("GET", `${root}/api/v1/models`), "models");
+  const models = readField(await ask("GET", `${root}/api/v1/models`), "models");
   if (Array.isArray(models)) {
-    const entry = models.find((candidate) => field(candidate, "key") === model);
-    const instances = field(entry, "loaded_instances");
+    const entry = models.find((candidate) => readField(candidate, "key") === model);
+    const instances = readField(entry, "loaded_instances");
     const loaded = Array.isArray(instances) ? size(instances[0], "config", "context_length") : undefined;
     return loaded ?? size(entry, "max_context_length");
   }
-  const data = field(await ask("GET", `${root}/api/v0/models`), "data");
+  const data = readField(await ask("GET", `${root}/api/v0/models`), "data");
   if (!Array.isArray(data)) return undefined;
-  return size(data.find((candidate) => field(candidate, "id") === model), "max_context_length");
+  return size(data.find((candidate) => readField(candidate, "id") === model), "max_context_length");
 }
 
 /** Ollama: what the running model was given, else what it was trained for. */
 async function ollamaSize(ask: Ask, root: string, model: string): Promise<number | undefined> {
-  const running = field(await ask("GET", `${root}/api/ps`), "models");
+  const running = readField(await ask("GET", `${root}/api/ps`), "models");
   if (!Array.isArray(running)) return undefined;
-  const loaded = running.find((candidate) => field(candidate, "name") === model || field(candidate, "model") === model);
+  const loaded = running.find((candidate) =>
+    readField(candidate, "name") === model || readField(candidate, "model") === model
+  );
   const allocated = size(loaded, "context_length");
   if (allocated !== undefined) return allocated;
-  const info = field(await ask("POST", `${root}/api/show`, { model }), "model_info");
+  const info = readField(await ask("POST", `${root}/api/show`, { model }), "model_info");
   if (typeof info !== "object" || info === null) return undefined;
   const name = Object.keys(info).find((key) => key.endsWith(".context_length"));
   return name === undefined ? undefined : size(info, name);
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
 function size(value: unknown, ...path: string[]): number | undefined {
-  const found = path.reduce(field, value);
+  const found = path.reduce(readField, value);
   return typeof found === "number" && Number.isInteger(found) && found > 0 ? found : undefined;
 }

@@ -5,6 +5,7 @@
 import type { ProbeAnswer } from "../../http/probe.ts";
 import { parseModelList } from "./model_list.ts";
 import type { ListedModel } from "../provider.ts";
+import { readField } from "../../json/type_guards.ts";
 
 /** What an answer tells. */
 export interface ServerFind {
@@ -53,11 +54,11 @@ export const PROBE_PLANS: Record<number, ProbePlan> = {
   1234: {
     first: "/api/v1/models",
     judge: (answer) => {
-      const models = field(answer.json, "models");
+      const models = readField(answer.json, "models");
       if (Array.isArray(models)) return { software: "LM Studio", models: namesOf(models, "key") };
       if (isOddEndpoint(answer)) {
         const judge = (older: ProbeAnswer | undefined): ServerFind => {
-          const data = field(older?.json, "data");
+          const data = readField(older?.json, "data");
           return { software: "LM Studio", models: Array.isArray(data) ? namesOf(data, "id") : [] };
         };
         return { path: "/api/v0/models", judge };
@@ -93,7 +94,7 @@ export const PROBE_PLANS: Record<number, ProbePlan> = {
   5000: {
     first: "/.well-known/serviceinfo",
     judge: (answer) => {
-      if (textField(field(answer.json, "software"), "name") === "TabbyAPI") return thenModels("TabbyAPI");
+      if (textField(readField(answer.json, "software"), "name") === "TabbyAPI") return thenModels("TabbyAPI");
       const judge = (info: ProbeAnswer | undefined): ServerFind | undefined => {
         if (info === undefined) return undefined;
         const model = textField(info.json, "model_name");
@@ -157,7 +158,7 @@ function isRefusal(answer: ProbeAnswer): boolean {
 }
 
 function isErrorObject(json: unknown): boolean {
-  return field(json, "error") !== undefined || field(json, "detail") !== undefined;
+  return readField(json, "error") !== undefined || readField(json, "detail") !== undefined;
 }
 
 function isOddEndpoint(answer: ProbeAnswer): boolean {
@@ -172,11 +173,7 @@ function namesOf(entries: unknown[], name: string): string[] {
   return entries.map((entry) => textField(entry, name)).filter((text) => text !== undefined);
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
 function textField(value: unknown, name: string): string | undefined {
-  const found = field(value, name);
+  const found = readField(value, name);
   return typeof found === "string" && found !== "" ? found : undefined;
 }

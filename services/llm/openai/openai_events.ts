@@ -3,6 +3,7 @@ import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { UpstreamCall } from "../model_call.ts";
+import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Delta {
   content?: unknown;
@@ -42,12 +43,12 @@ export function openAiTranslator(call: UpstreamCall): ReplyTranslator {
     if (choice !== undefined) {
       const delta = choice.delta ?? choice.message;
       if (typeof delta === "object" && delta !== null) addDelta(delta, out);
-      else if (isText(choice.text)) out.push({ type: "text", text: choice.text });
+      else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
     }
     if (chunk.error || chunk.object === "error") throw call.reported(chunk);
     if (choice?.error) throw call.reported({ error: choice.error });
     const reason = choice?.finish_reason;
-    if (isText(reason) && !hasFinished) {
+    if (isNonEmptyString(reason) && !hasFinished) {
       if (reason === "error") throw call.reported({ error: "the server ended the answer with an error" });
       hasFinished = true;
       out.push({ type: "finish", reason });
@@ -94,9 +95,9 @@ function firstChoice(chunk: Chunk): Choice | undefined {
 function addDelta(delta: Delta, out: ChatEvent[]): void {
   const reasoning = reasoningOf(delta);
   if (reasoning !== "") out.push({ type: "reasoning", text: reasoning });
-  if (isText(delta.content)) out.push({ type: "text", text: delta.content });
+  if (isNonEmptyString(delta.content)) out.push({ type: "text", text: delta.content });
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
-  else if (isText(delta.refusal)) out.push({ type: "text", text: delta.refusal });
+  else if (isNonEmptyString(delta.refusal)) out.push({ type: "text", text: delta.refusal });
   if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
     out.push({ type: "tool_calls", delta: delta.tool_calls.map(withoutEmptyName) });
   }
@@ -105,7 +106,7 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
 /** Some servers give content as parts, as in a request. */
 function addParts(parts: unknown[], out: ChatEvent[]): void {
   for (const part of parts as ({ text?: unknown } | null)[]) {
-    if (isText(part?.text)) out.push({ type: "text", text: part.text });
+    if (isNonEmptyString(part?.text)) out.push({ type: "text", text: part.text });
   }
 }
 
@@ -115,13 +116,13 @@ function addParts(parts: unknown[], out: ChatEvent[]): void {
  * One field only: vLLM fills two with the same text, OpenRouter repeats the plain string in the details.
  */
 function reasoningOf(delta: Delta): string {
-  if (isText(delta.reasoning_content)) return delta.reasoning_content;
-  if (isText(delta.reasoning)) return delta.reasoning;
+  if (isNonEmptyString(delta.reasoning_content)) return delta.reasoning_content;
+  if (isNonEmptyString(delta.reasoning)) return delta.reasoning;
   if (!Array.isArray(delta.reasoning_details)) return "";
   let text = "";
   for (const detail of delta.reasoning_details as ({ text?: unknown; summary?: unknown } | null)[]) {
-    if (isText(detail?.text)) text += detail.text;
-    else if (isText(detail?.summary)) text += detail.summary;
+    if (isNonEmptyString(detail?.text)) text += detail.text;
+    else if (isNonEmptyString(detail?.summary)) text += detail.summary;
   }
   return text;
 }
@@ -163,10 +164,6 @@ function parseOrText(data: string): unknown {
   } catch {
     return { error: data };
   }
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 /** Fills the reasoning field under the one name our own answers use. */

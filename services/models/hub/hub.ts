@@ -3,6 +3,7 @@ import { AppError, messageOf } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
 import { hubError } from "./hub_errors.ts";
 import type { ModelFormat } from "../local/model_paths.ts";
+import { asArray, asObject } from "../../json/type_guards.ts";
 
 /** What the hub client needs. */
 export interface HubOptions {
@@ -80,7 +81,10 @@ export class Hub {
     for (const field of ["downloads", "likes", "lastModified", "gated", "tags"]) parameters.append("expand", field);
     const url = cursor === undefined ? `${this.#base}/api/models?${parameters}` : this.#pageUrl(cursor);
     const { body, next } = await this.#get(url, `the search for "${query}"`, this.#base, signal);
-    return { items: listOf(body).flatMap((item) => foundRepo(item)), nextCursor: next?.search.slice(1) ?? null };
+    return {
+      items: asArray(body).flatMap((item) => foundRepo(asObject(item))),
+      nextCursor: next?.search.slice(1) ?? null,
+    };
   }
 
   /**
@@ -93,7 +97,7 @@ export class Hub {
     const what = `the files of "${repo}"`;
     const api = `${this.#base}/api/models/${repo}`;
     const url = revision === undefined ? api : `${api}/revision/${revision}`;
-    const detail = recordOf((await this.#get(url, what, this.page(repo), signal)).body);
+    const detail = asObject((await this.#get(url, what, this.page(repo), signal)).body);
     const commit = detail.sha;
     if (typeof commit !== "string" || !COMMIT.test(commit)) throw odd(what, "its answer names no commit");
     const files: HubFile[] = [];
@@ -101,7 +105,7 @@ export class Hub {
     for (let pages = 0; page !== undefined; pages++) {
       if (pages === MAX_TREE_PAGES) throw odd(what, "it has too many files");
       const answer = await this.#get(page, what, this.page(repo), signal);
-      files.push(...listOf(answer.body).flatMap(hubFile));
+      files.push(...asArray(answer.body).flatMap((entry) => hubFile(asObject(entry))));
       page = answer.next;
     }
     return { repo, revision: commit, isGated: isGated(detail.gated), license: licenseOf(detail), files };
@@ -196,14 +200,6 @@ function odd(what: string, found: string, cause?: unknown): AppError {
   return new AppError("upstream_error", `Cannot get ${what} from the model hub: ${found}`, { cause });
 }
 
-function recordOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : {};
-}
-
-function listOf(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.map(recordOf) : [];
-}
-
 function foundRepo(item: Record<string, unknown>): FoundRepo[] {
   const repo = item.id;
   if (typeof repo !== "string" || repo.length > 200) return [];
@@ -219,7 +215,7 @@ function foundRepo(item: Record<string, unknown>): FoundRepo[] {
 }
 
 function hubFile(entry: Record<string, unknown>): HubFile[] {
-  const lfs = recordOf(entry.lfs);
+  const lfs = asObject(entry.lfs);
   const sizeBytes = typeof lfs.size === "number" ? lfs.size : entry.size;
   if (entry.type !== "file" || typeof entry.path !== "string") return [];
   if (typeof sizeBytes !== "number" || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0) return [];
@@ -252,6 +248,6 @@ function tagsOf(item: Record<string, unknown>): string[] {
 
 function licenseOf(item: Record<string, unknown>): string | null {
   const tag = tagsOf(item).find((text) => text.startsWith("license:"));
-  const { license } = recordOf(item.cardData);
+  const { license } = asObject(item.cardData);
   return tag?.slice("license:".length) ?? (typeof license === "string" ? license.slice(0, 200) : null);
 }

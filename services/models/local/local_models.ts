@@ -12,6 +12,7 @@ import {
   wholeShardGroups,
 } from "./model_paths.ts";
 import { lookIfThere, type ModelsFolder, readIfThere, removeIfThere } from "./models_folder.ts";
+import { asObject } from "../../json/type_guards.ts";
 
 /** One model on disk. */
 export interface LocalModel {
@@ -151,9 +152,9 @@ export class LocalModels {
     const config = await this.#json(`${folder}/config.json`);
     const index = names.has(INDEX) ? await this.#json(`${folder}/${INDEX}`) : {};
     if (config === undefined || index === undefined) return undefined;
-    if (Object.values(recordOf(index.weight_map)).some((name) => !names.has(String(name)))) return undefined;
-    const bits = recordOf(config.quantization).bits;
-    const parameters = recordOf(index.metadata).total_parameters;
+    if (Object.values(asObject(index.weight_map)).some((name) => !names.has(String(name)))) return undefined;
+    const bits = asObject(config.quantization).bits;
+    const parameters = asObject(index.metadata).total_parameters;
     return {
       path: folder,
       repo: repoOf(`${folder}/config.json`),
@@ -173,7 +174,7 @@ export class LocalModels {
     try {
       const absolute = this.#folder.resolve(path);
       if ((await Deno.stat(absolute)).size > MAX_JSON_BYTES) return undefined;
-      return recordOf(JSON.parse(await Deno.readTextFile(absolute)));
+      return asObject(JSON.parse(await Deno.readTextFile(absolute)));
     } catch {
       return undefined; // not there, or a stranger's idea of JSON: then it is no model
     }
@@ -195,10 +196,6 @@ function labelOf(path: string, { quantization }: GgufHeader): string | undefined
 
 function headKey({ path, sizeBytes, modifiedAtMs }: FoundFile): string {
   return `${path}\n${sizeBytes}\n${modifiedAtMs}`;
-}
-
-function recordOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : {};
 }
 
 function isCount(value: unknown): value is number {

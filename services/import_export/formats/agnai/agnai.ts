@@ -12,8 +12,8 @@ import { AppError } from "../../../errors.ts";
 import {
   asObject,
   asText,
+  findJsonFault,
   isJsonObject,
-  jsonFault,
   type JsonObject,
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
@@ -250,7 +250,7 @@ class Folder {
     } catch (cause) {
       throw new AppError("unprocessable", `Cannot import "${file.path}": it is no JSON in UTF-8`, { cause });
     }
-    const fault = jsonFault(json);
+    const fault = findJsonFault(json);
     if (fault !== undefined) throw new AppError("unprocessable", `Cannot import "${file.path}": ${fault}`);
     return json;
   }

@@ -6,6 +6,7 @@
 import { cardOf } from "../../../characters/card/card.ts";
 import { cardBytes } from "../../../characters/card/card_text.ts";
 import {
+  asArray,
   asNumber,
   asObject,
   asText,
@@ -16,7 +17,7 @@ import {
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
 import type { ImportedPreset, ImportNote, ImportStep } from "../../import_item.ts";
-import { bookOfRisu, cardOfRisu, list, lossesOf, mediaOf } from "./risu_card.ts";
+import { bookOfRisu, cardOfRisu, lossesOf, mediaOf } from "./risu_card.ts";
 import { coldKeyOf, readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import type { RisuFiles } from "./risu_files.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpacked } from "./risu_save.ts";
@@ -89,10 +90,10 @@ class Account {
     readonly files: RisuFiles,
     readonly scratch: Scratch,
   ) {
-    const characters = list(database.characters).filter(isJsonObject);
+    const characters = asArray(database.characters).filter(isJsonObject);
     this.#characters = characters.filter(({ trashTime }) => trashTime === undefined || trashTime === null);
     this.#removed = characters.length - this.#characters.length;
-    this.#modules = list(database.modules).filter(isJsonObject);
+    this.#modules = asArray(database.modules).filter(isJsonObject);
     this.#userName = asText(database.username) || NAMELESS_USER;
   }
 
@@ -102,13 +103,13 @@ class Account {
     yield* this.#groupLorebooks();
     if (this.#removed > 0) yield leftOut(this.#in("characters"), "they lie in RisuAI's trash", this.#removed);
     for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
-    const presets = list(this.database.botPresets).filter(isJsonObject);
+    const presets = asArray(this.database.botPresets).filter(isJsonObject);
     for (const preset of presets) yield presetOfRisu(preset, this.#in("presets", preset.name));
     if (presets.length > 0) yield promptsNote(this.#in("presets"), presets.length);
     let empty = 0;
     for (const character of this.#characters) {
-      for (const chat of list(character.chats).filter(isJsonObject)) {
-        if (list(chat.message).length === 0) empty++;
+      for (const chat of asArray(character.chats).filter(isJsonObject)) {
+        if (asArray(chat.message).length === 0) empty++;
         else yield* this.#chat(chat, character);
       }
     }
@@ -116,7 +117,7 @@ class Account {
   }
 
   async *#allPersonas(): AsyncGenerator<ImportStep> {
-    for (const [index, persona] of list(this.database.personas).entries()) {
+    for (const [index, persona] of asArray(this.database.personas).entries()) {
       if (!isJsonObject(persona)) continue;
       // What is being edited goes to the list only when another is chosen.
       const isChosen = index === (asNumber(this.database.selectedPersona) ?? 0) &&
@@ -139,15 +140,15 @@ class Account {
 
   *#lorebooks(): Generator<ImportStep> {
     const isOn = (ids: unknown, { id, namespace }: JsonObject) =>
-      list(ids).some((one) => one === id || namespace !== undefined && one === namespace);
+      asArray(ids).some((one) => one === id || namespace !== undefined && one === namespace);
     const everywhere = [
-      ...list(this.database.enabledModules),
+      ...asArray(this.database.enabledModules),
       ...asText(this.database.moduleIntergration).split(",").map((name) => name.trim()).filter((name) => name !== ""),
     ];
     for (const module of this.#modules) {
       const name = asText(module.name) || "Module";
       const source = this.#in("modules", name);
-      const more = ["regex", "trigger", "assets"].filter((part) => list(module[part]).length > 0);
+      const more = ["regex", "trigger", "assets"].filter((part) => asArray(module[part]).length > 0);
       if (more.length > 0) {
         yield leftOut(source, "scripts and pictures of a module are left out: they do nothing outside of RisuAI", 1);
       }
@@ -157,7 +158,7 @@ class Account {
       const scope = isOn(everywhere, module) ? "global" : of.length > 0 ? "character" : "chat";
       yield { what: "lorebook", id: moduleId(module), source, name, book, scope, characterIds: of };
     }
-    for (const [index, page] of list(this.database.loreBook).entries()) {
+    for (const [index, page] of asArray(this.database.loreBook).entries()) {
       const book = bookOfRisu(asObject(page).data);
       if (book === undefined) continue;
       const name = asText(asObject(page).name) || "Lorebook";
@@ -243,19 +244,19 @@ class Account {
   #place(chat: JsonObject, character: JsonObject, source: string): RisuPlace {
     const isGroup = character.type === "group";
     const known = new Map(this.#characters.map((one) => [asText(one.chaId), one]));
-    const members = isGroup ? list(character.characters).map(asText) : [asText(character.chaId)];
+    const members = isGroup ? asArray(character.characters).map(asText) : [asText(character.chaId)];
     const persona = this.#personas.find(({ risuId }) => risuId !== "" && risuId === chat.bindedPersona);
-    const folders = list(character.chatFolders).map(asObject);
+    const folders = asArray(character.chatFolders).map(asObject);
     const modules = this.#modules.filter(({ id, namespace, lorebook }) =>
-      list(lorebook).length > 0 && list(chat.modules).some((one) => one === id || namespace && one === namespace)
+      asArray(lorebook).length > 0 && asArray(chat.modules).some((one) => one === id || namespace && one === namespace)
     );
     return {
       source,
       participants: members.flatMap((risuId, index) => {
         const member = known.get(risuId);
         if (member === undefined) return [];
-        const talkativeness = isGroup ? asNumber(list(character.characterTalks)[index]) : undefined;
-        const isMuted = isGroup && list(character.characterActive)[index] === false;
+        const talkativeness = isGroup ? asNumber(asArray(character.characterTalks)[index]) : undefined;
+        const isMuted = isGroup && asArray(character.characterActive)[index] === false;
         return [{
           character_id: idOf(member),
           ...(isMuted && { muted: true }),
@@ -265,7 +266,7 @@ class Account {
       speaker: isGroup ? undefined : {
         id: idOf(character),
         name: asText(character.nickname) || asText(character.name),
-        greetings: [asText(character.firstMessage), ...list(character.alternateGreetings).map(asText)],
+        greetings: [asText(character.firstMessage), ...asArray(character.alternateGreetings).map(asText)],
       },
       userName: persona?.name ?? this.#userName,
       characterOf: (risuId) => known.has(risuId) ? stableId("risuai", "character", risuId) : undefined,
@@ -276,7 +277,7 @@ class Account {
       },
       lorebookIds: [
         ...modules.map(moduleId),
-        ...(isGroup && list(character.globalLore).length > 0 ? [groupBookId(character)] : []),
+        ...(isGroup && asArray(character.globalLore).length > 0 ? [groupBookId(character)] : []),
       ],
     };
   }

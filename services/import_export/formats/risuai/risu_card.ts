@@ -4,7 +4,7 @@
  * @see RisuAI, characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae (2025-12-31)
  */
 import { endingOf } from "../../file_names.ts";
-import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 
 /** What RisuAI does with a character and no other program can; kept in the card under its name, for the way back. */
 const OWN_FIELDS: Record<string, string> = {
@@ -36,13 +36,13 @@ export function cardOfRisu(character: JsonObject): JsonObject {
       creator_notes: asText(character.creatorNotes),
       system_prompt: asText(character.systemPrompt),
       post_history_instructions: asText(character.replaceGlobalNote),
-      alternate_greetings: list(character.alternateGreetings).map(asText),
-      group_only_greetings: list(character.group_only_greetings).map(asText),
-      tags: list(character.tags).map(asText),
+      alternate_greetings: asArray(character.alternateGreetings).map(asText),
+      group_only_greetings: asArray(character.group_only_greetings).map(asText),
+      tags: asArray(character.tags).map(asText),
       creator: asText(more.creator) || asText(character.creator),
       character_version: asText(more.character_version) || asText(character.characterVersion),
       nickname: asText(character.nickname),
-      source: list(character.source).map(asText),
+      source: asArray(character.source).map(asText),
       ...dateOf("creation_date", character.creation_date),
       ...dateOf("modification_date", character.modification_date),
       character_book: bookOfRisu(character.globalLore, character),
@@ -57,7 +57,7 @@ export function cardOfRisu(character: JsonObject): JsonObject {
 
 /** Gives the book that a list of entries is; `undefined` where there are none. */
 export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
-  const found = list(entries).filter(isJsonObject);
+  const found = asArray(entries).filter(isJsonObject);
   if (found.length === 0) return undefined;
   const settings = asObject(owner.loreSettings);
   return {
@@ -86,18 +86,20 @@ export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
   const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
     ...{ type, name: asText(name), key: asText(key), ext: asText(ext) || endingOf(asText(key)) },
   });
-  for (const asset of list(character.ccAssets).map(asObject)) {
+  for (const asset of asArray(character.ccAssets).map(asObject)) {
     yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
   }
-  for (const [name, key, ext] of list(character.additionalAssets).map(list)) yield medium(RISU_ASSET, name, key, ext);
-  for (const [name, key] of list(character.emotionImages).map(list)) yield medium("emotion", name, key, "");
+  for (const [name, key, ext] of asArray(character.additionalAssets).map(asArray)) {
+    yield medium(RISU_ASSET, name, key, ext);
+  }
+  for (const [name, key] of asArray(character.emotionImages).map(asArray)) yield medium("emotion", name, key, "");
 }
 
 /** Says what of a character has no place here, as half a sentence each. */
 export function* lossesOf(character: JsonObject): Generator<string> {
   if (isJsonObject(character.vits)) yield "its voice model is left out: voices here are samples of a speech server";
-  const effects = list(character.triggerscript).flatMap((trigger) => list(asObject(trigger).effect));
-  const isScripted = list(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
+  const effects = asArray(character.triggerscript).flatMap((trigger) => asArray(asObject(trigger).effect));
+  const isScripted = asArray(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
     effects.some((effect) => asObject(effect).type !== "v2Header");
   if (isScripted) yield "its scripts are kept in the card for RisuAI and do nothing here";
 }
@@ -139,9 +141,4 @@ function dateOf(field: string, value: unknown): JsonObject {
 
 function defined(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-/** Gives a list for whatever stands where one belongs. */
-export function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -4,11 +4,11 @@
  *
  * @see RisuAI, storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at 460ecae (2025-12-31)
  */
-import { asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { settledGreetings } from "../../../prompts/greetings.ts";
 import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
-import { bookOfRisu, list } from "./risu_card.ts";
+import { bookOfRisu } from "./risu_card.ts";
 import { refused } from "../../refused.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
@@ -40,14 +40,14 @@ const NOTE_DEPTH = 0;
 
 /** Gives the key of the file that has a chat's messages; `undefined` where they are in the chat. */
 export function coldKeyOf(chat: JsonObject): string | undefined {
-  const first = asText(asObject(list(chat.message)[0]).data);
+  const first = asText(asObject(asArray(chat.message)[0]).data);
   return first.startsWith(COLD_MARK) ? first.slice(COLD_MARK.length) : undefined;
 }
 
 /** Reads a chat; one in which nobody has said anything gives nothing. */
 export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<ImportStep> {
   const { source } = place;
-  const said = list(chat.message).filter(isJsonObject);
+  const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
   if (coldKeyOf(chat) !== undefined) {
     const reason = "its messages lie in RisuAI's cold storage and not in this file: open the chat there once";
@@ -156,5 +156,5 @@ function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<string> {
 function hasMemory(value: unknown): boolean {
   if (typeof value === "string") return value !== "";
   const { chunks, mainChunks, summaries } = asObject(value);
-  return [chunks, mainChunks, summaries].some((part) => list(part).length > 0);
+  return [chunks, mainChunks, summaries].some((part) => asArray(part).length > 0);
 }

@@ -11,12 +11,12 @@ import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/c
 import { isPng, readPng } from "../../../characters/png/png_chunks.ts";
 import { keywordOf, textOf } from "../../../characters/png/png_text.ts";
 import { AppError } from "../../../errors.ts";
-import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
 import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
 import { objectIn } from "../../json_object.ts";
 import { MAX_PICTURE_BYTES, presetOfRisu, promptsNote, readRisuAccount } from "./risu_account.ts";
-import { bookOfRisu, list } from "./risu_card.ts";
+import { bookOfRisu } from "./risu_card.ts";
 import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import { MAX_RISU_PACK_BYTES, moduleOf, presetOf } from "./risu_pack.ts";
 import { RisuFiles, risuKeyOf } from "./risu_files.ts";
@@ -117,7 +117,7 @@ class Files {
   }
 
   *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
-    if (list(module.lorebook).length === 0) {
+    if (asArray(module.lorebook).length === 0) {
       const reason = "this module has no lorebook: its scripts and pictures do nothing outside of RisuAI";
       return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
     }
@@ -166,7 +166,7 @@ class Files {
       const reason = "its character is not in the file: chats come in without one and without its greeting";
       yield { what: "note", level: "changed", source: path, reason };
     }
-    const folders = list(json.folders).map(asObject);
+    const folders = asArray(json.folders).map(asObject);
     const place: RisuPlace = {
       source: path,
       participants: found === undefined ? [] : [{ character_id: found.id }],

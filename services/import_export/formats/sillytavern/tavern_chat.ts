@@ -1,5 +1,5 @@
 /** One chat in Tavern's JSONL: a line that says what it is, then a line a message, with its swipes. */
-import { asNumber, asObject, asText, isJsonObject, jsonFault, type JsonObject } from "../../../json/type_guards.ts";
+import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote } from "../../import_item.ts";
 import { isoOf } from "./tavern_time.ts";
@@ -93,7 +93,7 @@ function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonOb
 function parsed(line: string): JsonObject | undefined {
   try {
     const json: unknown = JSON.parse(line);
-    return isJsonObject(json) && jsonFault(json) === undefined ? json : undefined;
+    return isJsonObject(json) && findJsonFault(json) === undefined ? json : undefined;
   } catch {
     return undefined;
   }
