@@ -18,7 +18,7 @@ import type { JobRunner } from "./jobs/job_runner.ts";
 import { isEnd } from "./jobs/job_states.ts";
 import type { Log } from "./log.ts";
 import type { Models } from "./models/models.ts";
-import { type OnDemand, Openings } from "./async/lazy.ts";
+import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { AnsweringRoom } from "./rooms/answering.ts";
 import type { CarryingRoom } from "./rooms/carrying.ts";
 import type { ConversationRoom } from "./rooms/conversations.ts";
@@ -52,26 +52,26 @@ export interface Services {
   pageOrigins: PageOriginWatch;
 
   /** Calls to addresses that a user, a page or a redirect supplied. */
-  guard: OnDemand<GuardRoom>;
+  guard: Lazy<GuardRoom>;
   /** Connections to models. */
-  answering: OnDemand<AnsweringRoom>;
+  answering: Lazy<AnsweringRoom>;
   /** Models on this machine. */
-  models: OnDemand<Models>;
+  models: Lazy<Models>;
   /** Characters, personas, lorebooks, presets, attachments. */
-  library: OnDemand<Library>;
-  conversations: OnDemand<ConversationRoom>;
-  search: OnDemand<Search>;
-  chat: OnDemand<ChatService>;
+  library: Lazy<Library>;
+  conversations: Lazy<ConversationRoom>;
+  search: Lazy<Search>;
+  chat: Lazy<ChatService>;
   /** Pictures, portraits, and characters that a model writes. */
-  drawn: OnDemand<DrawnRoom>;
-  speech: OnDemand<SpeechRoom>;
+  drawn: Lazy<DrawnRoom>;
+  speech: Lazy<SpeechRoom>;
   /** Imports and exports. */
-  carrying: OnDemand<CarryingRoom>;
+  carrying: Lazy<CarryingRoom>;
   /** Backups in the owner's folder. */
-  backups: OnDemand<Backups>;
-  setup: OnDemand<Setup>;
-  upkeep: OnDemand<Upkeep>;
-  tailnet: OnDemand<Tailnet>;
+  backups: Lazy<Backups>;
+  setup: Lazy<Setup>;
+  upkeep: Lazy<Upkeep>;
+  tailnet: Lazy<Tailnet>;
 
   /** To be called once requests can be taken: the tailnet node starts if it is wanted, and tidying begins. */
   begin(openDoor: (tailnet: Tailnet) => Door): void;
@@ -109,41 +109,41 @@ export interface ServiceOptions {
  */
 export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
   const { log, announce = () => {}, now = Date.now, version = "" } = options;
-  const openings = new Openings();
+  const scope = new LazyScope();
   let tidying: Tidying | undefined;
   const close = async () => {
     await tidying?.close();
-    await openings.close();
+    await scope.close();
   };
   try {
-    const onClose = openings.onClose.bind(openings);
-    const onDemand = openings.onDemand.bind(openings);
+    const onClose = scope.onClose.bind(scope);
+    const lazy = scope.lazy.bind(scope);
     const openTrashKind = async (kind: string) => await roomOfTrash[kind]?.();
     const ground = await openGround({ config, log, now, version, openTrashKind }, onClose);
     const { auth, hosts, pageOrigins, nodeMemory } = await openEntrance(ground, announce, onClose);
     const { budget, db, events, jobs, settings, trash } = ground;
 
-    const guard = onDemand(async (onClose) => {
+    const guard = lazy(async (onClose) => {
       const { openGuardRoom } = await import("./rooms/guard.ts");
       return await openGuardRoom(ground, onClose);
     });
-    const answering = onDemand(async (onClose) => {
+    const answering = lazy(async (onClose) => {
       const { openAnswering } = await import("./rooms/answering.ts");
       return await openAnswering(ground, models, onClose);
     });
-    const models: OnDemand<Models> = onDemand(async (onClose) => {
+    const models: Lazy<Models> = lazy(async (onClose) => {
       const { openModels } = await import("./rooms/models.ts");
       return openModels(ground, { ...await guard(), answering: await answering() }, onClose);
     });
-    const library = onDemand(async (onClose) => {
+    const library = lazy(async (onClose) => {
       const { openLibrary } = await import("./rooms/library.ts");
       return await openLibrary(ground, onClose);
     });
-    const conversations = onDemand(async () => {
+    const conversations = lazy(async () => {
       const { openConversations } = await import("./rooms/conversations.ts");
       return await openConversations(ground, await library());
     });
-    const search = onDemand(async (onClose) => {
+    const search = lazy(async (onClose) => {
       const { Search } = await import("./conversations/search/search.ts");
       const search = new Search({ path: ground.databasePath, sealer: ground.sealer.forPurpose("conversations") });
       onClose(() => search.close());
@@ -154,24 +154,24 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       room: await conversations(),
       answering: await answering(),
     });
-    const chat = onDemand(async (onClose) => {
+    const chat = lazy(async (onClose) => {
       const { openChat } = await import("./rooms/chat.ts");
       return await openChat(ground, { ...await talking(), titleIdleMs: options.titleIdleMs }, onClose);
     });
-    const drawn = onDemand(async (onClose) => {
+    const drawn = lazy(async (onClose) => {
       const { openDrawn } = await import("./rooms/drawn.ts");
       return await openDrawn(ground, { ...await talking(), limits: options.imageLimits }, onClose);
     });
-    const speech = onDemand(async (onClose) => {
+    const speech = lazy(async (onClose) => {
       const { openSpeech } = await import("./rooms/speech.ts");
       return await openSpeech(ground, (await guard()).guard, onClose);
     });
-    const carrying = onDemand(async (onClose) => {
+    const carrying = lazy(async (onClose) => {
       const { openCarrying } = await import("./rooms/carrying.ts");
       const rooms = { ...await talking(), drawn: await drawn(), speech: await speech() };
       return await openCarrying(ground, rooms, onClose);
     });
-    const backups = onDemand(async (onClose): Promise<Backups> => {
+    const backups = lazy(async (onClose): Promise<Backups> => {
       const { Backups } = await import("./backup/backups.ts");
       const backups = Backups.open({
         ...{ jobs, log, now, version, dataDir: ground.dataDir.path, storageKey: ground.storageKey },
@@ -181,7 +181,7 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       onClose(() => backups.close());
       return backups;
     });
-    const setup = onDemand(async () => {
+    const setup = lazy(async () => {
       const [{ createSetup }, { findSurroundings }] = await Promise.all([
         import("./settings/setup.ts"),
         import("./settings/setup_environment.ts"),
@@ -189,11 +189,9 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       const flag = ground.rememberedFlag("setup_completed", config.setupCompleted);
       return createSetup({ flag, events, surroundings: await findSurroundings(config.discoverHosts) });
     });
-    const upkeep = onDemand(async () =>
-      new (await import("./diagnostics/data_report.ts")).Upkeep(config, await backups())
-    );
+    const upkeep = lazy(async () => new (await import("./diagnostics/data_report.ts")).Upkeep(config, await backups()));
     let openDoor: ((tailnet: Tailnet) => Door) | undefined;
-    const tailnet: OnDemand<Tailnet> = onDemand(async (onClose) => {
+    const tailnet: Lazy<Tailnet> = lazy(async (onClose) => {
       const { openTailnet } = await import("./tailnet/open_tailnet.ts");
       const { dataDir } = ground;
       const tailnet = openTailnet({
@@ -204,11 +202,11 @@ export async function openServices(config: Config, options: ServiceOptions): Pro
       return tailnet;
     });
 
-    const roomOfTrash: Record<string, OnDemand<unknown>> = {
+    const roomOfTrash: Record<string, Lazy<unknown>> = {
       ...{ attachment: library, persona: library, character: library, lorebook: library, preset: library },
       ...{ conversation: conversations, message: conversations, workflow: drawn, voice: speech },
     };
-    const roomOfJob: Record<string, OnDemand<unknown>> = {
+    const roomOfJob: Record<string, Lazy<unknown>> = {
       ...{ image: drawn, portrait: drawn, character: drawn, model_download: models, voice_import: speech },
       ...{ import: carrying, backup: backups },
     };

@@ -1,7 +1,7 @@
 /** Schemas that several resources share. */
 import { z } from "@hono/zod-openapi";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
-import { Pace } from "../../services/async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/yield_to_event_loop.ts";
 
 /** An id of any resource, chosen by the client or made by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")
@@ -105,8 +105,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
   parsed.safeParseAsync = (async (value: unknown, params: Parameters<typeof parseAtOnce>[1]) => {
     const items: unknown = (value as Record<string, unknown> | null)?.[list];
     if (!Array.isArray(items) || items.length <= SHORT_LIST) return await parseAtOnce(value, params);
-    const pace = new Pace();
-    await pace.stop(); // To read the JSON took its turn already.
+    await yieldToEventLoop(); // To read the JSON took its turn already.
     const around = aroundList.safeParse(value);
     const issues = [...around.error?.issues ?? []];
     const read: unknown[] = [];
@@ -114,7 +113,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
       const piece = pieces.safeParse(items.slice(at, at + ITEMS_AT_ONCE));
       if (piece.success) read.push(...piece.data);
       else issues.push(...piece.error.issues.map((issue) => ({ ...issue, path: placed(issue.path, list, at) })));
-      await pace.rest();
+      await yieldIfTickUsedUp();
     }
     return issues.length === 0
       ? { success: true, data: { ...around.data, [list]: read } }

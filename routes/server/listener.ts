@@ -5,6 +5,7 @@
  * docs/decisions says more. What the runtime does by itself: it parses HTTP/1.1, caps a request's head, refuses bad
  * framing with 400, reads bodies and writes answers only as fast as the other side takes them.
  */
+import { delay } from "../../services/async/delay.ts";
 import type { Connection } from "../../middleware/env.ts";
 import { AppError, messageOf } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
@@ -166,7 +167,7 @@ export function openListener(options: ListenerOptions): Listener {
           log("warn", `Cannot accept a connection: ${messageOf(error)}; idle ones are closed to make room`);
         }
         drop(ROOM_TO_MAKE);
-        await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
+        await delay(ACCEPT_PAUSE_MS);
       }
     }
   }

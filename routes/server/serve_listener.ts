@@ -2,6 +2,7 @@
  * The listener over `Deno.serve`, for a runtime without the function that serve_connection.ts needs. `Deno.serve` has no
  * limits on connections and speaks HTTP/2 over TLS; docs/decisions/0004 lists what that costs.
  */
+import { delay } from "../../services/async/delay.ts";
 import type { Connection } from "../../middleware/env.ts";
 import { messageOf } from "../../services/errors.ts";
 import type { Listener, ListenerOptions } from "./listener.ts";
@@ -73,7 +74,7 @@ export function openServeListener(
           "warn",
           "Cannot accept connections: Deno.serve ended, probably for lack of file descriptors; starting it again",
         );
-        await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS));
+        await delay(RESTART_PAUSE_MS);
         try {
           if (!isEnding) running = serve(port);
           break;

@@ -1,69 +1,69 @@
-/** Opens things when they are first asked for, and closes what was opened in reverse. */
+/** Opens resources on first use and closes them in reverse order. */
 import { AppError } from "../errors.ts";
 
-/** Gives a thing back. */
-export type Undo = () => void | Promise<void>;
+/** Closes one resource. */
+export type CloseHook = () => void | Promise<void>;
 
-/** Something that is opened once, when it is first asked for. */
-export interface OnDemand<T> {
-  /** Gives it, opened if need be. One that cannot be opened is tried again by whoever asks next. */
+/** A resource that opens on first use. */
+export interface Lazy<T> {
+  /** Returns the resource and opens it first if needed. After a failure the next call tries again. */
   (): Promise<T>;
-  /** What is open or just being opened; `undefined` while nobody has asked. */
+  /** The resource, open or about to be. `undefined` while nobody has asked for it. */
   readonly opened: Promise<T> | undefined;
 }
 
-/** Everything that is open, in the order in which it was opened. */
-export class Openings {
-  readonly #undo: Undo[] = [];
-  readonly #underWay = new Set<Promise<unknown>>();
+/** Resources that are open, in the order in which they opened. */
+export class LazyScope {
+  readonly #hooks: CloseHook[] = [];
+  readonly #opening = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  /** Remembers how something is given back. */
-  onClose(undo: Undo): void {
-    this.#undo.push(undo);
+  /** Adds a hook for `close`. */
+  onClose(hook: CloseHook): void {
+    this.#hooks.push(hook);
   }
 
   /**
-   * Makes something that is opened when it is asked for.
+   * Creates a resource that opens on first use.
    *
-   * @param open Its `onClose` remembers how a part is given back: at the end, or at once when a later part fails.
+   * @param open Opens it. The hooks it adds with `onClose` run when the scope closes, or at once if `open` throws.
    */
-  onDemand<T>(open: (onClose: (undo: Undo) => void) => Promise<T>): OnDemand<T> {
+  lazy<T>(open: (onClose: (hook: CloseHook) => void) => Promise<T>): Lazy<T> {
     let opened: Promise<T> | undefined;
-    const ask = () => {
+    const get = () => {
       if (opened !== undefined) return opened;
       if (this.#closing !== undefined) {
         return Promise.reject(new AppError("not_available", "The server is shutting down"));
       }
       const opening = this.#open(open);
       opened = opening;
-      this.#underWay.add(opening);
-      opening.catch(() => opened = undefined).finally(() => this.#underWay.delete(opening));
+      this.#opening.add(opening);
+      opening.catch(() => opened = undefined).finally(() => this.#opening.delete(opening));
       return opening;
     };
-    return Object.defineProperty(ask, "opened", { get: () => opened }) as OnDemand<T>;
+    return Object.defineProperty(get, "opened", { get: () => opened }) as Lazy<T>;
   }
 
-  /** Waits for what is being opened, then gives everything back, the newest first. */
+  /** Waits for resources that are being opened, then closes all of them, the newest first. */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
 
-  async #open<T>(open: (onClose: (undo: Undo) => void) => Promise<T>): Promise<T> {
-    const parts: Undo[] = [];
+  async #open<T>(open: (onClose: (hook: CloseHook) => void) => Promise<T>): Promise<T> {
+    const hooks: CloseHook[] = [];
     try {
-      const made = await open((undo) => parts.push(undo));
-      // Whatever it stands on was asked for in the opening, and so stands before it.
-      this.#undo.push(...parts);
-      return made;
+      const resource = await open((hook) => hooks.push(hook));
+      // Only now: resources that this one uses were opened meanwhile and have to close after it.
+      this.#hooks.push(...hooks);
+      return resource;
     } catch (error) {
-      for (const undo of parts.reverse()) await undo();
+      for (const hook of hooks.reverse()) await hook();
       throw error;
     }
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#underWay);
-    for (const undo of this.#undo.splice(0).reverse()) await undo();
+    await Promise.allSettled(this.#opening);
+    for (const hook of this.#hooks.splice(0).reverse()) await hook();
   }
 }

@@ -1,50 +1,84 @@
-/** Lets a few calls at once through to a server and queues the rest: most speech and image servers have one model behind one lock. */
+/** Limits how many calls run at the same time, for example because a speech server has one model behind one lock. */
 
-/** A queue per server. */
-export class Turnstile {
+/** Returns a permit. Later calls have no effect. */
+export type Release = () => void;
+
+/** A fixed number of permits, granted first come, first served. */
+export class Semaphore {
   readonly #limit: number;
-  readonly #lanes = new Map<string, { running: number; waiting: (() => void)[] }>();
+  readonly #waiting: (() => void)[] = [];
+  #used = 0;
 
-  /** @param limit Calls that one server gets at once. */
+  /** @param limit Number of permits. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Whether no permit is in use. */
+  get isIdle(): boolean {
+    return this.#used === 0;
+  }
+
+  /**
+   * Waits for a permit.
+   *
+   * @param signal Ends the wait.
+   * @throws The reason of `signal`.
+   */
+  async acquire(signal?: AbortSignal): Promise<Release> {
+    signal?.throwIfAborted();
+    if (this.#used < this.#limit) this.#used++;
+    else await this.#wait(signal);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      const next = this.#waiting.shift();
+      // The permit goes straight to the next in line. Otherwise a later caller could take it first.
+      if (next) next();
+      else this.#used--;
+    };
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(start), 1);
+        reject(signal!.reason);
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(start);
+    });
+  }
+}
+
+/** One semaphore per key, such as the origin of a server. */
+export class KeyedSemaphore {
+  readonly #limit: number;
+  readonly #semaphores = new Map<string, Semaphore>();
+
+  /** @param limit Permits of each key. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   /**
-   * Waits for a place, first come, first served.
+   * Waits for a permit of a key.
    *
-   * @returns Gives the place back; to be called once.
-   * @throws The reason of `signal` when the caller leaves the queue.
+   * @throws The reason of `signal`.
    */
-  async enter(key: string, signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
-    const lane = this.#lanes.get(key) ?? { running: 0, waiting: [] };
-    this.#lanes.set(key, lane);
-    if (lane.running < this.#limit) lane.running++;
-    else await this.#wait(lane.waiting, signal);
-    let isLeft = false;
+  async acquire(key: string, signal?: AbortSignal): Promise<Release> {
+    signal?.throwIfAborted();
+    const semaphore = this.#semaphores.get(key) ?? new Semaphore(this.#limit);
+    this.#semaphores.set(key, semaphore);
+    const release = await semaphore.acquire(signal);
     return () => {
-      if (isLeft) return;
-      isLeft = true;
-      const next = lane.waiting.shift();
-      // The place passes on as it is; otherwise a newcomer could slip in between.
-      if (next) next();
-      else if (--lane.running === 0) this.#lanes.delete(key);
+      release();
+      if (semaphore.isIdle && this.#semaphores.get(key) === semaphore) this.#semaphores.delete(key);
     };
-  }
-
-  #wait(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const go = () => {
-        signal.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = () => {
-        waiting.splice(waiting.indexOf(go), 1);
-        reject(signal.reason);
-      };
-      signal.addEventListener("abort", leave, { once: true });
-      waiting.push(go);
-    });
   }
 }

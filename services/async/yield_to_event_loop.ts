@@ -1,40 +1,30 @@
-/** Cuts long work on the serving thread into turns, between which requests and streams get theirs. */
+/** Splits long work on the serving thread, so that requests and streams run in between. */
 
-/** A turn of the event loop that takes longer shows as a late token somewhere. */
-const TURN_MS = 8;
+/** Longest time that work may hold the event loop. A longer tick shows as a late token in some stream. */
+const TICK_MS = 8;
 
-/** When the present turn of the event loop began, as far as some work has looked; it is the same for all that run in it. */
-let turnBeganAt: number | undefined;
+/** When the current tick of the event loop started, as far as any work has asked. All work in a tick shares it. */
+let tickStartedAt: number | undefined;
 
-function turnBegin(): number {
-  if (turnBeganAt === undefined) {
-    turnBeganAt = performance.now();
-    setImmediate(() => turnBeganAt = undefined);
+/** Whether work has held the event loop for as long as it may. The time counts from the first call in a tick. */
+export function isTickUsedUp(): boolean {
+  const now = performance.now();
+  if (tickStartedAt === undefined) {
+    tickStartedAt = now;
+    setImmediate(() => tickStartedAt = undefined);
   }
-  return turnBeganAt;
+  return now - tickStartedAt >= TICK_MS;
 }
 
-/** The pace of one piece of work; pieces that follow one another without a pause have one turn together. */
-export class Pace {
-  constructor() {
-    turnBegin();
-  }
+/** Lets other work run. */
+export async function yieldToEventLoop(): Promise<void> {
+  // By a timer: between two immediates the runtime doesn't poll its sockets (Deno 2.9.6).
+  await new Promise<void>((resolve) => setTimeout(resolve));
+  tickStartedAt = undefined;
+  isTickUsedUp();
+}
 
-  /** Whether the current turn is used up. Checking it first saves a loop of very short steps one `await` per step. */
-  get isUsedUp(): boolean {
-    return performance.now() - turnBegin() >= TURN_MS;
-  }
-
-  /** Lets others have a turn if the current one is used up. Call it between steps of a millisecond or so. */
-  async rest(): Promise<void> {
-    if (this.isUsedUp) await this.stop();
-  }
-
-  /** Lets others have a turn in any case. */
-  async stop(): Promise<void> {
-    // By a timer: between two immediates the runtime looks at no socket (seen on Deno 2.9.6).
-    await new Promise<void>((resolve) => setTimeout(resolve));
-    turnBeganAt = undefined;
-    turnBegin();
-  }
+/** Lets other work run if the current tick is used up. Call it between steps of about a millisecond. */
+export async function yieldIfTickUsedUp(): Promise<void> {
+  if (isTickUsedUp()) await yieldToEventLoop();
 }

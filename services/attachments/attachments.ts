@@ -1,4 +1,5 @@
 /** Sealed pictures by name. Who refers to them is told by their owners in their own writes; see attachment_rows.ts. */
+import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
@@ -7,7 +8,7 @@ import { AppError, messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { nameWithEnding } from "./attachment_names.ts";
 import {
@@ -70,7 +71,7 @@ const STEP_BYTES = 256 * 1024;
 export class Attachments {
   readonly #options: AttachmentOptions;
   readonly #rows: AttachmentRows;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
   readonly #nameKey: Uint8Array;
 
   constructor(options: AttachmentOptions) {
@@ -120,7 +121,7 @@ export class Attachments {
     source: AsyncIterable<Uint8Array>,
     expected?: ExpectedVersion,
   ): Promise<{ attachment: Attachment; isNew: boolean }> {
-    return this.#turns.take(turnOf(name), async () => {
+    return this.#locks.run(turnOf(name), async () => {
       const before = this.#rows.find(name);
       checkVersion(name, before, expected);
       const row = await this.#store(name, source, { before, cause: "put", mustBeWhole: true });
@@ -139,7 +140,7 @@ export class Attachments {
     const hash = createHmac("sha256", this.#nameKey);
     for await (const step of stepsOf(bytes)) hash.update(step);
     const name = nameWithEnding(hash.digest("hex").slice(0, 40), facts.type);
-    return await this.#turns.take(turnOf(name), async () => {
+    return await this.#locks.run(turnOf(name), async () => {
       const { db, now } = this.#options;
       const before = this.#rows.find(name);
       if (before === undefined) return shown(await this.#store(name, stepsOf(bytes), { cause: "put" }));
@@ -156,7 +157,7 @@ export class Attachments {
 
   /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
   restoreVersion(name: string, n: number, expected?: ExpectedVersion): Promise<Attachment> {
-    return this.#turns.take(turnOf(name), async () => {
+    return this.#locks.run(turnOf(name), async () => {
       const { sealer, folder } = this.#options;
       const before = this.#get(name);
       checkVersion(name, before, expected);
@@ -171,7 +172,7 @@ export class Attachments {
 
   /** Moves an attachment to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(name: string, expected?: ExpectedVersion): Promise<void> {
-    return this.#turns.take(turnOf(name), async () => {
+    return this.#locks.run(turnOf(name), async () => {
       const { db, events, trash, versions } = this.#options;
       const row = this.#get(name);
       checkVersion(name, row, expected);
@@ -186,7 +187,7 @@ export class Attachments {
   /** Brings one back from the trash. @throws {AppError} `conflict` */
   restore(record: unknown, takeOut: Statement): Promise<void> {
     const row = record as TrashRecord;
-    return this.#turns.take(turnOf(row.name), async () => {
+    return this.#locks.run(turnOf(row.name), async () => {
       const { db, events, versions, now } = this.#options;
       if (this.#rows.find(row.name) !== undefined) {
         throw new AppError("conflict", `There is an attachment "${row.name}" again`);
@@ -201,7 +202,7 @@ export class Attachments {
   /** Removes what lay in the trash for good. */
   purge(record: unknown, takeOut: Statement): Promise<void> {
     const row = record as TrashRecord;
-    return this.#turns.take(turnOf(row.name), async () => {
+    return this.#locks.run(turnOf(row.name), async () => {
       await this.#options.db.write([takeOut, letFileGo(row)]);
       await this.#removeFile(row);
       await this.#options.versions.purge("attachments", row.versions);
@@ -218,7 +219,7 @@ export class Attachments {
     const { db, now } = this.#options;
     await db.write(this.#rows.tidy(now()));
     for (const { name } of this.#rows.overdue(now())) {
-      await this.#turns.take(turnOf(name), async () => {
+      await this.#locks.run(turnOf(name), async () => {
         const row = this.#rows.overdue(now()).find((candidate) => candidate.name === name);
         if (row === undefined) return;
         await db.write(this.#rows.removeUnused(row, now()));
@@ -393,6 +394,6 @@ async function* limited(
 async function* stepsOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += STEP_BYTES) {
     yield bytes.subarray(at, at + STEP_BYTES);
-    await new Promise((resolve) => setTimeout(resolve)); // others first
+    await yieldToEventLoop(); // others first
   }
 }

@@ -1,4 +1,5 @@
 /** Pictures in the content parts of messages: moved out into attachments as they are stored, and back in as they are sent. */
+import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import { attachmentUrl, nameInUrl } from "./attachment_names.ts";
@@ -125,7 +126,7 @@ async function decodedOf(part: Part): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < text.length; at += STEP_CHARS) {
     pieces.push(Buffer.from(text.slice(at, at + STEP_CHARS), "base64"));
-    if (text.length > STEP_CHARS) await new Promise((resolve) => setTimeout(resolve));
+    if (text.length > STEP_CHARS) await yieldToEventLoop();
   }
   return Buffer.concat(pieces);
 }

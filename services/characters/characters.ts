@@ -8,7 +8,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { fileExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
 import { filePieces } from "../storage/file_pieces.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { type Card, cardOf } from "./card/card.ts";
 import type { ArrivingCards } from "./card_uploads.ts";
@@ -87,7 +87,7 @@ const READ_AHEAD = 8;
 /** Reads and changes characters. Changes of one character happen one after another. */
 export class Characters {
   readonly #parts: CharacterParts;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
 
   constructor(parts: CharacterParts) {
     this.#parts = parts;
@@ -322,7 +322,7 @@ export class Characters {
   }
 
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(id.toLowerCase(), work);
+    return this.#locks.run(id.toLowerCase(), work);
   }
 
   /** The row of a character that may be written. */

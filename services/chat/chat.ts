@@ -27,7 +27,8 @@ import { conversationsOfReply, findReplyRow, replyEnded } from "./reply_rows.ts"
 import { StoredReply } from "./stored_reply.ts";
 import { TemplateForms } from "./template_forms.ts";
 import { writeTurn } from "./message_writer.ts";
-import type { Turns } from "../async/keyed_mutex.ts";
+import { delay } from "../async/delay.ts";
+import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Replied } from "./summaries/titles.ts";
 import { speakerOf } from "./prompt_context.ts";
 import {
@@ -59,7 +60,7 @@ export interface ChatParts {
   variants: VariantStore;
   conversations: Conversations;
   live: LiveReplies<Reply>;
-  turns: Turns;
+  locks: KeyedMutex;
   upstream: ChatUpstream;
   prompts: Prompts;
   scenes: Scenes;
@@ -146,11 +147,11 @@ export class ChatService {
    */
   async start(request: StatefulChatRequest): Promise<StartedReply> {
     if (this.#isClosing) throw new AppError("not_available", "The server is shutting down");
-    const { store, turns } = this.#parts;
+    const { store, locks } = this.#parts;
     store.refuseRemoved(request.conversationId);
     const stored = await this.#withStoredPictures(request);
     // In turn: a reply that is just beginning shows in the database a moment before it can be followed.
-    return await turns.take(request.conversationId, async () => {
+    return await locks.run(request.conversationId, async () => {
       store.refuseRemoved(request.conversationId);
       this.#refuseOtherText(stored);
       const existing = this.#attach(request);
@@ -172,11 +173,11 @@ export class ChatService {
    * @throws {AppError} `not_found`
    */
   async get(mid: string, conversationId?: string): Promise<ReplySource> {
-    const { live, db, turns } = this.#parts;
+    const { live, db, locks } = this.#parts;
     for (const id of conversationId === undefined ? conversationsOfReply(db, mid) : [conversationId]) {
       // In turn, as in start(); a reply that runs already needs no waiting.
       const find = () => live.ofMessage(id, mid) ?? this.#stored(id, mid);
-      const reply = live.ofMessage(id, mid) ?? await turns.take(id, find);
+      const reply = live.ofMessage(id, mid) ?? await locks.run(id, find);
       if (reply !== undefined) return reply;
     }
     throw new AppError("not_found", `There is no reply "${mid}"`);
@@ -369,7 +370,7 @@ export class ChatService {
           log("error", "Cannot save a finished reply", { error: traceOf(error) });
           reply.tellUnsaved(error, new Date(this.#parts.now()).toISOString());
           if (this.#isClosing) return; // its text lies in the journal
-          await this.#pause();
+          await delay(this.#parts.retryMs ?? RETRY_MS, this.#closing.signal).catch(() => {});
         }
       }
       await reply.journal.settle();
@@ -378,15 +379,5 @@ export class ChatService {
       reply.markSettled();
       events.publish({ kind: "reply_ended", id: reply.conversationId });
     }
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#parts.retryMs ?? RETRY_MS);
-      this.#closing.signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        resolve();
-      }, { once: true });
-    });
   }
 }

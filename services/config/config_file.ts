@@ -4,11 +4,11 @@ import { AppError } from "../errors.ts";
 import { type ConfigKeyName, flagName } from "./config_keys.ts";
 import { tomlText } from "./config_help.ts";
 import type { Config } from "./config.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
 /** By path: a key written meanwhile by another room must not be lost. */
-const writes = new Turns();
+const writes = new KeyedMutex();
 
 /** Gives a config.toml text in which `key` has the value; comments and order stay. */
 export function withKey(text: string, key: string, value: boolean | string): string {
@@ -34,7 +34,7 @@ export async function saveConfigKey(config: Config, key: ConfigKeyName, value: b
     );
   }
   const path = `${config.dataDir}/config.toml`;
-  await writes.take(path, async () => {
+  await writes.run(path, async () => {
     const bytes = await readFileIfExists(path);
     const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
     if (parseToml(text)[key] !== value) {

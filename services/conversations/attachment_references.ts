@@ -11,7 +11,7 @@ import type { BlockStore } from "./blocks/blocks.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { revisionPlace } from "./aad.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
-import type { Turns } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/keyed_mutex.ts";
 
 /** What looking needs. */
 export interface ReferenceParts {
@@ -19,7 +19,7 @@ export interface ReferenceParts {
   sealer: PurposeSealer;
   store: ConversationStore;
   blocks: BlockStore;
-  turns: Turns;
+  locks: KeyedMutex;
   attachments: Attachments;
   log: Log;
 }
@@ -41,10 +41,10 @@ export class AttachmentReferences {
 
   /** Looks at every conversation that refers to attachments. */
   async sweep(): Promise<void> {
-    const { turns, attachments, log } = this.#parts;
+    const { locks, attachments, log } = this.#parts;
     for (const id of attachments.referringConversations()) {
       // One that cannot be read keeps its pictures and holds up no other.
-      await turns.take(id, () => this.#look(id)).catch((error) =>
+      await locks.run(id, () => this.#look(id)).catch((error) =>
         log("warn", "Cannot see what a conversation refers to", { error: messageOf(error) })
       );
     }

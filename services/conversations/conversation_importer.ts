@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { moveOut } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import { type MessageTree } from "./tree/message_tree.ts";
@@ -96,7 +96,7 @@ export class Arrivals {
     }
     const all = [...messages, ...continuations.flatMap((one) => one.messages)];
     const id = this.#idFor(arriving.id);
-    return await this.#parts.turns.take(id, async () => {
+    return await this.#parts.locks.run(id, async () => {
       const { store, blocks, db, now } = this.#parts;
       store.refuseRemoved(id); // Deleted since the id was chosen.
       const found = this.stateOf(arriving);
@@ -115,9 +115,8 @@ export class Arrivals {
         head: headFrom({ ...arriving.head, [ORIGIN]: { hash: arriving.hash, revision } }),
       };
       const { statements, text } = await this.#conversations.replacing(past, state, { tree, standing });
-      const pace = new Pace();
       for (let at = 0; at < all.length; at += AT_ONCE) {
-        await pace.rest();
+        await yieldIfTickUsedUp();
         const others = all.slice(at, at + AT_ONCE).flatMap(otherTexts);
         for (const statement of this.#parts.variants.restore(id, others)) statements.push(statement);
       }
@@ -144,9 +143,8 @@ export class Arrivals {
   async #withStoredPictures(messages: ArrivingMessage[]): Promise<ArrivingMessage[]> {
     const { pictures } = this.#parts;
     const moved: ArrivingMessage[] = [];
-    const pace = new Pace();
     for (const [index, message] of messages.entries()) {
-      if (index % AT_ONCE === 0) await pace.rest();
+      if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
       const variants: ArrivingText[] = [];
       for (const text of message.variants ?? []) {
         variants.push({ ...text, content: await moveOut(pictures, text.content) });
@@ -176,12 +174,11 @@ async function arrivingTree(
   const tree: MessageTree = { segments: new Map(), continuations: [] };
   const waiting: { segment: number; messages: ArrivingMessage[] }[] = [{ segment: ROOT_SEGMENT, messages }];
   let placed = 0;
-  const pace = new Pace();
   for (let list = waiting.pop(); list !== undefined; list = waiting.pop()) {
     const { segment } = list;
     const whole: Message[] = [];
     for (const [index, message] of list.messages.entries()) {
-      if (index % AT_ONCE === 0) await pace.rest();
+      if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
       whole.push(wholeMessage(message, now));
     }
     tree.segments.set(segment, whole);

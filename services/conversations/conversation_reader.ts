@@ -3,8 +3,8 @@ import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import { collectGarbage } from "../async/garbage_collection.ts";
 import { joinedBytes } from "../storage/concat_bytes.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
-import { Turnstile } from "../async/semaphore.ts";
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { Semaphore } from "../async/semaphore.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./blocks/block_text.ts";
 import type { BlockStore } from "./blocks/blocks.ts";
@@ -45,7 +45,6 @@ const DEFAULT_PAGE = 100;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const COMMA = encoder.encode(",");
-const NEVER = new AbortController().signal;
 const UNREADABLE = '"error":{"code":"unreadable"}';
 /** Finds a message with several versions in the JSON text of a block. */
 const SEVERAL_VERSIONS = /"variant_count":(?!1\b)/;
@@ -99,7 +98,7 @@ export class ConversationReader {
    * all could wait for each other.
    */
   readonly largeBudget = new ByteBudget({ limitBytes: LARGE_LIMIT_BYTES, reserveBytes: 0, waitMs: Infinity });
-  readonly #turns = new Turnstile(AT_ONCE);
+  readonly #semaphore = new Semaphore(AT_ONCE);
   #streams = 0;
   #ids: string[] = [];
   #uncollectedBytes = 0;
@@ -270,20 +269,19 @@ export class ConversationReader {
   }
 
   /**
-   * Gives an answer in pieces. They are made in turns, so that hundreds of readers hold up nothing else, and each is
+   * Gives an answer in pieces. A few are made at a time, so that hundreds of readers hold up nothing else, and each is
    * made when the client took the one before: an answer that isn't read has nothing in memory but its place.
    */
   async *#streamed(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const pieces = inPieces(windows);
-    const pace = new Pace();
     let large: Reservation | undefined;
     this.#streams++;
     try {
       for (;;) {
-        const leave = await this.#turns.enter("piece", NEVER);
+        const leave = await this.#semaphore.acquire();
         let result: IteratorResult<Uint8Array | number>;
         try {
-          await pace.rest();
+          await yieldIfTickUsedUp();
           result = await pieces.next();
         } finally {
           leave();
@@ -293,7 +291,7 @@ export class ConversationReader {
           await this.#collectAfter(result.value.length);
           yield result.value;
         } else {
-          // Outside of the turn: who has the memory needs turns to return it.
+          // After the permit is released: a reader that has the memory needs permits to return it.
           large?.release();
           large = result.value === 0 ? undefined : await this.largeBudget.reserve(result.value, { signal });
         }

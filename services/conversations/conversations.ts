@@ -5,7 +5,7 @@ import { refer } from "../attachments/attachment_rows.ts";
 import type { PictureParts } from "../attachments/image_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/blocks.ts";
@@ -29,7 +29,7 @@ import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tr
 import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./revisions/replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
 import { headWithTrueSummary, withTrueSummary } from "../chat/summaries/summary_validity.ts";
-import type { Turns } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
@@ -45,7 +45,7 @@ export interface ConversationParts {
   pictures: PictureParts;
   reader: ConversationReader;
   live: LiveReplies;
-  turns: Turns;
+  locks: KeyedMutex;
   events: EventHub;
   /** Absent where there are no characters. */
   greetings?: GreetingSource;
@@ -126,8 +126,7 @@ export class Conversations {
       const now = this.#parts.now();
       const standing = before === undefined ? NOTHING_STORED : await this.#parts.blocks.openReadableTree(id);
       this.#refuseLosingUnreadable(id, standing, mids);
-      const pace = new Pace();
-      await pace.rest();
+      await yieldIfTickUsedUp();
       const [treeBefore, branches] = [treeOf(standing), branchIds(standing)];
       const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
       if (branches.size > 0) refuseOffPath(this.#parts.blocks, id, mids, path);
@@ -150,7 +149,7 @@ export class Conversations {
       const tree = withPath(treeBefore, messages);
       refuseMovingUnreadable(id, standing, tree);
       const { statements, text } = await this.replacing(before, state, { tree, standing, texts });
-      await pace.rest();
+      await yieldIfTickUsedUp();
       await this.#parts.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
       if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
@@ -246,8 +245,8 @@ export class Conversations {
    * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
    */
   patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
-    const { store, db, turns, events, now } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, db, locks, events, now } = this.#parts;
+    return locks.run(id, async () => {
       const before = store.getForWrite(id);
       checkRevision(id, before.revision, expected);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
@@ -290,8 +289,8 @@ export class Conversations {
 
   /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
   saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
-    const { store, turns, db, events } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, locks, db, events } = this.#parts;
+    return locks.run(id, async () => {
       store.getForWrite(id);
       const before = store.draft(id);
       if (!isExpected(expected, before.version)) {
@@ -327,7 +326,7 @@ export class Conversations {
       written?: (after: ConversationState) => void;
     } = {},
   ): Promise<Message | undefined> {
-    return this.#parts.turns.take(id, async () => {
+    return this.#parts.locks.run(id, async () => {
       const { store } = this.#parts;
       // A reply that outlives its conversation has nothing left to save.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
@@ -396,9 +395,9 @@ export class Conversations {
     },
     change: (before: S) => Promise<T>,
   ): Promise<T> {
-    const { live, turns } = this.#parts;
+    const { live, locks } = this.#parts;
     for (let demanded = expected;;) {
-      const done = await turns.take(
+      const done = await locks.run(
         id,
         async (): Promise<{ result: T } | { running: LiveReply; revision?: number }> => {
           const before = find();

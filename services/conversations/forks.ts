@@ -1,4 +1,5 @@
 /** Copies of conversations up to one of their messages, and who is a copy of whom. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { type ConversationHead, type ConversationState, snippetOf } from "./conversation.ts";
@@ -38,7 +39,7 @@ export class Forks {
   #conversations: Conversations;
   /** Origins by conversation; a head is opened again only when its revision has moved. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
-  #looking: Promise<void> = Promise.resolve();
+  readonly #lookLock = new Mutex();
 
   constructor(parts: ConversationParts, conversations: Conversations) {
     this.#parts = parts;
@@ -52,8 +53,8 @@ export class Forks {
    * @throws {AppError} `not_found`
    */
   fork(id: string, mid: string): Promise<string> {
-    const { store, blocks, variants, live, turns, db, now } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, blocks, variants, live, locks, db, now } = this.#parts;
+    return locks.run(id, async () => {
       const origin = store.get(id);
       const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
       blocks.requireOnPath(id, mid);
@@ -111,9 +112,7 @@ export class Forks {
 
   async #copiesOf(id: string): Promise<{ id: string; message_id: string }[]> {
     // One look at a time: what one has opened, the next need not.
-    const looking = this.#looking.then(() => this.#look());
-    this.#looking = looking.catch(() => {});
-    await looking;
+    await this.#lookLock.run(() => this.#look());
     return this.#parts.store.revisions().flatMap(({ id: copy }) => {
       const from = this.#known.get(copy)?.from;
       return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];

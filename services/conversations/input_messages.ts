@@ -3,7 +3,7 @@ import { moveOut, type PictureParts } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../storage/ids.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { type GivenTexts, type VariantInput, variantsIn, withGivenTexts } from "./input_variants.ts";
 import { completeMessage, type Message, type MessageInput } from "./message.ts";
 
@@ -25,9 +25,8 @@ export async function takeMessages(pictures: PictureParts, given: MessageInput[]
   const mids = given.map((message) => givenId(message) ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
-  const pace = new Pace();
   for (const [index, message] of given.entries()) {
-    if (index % AT_ONCE === 0) await pace.rest();
+    if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
     const mayHavePictures = Array.isArray(message.content) || variantsIn(message) !== undefined;
     inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
   }
@@ -54,10 +53,9 @@ export async function completeMessages(
 ): Promise<{ messages: Message[]; withTexts: GivenTexts[] }> {
   const messages: Message[] = [];
   const withTexts: GivenTexts[] = [];
-  const pace = new Pace();
   for (const [index, input] of inputs.entries()) {
     const mid = mids[index]!;
-    if (index % AT_ONCE === 0) await pace.rest();
+    if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
     if (mid === runningId) {
       messages.push(stored.get(mid)!);
       continue;

@@ -87,9 +87,9 @@ export class Messages {
     given: MessageInput,
     options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
-    const { store, blocks, turns, pictures, now } = this.#parts;
+    const { store, blocks, locks, pictures, now } = this.#parts;
     const input = { ...given, content: await moveOut(pictures, given.content) };
-    return await turns.take(id, async () => {
+    return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
       const message = completeMessage(input, givenId(input) ?? uuidV7(), new Date(now()).toISOString());
@@ -112,8 +112,8 @@ export class Messages {
    * @throws {AppError} `invalid_request` for who takes no part or has none, `not_found`
    */
   async greet(id: string, characterId: string): Promise<Message> {
-    const { store, blocks, variants, turns, greetings, now } = this.#parts;
-    return await turns.take(id, async () => {
+    const { store, blocks, variants, locks, greetings, now } = this.#parts;
+    return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       const takesPart = state.head.participants.some(({ character_id }) => character_id === characterId);
       const found = takesPart ? await greetings?.(greetingQuestion(state.head, characterId)) : undefined;
@@ -201,8 +201,8 @@ export class Messages {
 
   /** Forgets a message that can't be read; its block goes with the last one in it. */
   #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
-    const { store, blocks, turns } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, blocks, locks } = this.#parts;
+    return locks.run(id, async () => {
       const state = store.getForWrite(id);
       const damaged = blocks.unreadableRowOf(id, mid);
       if (damaged === undefined) return undefined;
@@ -230,8 +230,8 @@ export class Messages {
     expected: ExpectedVersion | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
   ): Promise<RemovedEntry> {
-    const { store, blocks, variants, live, turns, revisions, trash } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, blocks, variants, live, locks, revisions, trash } = this.#parts;
+    return locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
       blocks.requireOnPath(id, mid);

@@ -1,6 +1,6 @@
 /** Changes fields of a conversation on the server's own account. */
 import type { Database } from "../storage/database/database.ts";
-import type { Turns } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { ConversationHead } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
@@ -9,7 +9,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 export interface AmendParts {
   db: Database;
   store: ConversationStore;
-  turns: Turns;
+  locks: KeyedMutex;
   conversations: Conversations;
 }
 
@@ -20,11 +20,11 @@ export interface AmendParts {
  * @param change Gives the new fields, or `undefined` to leave them.
  */
 export function amend(
-  { db, store, turns, conversations }: AmendParts,
+  { db, store, locks, conversations }: AmendParts,
   id: string,
   change: (head: ConversationHead) => ConversationHead | undefined,
 ): Promise<void> {
-  return turns.take(id, async () => {
+  return locks.run(id, async () => {
     const state = store.find(id);
     const head = state && change(state.head);
     if (state === undefined || head === undefined) return;

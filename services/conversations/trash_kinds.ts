@@ -12,11 +12,11 @@ export interface RemovedMessagesRecord {
 }
 
 /** A removed conversation stays in its tables, out of everybody's sight; its record is its id. */
-export function removedConversations({ db, store, blocks, turns }: ConversationParts, conversations: Conversations) {
+export function removedConversations({ db, store, blocks, locks }: ConversationParts, conversations: Conversations) {
   return {
     async restore(record: unknown, takeOut: Statement): Promise<void> {
       const { id } = record as { id: string };
-      await turns.take(id, async () => {
+      await locks.run(id, async () => {
         if (store.exists(id)) throw new AppError("conflict", `There is a conversation "${id}" again`);
         await db.write([store.undelete(id), takeOut]);
         conversations.publish(store.getReadable(id).state);
@@ -24,7 +24,7 @@ export function removedConversations({ db, store, blocks, turns }: ConversationP
     },
     async purge(record: unknown, takeOut: Statement): Promise<void> {
       const { id } = record as { id: string };
-      await turns.take(id, async () => {
+      await locks.run(id, async () => {
         // Back since the entry was read, and the entry with it.
         if (store.exists(id)) return;
         await db.write([takeOut, ...store.remove(id), ...blocks.removeAll(id)]);
@@ -38,7 +38,7 @@ export function removedMessages(parts: ConversationParts, conversations: Convers
   return {
     async restore(record: unknown, takeOut: Statement): Promise<void> {
       const { conversationId: id, removed } = record as RemovedMessagesRecord;
-      await parts.turns.take(id, async () => {
+      await parts.locks.run(id, async () => {
         const state = parts.store.find(id);
         if (state === undefined) throw new AppError("conflict", `Its conversation "${id}" is gone`);
         const change = putBack(parts, id, removed);

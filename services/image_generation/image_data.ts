@@ -1,4 +1,5 @@
 /** Pictures out of base64 and out of answers: checked by their first bytes, decoded without holding anybody up. */
+import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { Buffer } from "node:buffer";
 import { sniffImage } from "../attachments/images/image_type.ts";
 
@@ -11,7 +12,7 @@ export async function pictureFrom(base64: string): Promise<Uint8Array<ArrayBuffe
   const pieces: Uint8Array[] = [];
   for (let at = begin; at < base64.length; at += STEP_CHARS) {
     pieces.push(Buffer.from(base64.slice(at, at + STEP_CHARS), "base64"));
-    if (base64.length > STEP_CHARS) await new Promise((resolve) => setTimeout(resolve));
+    if (base64.length > STEP_CHARS) await yieldToEventLoop();
   }
   const bytes = new Uint8Array(Buffer.concat(pieces));
   return isPicture(bytes) ? bytes : undefined;

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { originOf } from "../http/base_url.ts";
 import type { OwnerClient } from "../http/http_client.ts";
-import { Turnstile } from "../async/semaphore.ts";
+import { KeyedSemaphore } from "../async/semaphore.ts";
 import { A1111Backend } from "./a1111/a1111_backend.ts";
 import { type Backend, BACKEND_LIMITS, type BackendLimits, type Checkpoint, type DrawOrder } from "./backend.ts";
 import type { Drawn, DrawWatch } from "./backend.ts";
@@ -60,7 +60,7 @@ export class Drawing {
   readonly #parts: DrawingParts;
   readonly #limits: BackendLimits;
   /** Either kind has one model behind one lock; a queue of ours can be left. */
-  readonly #turnstile = new Turnstile(1);
+  readonly #semaphore = new KeyedSemaphore(1);
 
   constructor(parts: DrawingParts) {
     this.#parts = parts;
@@ -95,7 +95,7 @@ export class Drawing {
     const profile = this.#parts.profiles.get(profileId);
     const target = this.#parts.profiles.targetFor(profileId);
     const order = await this.#order(profile, request);
-    const leave = await this.#turnstile.enter(originOf(target.baseUrl), watch.signal);
+    const leave = await this.#semaphore.acquire(originOf(target.baseUrl), watch.signal);
     try {
       return await this.#backend(target).draw(order, watch);
     } finally {

@@ -1,5 +1,5 @@
 /** Reads long JSON documents in turns with others: `JSON.parse` by itself holds the thread for 5 ms a megabyte. */
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 
 /** Bytes of a list that are read together: some 0.3 ms of work. */
 const PIECE_BYTES = 64 * 1024;
@@ -26,12 +26,11 @@ interface List {
  * @throws {RangeError} for what has more levels
  */
 export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
-  const pace = new Pace();
   const search = new ListSearch(bytes);
   while (!search.isDone) {
     search.goOn();
     if (search.deepest > maxDepth) throw new RangeError(`Nested deeper than ${maxDepth} levels`);
-    await pace.rest();
+    await yieldIfTickUsedUp();
   }
   // Stands for the items of a list; no document can hold it by itself.
   const token = crypto.randomUUID();
@@ -39,7 +38,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
   const lists: unknown[][] = [];
   for (const list of search.lists) {
     around += `${textOf(bytes.subarray(from, list.start), from > 0)}"${token}${lists.length}"`;
-    lists.push(await itemsOf(bytes, list, pace));
+    lists.push(await itemsOf(bytes, list));
     from = list.end;
   }
   const document: unknown = JSON.parse(around + textOf(bytes.subarray(from), from > 0));
@@ -56,7 +55,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
 }
 
 /** Parses the items of a list. What is no JSON as a whole is none in some piece or around them. */
-async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List, pace: Pace): Promise<unknown[]> {
+async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List): Promise<unknown[]> {
   const items: unknown[] = [];
   let from = start;
   for (const to of [...cuts, end]) {
@@ -64,7 +63,7 @@ async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List, pace: Pace
     if (piece.length === 0) throw new SyntaxError("Unexpected comma in a list");
     for (const item of piece) items.push(item);
     from = to + 1;
-    await pace.rest();
+    await yieldIfTickUsedUp();
   }
   return items;
 }

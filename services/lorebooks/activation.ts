@@ -4,7 +4,7 @@ import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import {
   type ActivationBook,
   type EntryPosition,
@@ -171,11 +171,10 @@ class Scan {
 
   static async of(input: ActivationInput): Promise<Scan> {
     const scan = new Scan(input);
-    const pace = new Pace();
     for (const book of input.books) {
       for (const entry of scanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
         if (scan.#isMeant(entry)) scan.#open.add(entry);
-        if (pace.isUsedUp) await pace.stop();
+        if (isTickUsedUp()) await yieldToEventLoop();
       }
     }
     return scan;
@@ -254,9 +253,8 @@ class Scan {
     const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
     for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
     const taken: ActiveEntry[] = [];
-    const pace = new Pace();
     for (const { entry, reason } of chosen) {
-      if (pace.isUsedUp) await pace.stop();
+      if (isTickUsedUp()) await yieldToEventLoop();
       const content = this.#input.expand?.(entry.text, nameOf(entry)) ?? entry.text;
       if (content.trim() === "" || this.#contents.has(content)) {
         this.#drop(entry, content.trim() === "" ? "empty" : "duplicate", reason.key);

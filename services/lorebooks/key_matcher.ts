@@ -1,7 +1,8 @@
 /** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import { jobOf, type KeyJob } from "./key_job.ts";
 import type { KeyNews } from "./key_matcher_worker.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
 /** One question: does any of these texts hold this key? */
@@ -47,11 +48,10 @@ async function lookHere(
   findings: KeyFinding[],
 ): Promise<void> {
   const folded = texts.map((text) => new ScanText(text));
-  const pace = new Pace();
   for (const place of plain) {
     const { key, texts: within } = queries[place]!;
     if (within.some((text) => holdsPlain(folded[text]!, key))) findings[place] = "hit";
-    if (pace.isUsedUp) await pace.stop();
+    if (isTickUsedUp()) await yieldToEventLoop();
   }
 }
 
@@ -62,7 +62,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
   readonly #slowUntil = new Map<string, number>();
   #worker: Worker | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
   #isClosed = false;
 
   constructor(limits: Partial<KeyMatcherLimits> = {}, now: () => number = Date.now) {
@@ -77,9 +77,8 @@ export class WorkerKeyMatcher implements KeyMatcher {
     const patterns: number[] = [];
     const plain: number[] = [];
     let chars = 0;
-    const pace = new Pace();
     for (const [place, { key, texts: within }] of queries.entries()) {
-      if (pace.isUsedUp) await pace.stop();
+      if (isTickUsedUp()) await yieldToEventLoop();
       if (key.pattern === undefined) {
         plain.push(place);
         for (const text of within) chars += scanned[text]!.length;
@@ -91,7 +90,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
     if (!isMuch) await lookHere(scanned, queries, plain, findings);
     const away = isMuch ? [...plain, ...patterns] : patterns;
     if (away.length > 0) {
-      const found = await this.#inTurn(() => this.#ask(scanned, away.map((place) => queries[place]!)));
+      const found = await this.#lock.run(() => this.#ask(scanned, away.map((place) => queries[place]!)));
       away.forEach((place, at) => findings[place] = found[at]!);
     }
     return findings;
@@ -173,12 +172,6 @@ export class WorkerKeyMatcher implements KeyMatcher {
     clearTimeout(this.#idle);
     this.#worker?.terminate();
     this.#worker = undefined;
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => {});
-    return result;
   }
 }
 

@@ -2,7 +2,7 @@
 import { nameOf } from "./activated_entry.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
-import { Pace } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 
@@ -74,7 +74,6 @@ export class KeyScan {
   async look(entries: readonly ScanEntry[]): Promise<void> {
     const asked: { state: KeyState; isRecursed: boolean }[] = [];
     const queries: KeyQuery[] = [];
-    const pace = new Pace();
     for (const entry of entries) {
       const known = this.#state(entry);
       const fresh = this.#textsFor(entry).filter((text) => !known.seen.has(text));
@@ -88,7 +87,7 @@ export class KeyScan {
           queries.push({ key: state.key, texts });
         }
       }
-      if (pace.isUsedUp) await pace.stop();
+      if (isTickUsedUp()) await yieldToEventLoop();
     }
     if (queries.length === 0) return;
     const findings = await this.#input.matcher.match(this.#texts, queries);

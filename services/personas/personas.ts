@@ -19,7 +19,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../storage/ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
@@ -74,7 +74,7 @@ interface TrashRecord {
 /** Reads and changes personas. */
 export class Personas {
   readonly #parts: PersonaParts;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
   /** By path; read again when time or size of the file has moved. */
   readonly #known = new Map<string, { mtimeMs: number; size: number; read: ReadPersona | undefined }>();
 
@@ -373,7 +373,7 @@ export class Personas {
   }
 
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(id.toLowerCase(), work);
+    return this.#locks.run(id.toLowerCase(), work);
   }
 
   #sealed({ sealedName }: TrashRecord) {

@@ -4,7 +4,7 @@ import type { ChatUpstream } from "../chat/chat_request.ts";
 import { type Connections, openConnections } from "../llm/connections/connections.ts";
 import { createUpstreamClient, type UpstreamClient } from "../llm/upstream_client.ts";
 import type { Models } from "../models/models.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import type { Ground } from "./ground.ts";
 
 /** The connection under which a model that Parlor itself runs can be chosen. */
@@ -22,7 +22,7 @@ export interface AnsweringRoom {
 export async function openAnswering(
   { config, db, sealer, events, now }: Ground,
   models: () => Promise<Models>,
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<AnsweringRoom> {
   const connections = await openConnections({
     db,

@@ -1,7 +1,7 @@
 /** What comes in from other programs, and what is carried away. */
 import { Exports } from "../import_export/exports.ts";
 import { Imports } from "../import_export/imports.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import type { AnsweringRoom } from "./answering.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { DrawnRoom } from "./drawn.ts";
@@ -27,7 +27,7 @@ export async function openCarrying(
     drawn: DrawnRoom;
     speech: SpeechRoom;
   },
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<CarryingRoom> {
   const { personas, presets, attachments, characters, lorebooks, userName } = rooms.library;
   const { arrivals, reader, variants, store } = rooms.room;

@@ -4,7 +4,7 @@ import { IdleQueue } from "../chat/summaries/idle_queue.ts";
 import { Journal } from "../chat/journal/journal.ts";
 import { Summaries } from "../chat/summaries/summaries.ts";
 import { Titles } from "../chat/summaries/titles.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import { openPrompts } from "../prompts/open_prompts.ts";
 import { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { AnsweringRoom } from "./answering.ts";
@@ -20,10 +20,10 @@ import type { Library } from "./library.ts";
 export async function openChat(
   { db, sealer, events, log, now, folders, settings, ownerName }: Ground,
   rooms: { library: Library; room: ConversationRoom; answering: AnsweringRoom; titleIdleMs: number | undefined },
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<ChatService> {
   const { library, room, answering: { upstream, chatUpstream }, titleIdleMs } = rooms;
-  const { store, blocks, variants, live, turns, conversations } = room;
+  const { store, blocks, variants, live, locks, conversations } = room;
   const { personas, presets, pictures, lorebooks, keyMatcher, characters: cards } = library;
   const journal = await Journal.open(folders.replies, sealer.forPurpose("journal"));
   onClose(() => journal.close());
@@ -31,14 +31,14 @@ export async function openChat(
   onClose(() => ratios.close());
   const idle = new IdleQueue({ live, events, idleMs: titleIdleMs });
   onClose(() => idle.close());
-  const idleParts = { db, store, blocks, conversations, turns, log, idle, upstream: chatUpstream };
+  const idleParts = { db, store, blocks, conversations, locks, log, idle, upstream: chatUpstream };
   const titles = new Titles({ ...idleParts, isWanted: () => settings.get().settings.auto_title });
   const summaries = new Summaries({
     ...{ ...idleParts, cards, personas, ownerName },
     isWanted: () => settings.get().settings.auto_summary,
   });
   const chat = new ChatService({
-    ...{ db, store, blocks, variants, conversations, live, turns, events, log, now, pictures, journal, ratios },
+    ...{ db, store, blocks, variants, conversations, live, locks, events, log, now, pictures, journal, ratios },
     ...{ upstream: chatUpstream, listeners: [titles, summaries] },
     ...openPrompts({
       ...{ upstream, ratios, now, personas, presets, cards, lorebooks, matcher: keyMatcher },

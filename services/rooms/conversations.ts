@@ -20,7 +20,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { type LorebookTrial, openTrial } from "../lorebooks/open_lorebooks.ts";
 import { estimateTokens } from "../prompts/tokens/token_estimate.ts";
 import { settledGreetings } from "../prompts/greetings.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Ground } from "./ground.ts";
 import type { Library } from "./library.ts";
 import { scannedConversation } from "./conversation_scan.ts";
@@ -33,7 +33,7 @@ export interface ConversationRoom {
   reader: ConversationReader;
   /** Replies that are being written. */
   live: LiveReplies<Reply>;
-  turns: Turns;
+  locks: KeyedMutex;
   conversations: Conversations;
   messages: Messages;
   revisions: Revisions;
@@ -55,14 +55,14 @@ export async function openConversations(ground: Ground, library: Library): Promi
   const blocks = new BlockStore(db, conversationSealer);
   const variants = new VariantStore(db, conversationSealer);
   const live = new LiveReplies<Reply>();
-  const turns = new Turns();
+  const locks = new KeyedMutex();
   const reader = new ConversationReader({ store, blocks, variants, live, budget });
   const references = new AttachmentReferences({
-    ...{ db, store, blocks, turns, attachments, log },
+    ...{ db, store, blocks, locks, attachments, log },
     sealer: conversationSealer,
   });
   const parts: ConversationParts = {
-    ...{ db, store, blocks, variants, reader, live, turns, events, now, trash, pictures },
+    ...{ db, store, blocks, variants, reader, live, locks, events, now, trash, pictures },
     revisions: new RevisionStore(db, conversationSealer, now),
     changes: new ChangeLog(db),
     greetings: async ({ characterId, personaId, isGroup }) => {
@@ -80,7 +80,7 @@ export async function openConversations(ground: Ground, library: Library): Promi
   const journal = { journalSealer: sealer.forPurpose("journal"), journalFolder: folders.replies };
   await recoverReplies({ ...{ db, store, conversations, variants, log, now }, ...journal });
   return {
-    ...{ store, blocks, variants, reader, live, turns, conversations, references },
+    ...{ store, blocks, variants, reader, live, locks, conversations, references },
     messages: new Messages(parts, conversations),
     revisions: new Revisions(parts, conversations),
     forks: new Forks(parts, conversations),

@@ -5,7 +5,7 @@ import { Portraits } from "../characters/portraits.ts";
 import { Creator } from "../characters/generation/character_generator.ts";
 import type { BackendLimits } from "../image_generation/backend.ts";
 import { type ImageRoom, openImages } from "../image_generation/image_generation.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import type { AnsweringRoom } from "./answering.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { Ground } from "./ground.ts";
@@ -29,7 +29,7 @@ export async function openDrawn(
     answering: AnsweringRoom;
     limits: Partial<BackendLimits> | undefined;
   },
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<DrawnRoom> {
   const { library: { attachments, images, avatars, characters }, room, answering: { chatUpstream }, limits } = rooms;
   const { store, blocks, live, conversations } = room;

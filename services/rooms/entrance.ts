@@ -3,7 +3,7 @@ import { createHostPolicy, type HostPolicy } from "../auth/host_names.ts";
 import { type Auth, openAuth } from "../auth/auth.ts";
 import { createPageOriginWatch, type PageOriginWatch } from "../auth/page_origin.ts";
 import { findOpenAddresses, logOpenAddresses } from "../auth/open_addresses.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import type { NodeMemory } from "../tailnet/node_state.ts";
 import { openNodeMemory } from "../tailnet/open_node_state.ts";
 import type { Ground } from "./ground.ts";
@@ -21,7 +21,7 @@ export interface Entrance {
 export async function openEntrance(
   { config, dataDir, db, sealer, events, log, now }: Ground,
   announce: (text: string) => void,
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<Entrance> {
   const pageOrigins = createPageOriginWatch({ corsOrigins: config.corsOrigins, log });
   const nodeMemory = openNodeMemory({ config, db, log, sealer: sealer.forPurpose("settings") });

@@ -10,7 +10,7 @@ import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { collectGarbage } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import { Settings } from "../settings/settings.ts";
 import { openRememberedFlag, type RememberedFlag } from "../settings/persistent_flag.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
@@ -73,7 +73,7 @@ export async function openGround(
     version: string;
     openTrashKind(kind: string): Promise<unknown>;
   },
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<Ground> {
   const { config, log, now, version, openTrashKind } = options;
   const dataDir = await openDataDir(config.dataDir);

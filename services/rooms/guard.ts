@@ -2,7 +2,7 @@
 import { CardSite } from "../characters/sites/card_site.ts";
 import type { Config } from "../config/config.ts";
 import { type Guard, openGuard } from "../http/guard/guarded_fetch.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import type { Ground } from "./ground.ts";
 
 /** The guard, and the one site that it is opened for. */
@@ -17,7 +17,7 @@ export function exactOriginsOf({ hubUrl, cardSiteUrl }: Config): string[] {
 }
 
 /** Opens the guard with its proxy. */
-export async function openGuardRoom({ config, now }: Ground, onClose: (undo: Undo) => void): Promise<GuardRoom> {
+export async function openGuardRoom({ config, now }: Ground, onClose: (hook: CloseHook) => void): Promise<GuardRoom> {
   const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins: exactOriginsOf(config) });
   onClose(() => guard.close());
   const cardSite = new CardSite({ guard, siteUrl: config.cardSiteUrl, maxCardBytes: config.maxUploadBodyBytes, now });

@@ -4,7 +4,7 @@ import { type ImagePool, openImagePool } from "../attachments/images/image_pool.
 import type { PictureParts } from "../attachments/image_parts.ts";
 import { type CharacterRoom, openCharacters } from "../characters/open_characters.ts";
 import { type LorebookRoom, openLorebooks } from "../lorebooks/open_lorebooks.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import { Personas } from "../personas/personas.ts";
 import { openPresets } from "../presets/open_presets.ts";
 import type { Presets } from "../presets/presets.ts";
@@ -23,7 +23,7 @@ export interface Library extends CharacterRoom, LorebookRoom {
 }
 
 /** Opens the room. No card is looked at before somebody asks for one. */
-export async function openLibrary(ground: Ground, onClose: (undo: Undo) => void): Promise<Library> {
+export async function openLibrary(ground: Ground, onClose: (hook: CloseHook) => void): Promise<Library> {
   const { config, db, sealer, events, trash, versions, log, now, folders } = ground;
   const { dataDir, databasePath, settings, ownerName } = ground;
   const images = openImagePool();

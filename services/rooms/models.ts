@@ -1,7 +1,7 @@
 /** Models that lie here or could, and running one. */
 import { Models } from "../models/models.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import { type AnsweringRoom, LOCAL_CONNECTION } from "./answering.ts";
 import { exactOriginsOf } from "./guard.ts";
 import type { Ground } from "./ground.ts";
@@ -10,7 +10,7 @@ import type { Ground } from "./ground.ts";
 export function openModels(
   { config, jobs, events, log, folders }: Ground,
   rooms: { guard: Guard; answering: Pick<AnsweringRoom, "connections"> },
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Models {
   const { guard, answering: { connections } } = rooms;
   const models = new Models({

@@ -1,7 +1,7 @@
 /** Reading aloud, and the voices for it. */
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { openOwnerClient } from "../http/http_client.ts";
-import type { Undo } from "../async/lazy.ts";
+import type { CloseHook } from "../async/lazy.ts";
 import { Speech } from "../speech/speech.ts";
 import { SpeechSettings } from "../speech/speech_settings.ts";
 import { VoiceImports } from "../speech/voice_import.ts";
@@ -19,7 +19,7 @@ export interface SpeechRoom {
 export async function openSpeech(
   { config, db, sealer, events, jobs, trash, versions, now, folders }: Ground,
   guard: Guard,
-  onClose: (undo: Undo) => void,
+  onClose: (hook: CloseHook) => void,
 ): Promise<SpeechRoom> {
   const voices = new VoiceSamples({
     ...{ db, events, trash, versions, now, folder: folders.voices },

@@ -1,7 +1,8 @@
 /** What is looked after while nobody waits for it: what is too old to keep, and what a killed process left behind. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import { overdueRevisions } from "../conversations/revisions/revision_age.ts";
 import { messageOf } from "../errors.ts";
-import type { OnDemand } from "../async/lazy.ts";
+import type { Lazy } from "../async/lazy.ts";
 import type { CarryingRoom } from "./carrying.ts";
 import type { ConversationRoom } from "./conversations.ts";
 import type { Ground } from "./ground.ts";
@@ -17,10 +18,10 @@ const BEGIN_MS = 1_000;
 
 /** Rooms that tidy up; one in which there is nothing to do is not opened for it. */
 export interface TidiedRooms {
-  library: OnDemand<Library>;
-  conversations: OnDemand<ConversationRoom>;
-  speech: OnDemand<SpeechRoom>;
-  carrying: OnDemand<CarryingRoom>;
+  library: Lazy<Library>;
+  conversations: Lazy<ConversationRoom>;
+  speech: Lazy<SpeechRoom>;
+  carrying: Lazy<CarryingRoom>;
 }
 
 /** The work, done one at a time. */
@@ -37,11 +38,10 @@ export interface Tidying {
 export function openTidying(ground: Ground, rooms: TidiedRooms): Tidying {
   const { db, trash, versions, folders, log, now } = ground;
   const timers: ReturnType<typeof setTimeout>[] = [];
-  let work = Promise.resolve();
+  const lock = new Mutex();
 
   const inTurn = (what: string, run: () => Promise<unknown>) => {
-    work = work.then(run).then(() => {}, (error) => log("error", what, { error: messageOf(error) }));
-    return work;
+    return lock.run(run).catch((error) => log("error", what, { error: messageOf(error) }));
   };
   const isFilled = async (folder: string) => {
     for await (const _ of Deno.readDir(folder)) return true;
@@ -76,7 +76,7 @@ export function openTidying(ground: Ground, rooms: TidiedRooms): Tidying {
     tidy,
     close() {
       for (const timer of timers) clearTimeout(timer);
-      return work;
+      return lock.settled();
     },
     begin() {
       timers.push(setTimeout(tidy, BEGIN_MS), setInterval(removeOld, DAY_MS), setInterval(removeUnused, HOUR_MS));

@@ -1,4 +1,5 @@
 /** What the owner likes, on every device: one sealed document, read from memory. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -71,7 +72,7 @@ export class Settings {
   readonly #events: EventHub;
   /** What differs from the defaults; undefined until read. */
   #known: { version: number; changed: Partial<OwnerSettings> } | undefined;
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
 
   /** @param options.sealer For the purpose "settings". */
   constructor({ db, sealer, events }: { db: Database; sealer: PurposeSealer; events: EventHub }) {
@@ -93,9 +94,7 @@ export class Settings {
    * @throws {AppError} `revision_mismatch`
    */
   patch(patch: SettingsPatch, expectedVersion?: ExpectedVersion): Promise<SettingsState> {
-    const change = this.#lastWrite.then(() => this.#write(patch, expectedVersion));
-    this.#lastWrite = change.catch(() => {});
-    return change;
+    return this.#lock.run(() => this.#write(patch, expectedVersion));
   }
 
   async #write(patch: SettingsPatch, expectedVersion: ExpectedVersion | undefined): Promise<SettingsState> {

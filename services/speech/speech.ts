@@ -7,7 +7,7 @@ import { curatedVoices, type Voice } from "./voice_lists.ts";
 import type { SpeechConfig, SpeechSettings } from "./speech_settings.ts";
 import { SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { plainCall } from "./spoken_text.ts";
-import { Turnstile } from "../async/semaphore.ts";
+import { KeyedSemaphore } from "../async/semaphore.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
 
 /** One piece to speak; what is left out is as configured. */
@@ -50,7 +50,7 @@ export class Speech {
   readonly settings: SpeechSettings;
   readonly #client: OwnerClient;
   readonly #samples: SampleSource;
-  readonly #turnstile = new Turnstile(CALLS_AT_ONCE);
+  readonly #semaphore = new KeyedSemaphore(CALLS_AT_ONCE);
   readonly #servers = new Map<string, SpeechServer>();
   readonly #cloning = new VoiceCloning();
 
@@ -74,7 +74,7 @@ export class Speech {
     const isSample = SAMPLE_ID.test(voice);
     const sampleId = request.refAudio ?? (isSample ? voice : undefined);
     const sample = sampleId === undefined ? undefined : this.#samples.get(sampleId);
-    const leave = await this.#turnstile.enter(originOf(server.target.baseUrl), signal);
+    const leave = await this.#semaphore.acquire(originOf(server.target.baseUrl), signal);
     try {
       const spoken = {
         text: request.text,

@@ -1,4 +1,5 @@
 /** The owner's speech endpoint: one sealed document, its key inside and bound to one origin. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import { type BoundKey, keyAfter } from "../http/api_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -52,7 +53,7 @@ export class SpeechSettings {
   readonly #sealer: PurposeSealer;
   readonly #events: EventHub;
   #known: { version: number; content: Content } | undefined;
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
 
   /** @param options.sealer For the purpose "speech". */
   constructor({ db, sealer, events }: { db: Database; sealer: PurposeSealer; events: EventHub }) {
@@ -80,9 +81,7 @@ export class SpeechSettings {
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`
    */
   put(input: SpeechConfigInput, expectedVersion?: ExpectedVersion): Promise<SpeechConfig> {
-    const change = this.#lastWrite.then(() => this.#write(input, expectedVersion));
-    this.#lastWrite = change.catch(() => {});
-    return change;
+    return this.#lock.run(() => this.#write(input, expectedVersion));
   }
 
   async #write(input: SpeechConfigInput, expectedVersion: ExpectedVersion | undefined): Promise<SpeechConfig> {

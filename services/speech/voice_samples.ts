@@ -11,7 +11,7 @@ import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, sniffAudio } from "./audio_format.ts";
 import { probeAudio } from "./audio_probe.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import { type Version, versionPlace, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 
@@ -83,7 +83,7 @@ export const SAMPLE_FORMATS: readonly AudioFormat[] = ["wav", "mp3", "m4a", "ogg
 /** The samples. */
 export class VoiceSamples {
   readonly #options: VoiceSamplesOptions;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
 
   constructor(options: VoiceSamplesOptions) {
     this.#options = options;
@@ -160,7 +160,7 @@ export class VoiceSamples {
 
   /** Changes what a sample is called and what is said of it; what is left out stays. @throws {AppError} `not_found` */
   change(id: string, changes: Partial<VoiceText>): Promise<VoiceSample> {
-    return this.#turns.take(id, () => this.#change(id, { changes, cause: "patch" }));
+    return this.#locks.run(id, () => this.#change(id, { changes, cause: "patch" }));
   }
 
   /** Returns what an ETag says of a sample: it changes with its name and description. */
@@ -187,7 +187,7 @@ export class VoiceSamples {
 
   /** Restores name and description of an earlier version. What they replace becomes a version. @throws {AppError} `not_found` */
   restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<VoiceSample> {
-    return this.#turns.take(id, async () => {
+    return this.#locks.run(id, async () => {
       const changes = await this.version(id, n);
       return await this.#change(id, { changes, expected, cause: "restore" });
     });
@@ -222,7 +222,7 @@ export class VoiceSamples {
 
   /** Moves a sample to the trash; its file stays until the trash lets go of it. @throws {AppError} `not_found` */
   remove(id: string): Promise<void> {
-    return this.#turns.take(id, () => this.#remove(id));
+    return this.#locks.run(id, () => this.#remove(id));
   }
 
   async #remove(id: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** One life of the node's program: it is started when no other one holds its state, and is ended before this returns. */
 import { AppError } from "../errors.ts";
-import { pause } from "../async/delay.ts";
+import { delay } from "../async/delay.ts";
 import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, withoutSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
@@ -77,7 +77,7 @@ async function untilFree(socketPath: string, signal: AbortSignal): Promise<void>
     if (performance.now() > until) {
       throw new AppError("not_available", "another process of an earlier start still holds its state");
     }
-    await pause(PREDECESSOR_POLL_MS, signal);
+    await delay(PREDECESSOR_POLL_MS, signal);
   }
 }
 
@@ -87,7 +87,7 @@ async function untilAnswers(socketPath: string, { socketMs }: NodeTimes, signal:
     if (performance.now() > until) {
       throw new AppError("not_available", `it did not answer within ${Math.round(socketMs / 1000)} s of its start`);
     }
-    await pause(SOCKET_POLL_MS, signal);
+    await delay(SOCKET_POLL_MS, signal);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Keeps one node alive from being switched on to being switched off: what ends by itself is started again, not for ever. */
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { pause } from "../async/delay.ts";
+import { delay } from "../async/delay.ts";
 import type { LocalApi } from "./local_api.ts";
 import { type FollowOptions, NodeFollower } from "./node_controller.ts";
 import { liveOnce } from "./node_process.ts";
@@ -80,7 +80,7 @@ export class KeptNode {
       log("warn", `${message}; it is started again`);
       onView(viewOf("error", { error: `${message}; it is started again` }));
       const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), LONGEST_PAUSE_MS);
-      await pause(waitMs, this.#abort.signal).catch(() => {});
+      await delay(waitMs, this.#abort.signal).catch(() => {});
       if (this.#abort.signal.aborted) return;
     }
   }

@@ -1,6 +1,6 @@
 /** The node's own messages, kept open for ever: the last words of each kind, and a bell that rings with every one. */
 import { AppError } from "../errors.ts";
-import { pause } from "../async/delay.ts";
+import { delay } from "../async/delay.ts";
 import { type LocalApi, withoutSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
 import type { Notice } from "./notices.ts";
@@ -55,7 +55,7 @@ export class Watch {
         }
         // Read anew: what it said meanwhile is lost.
         this.wake();
-        await pause(this.#times.pollMs, signal);
+        await delay(this.#times.pollMs, signal);
       }
     };
     listen().catch((error) => begun.reject(error)); // ended by the signal
@@ -87,7 +87,7 @@ export class Watch {
     if (!this.#hasRung) {
       const waiting = new AbortController();
       this.#ring = () => waiting.abort();
-      await pause(ms, AbortSignal.any([signal, waiting.signal])).catch(() => {});
+      await delay(ms, AbortSignal.any([signal, waiting.signal])).catch(() => {});
       this.#ring = () => {};
     }
     this.#hasRung = false;

@@ -1,4 +1,5 @@
 /** What the node serves, as its serve-config has it. */
+import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 
 const LAST_PORT = 65_535;
 /** Ports written at a time: requests are answered in between. */
@@ -25,7 +26,7 @@ export async function serveConfig({ fqdn, target, isHttps }: Serving): Promise<s
   for (let port = 1; port <= LAST_PORT; port++) {
     ports += port === 443 ? '"443":{"HTTPS":true}' : `"${port}":{"HTTP":true}`;
     if (port < LAST_PORT) ports += ",";
-    if (port % PORTS_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
+    if (port % PORTS_AT_ONCE === 0) await yieldToEventLoop();
   }
   const handlers = { Handlers: { "/": { Proxy: target } } };
   // With HTTPS the listener sends who came without to the right address.

@@ -1,8 +1,9 @@
 /** The tailnet node as the owner has it: switched on or off, under a name, in one of six states. */
+import { delay } from "../async/delay.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { Turns } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
 import { KeptNode } from "./node_supervisor.ts";
 import type { NodeMemory, OwnNames } from "./node_state.ts";
 import { DEFAULT_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
@@ -38,7 +39,7 @@ const TURN = "node";
 export class Tailnet {
   readonly #options: TailnetOptions;
   readonly #times: NodeTimes;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
   #openDoor: (() => Door) | undefined;
   #door: Door | undefined;
   #node: KeptNode | undefined;
@@ -67,10 +68,10 @@ export class Tailnet {
   begin(openDoor: () => Door): void {
     this.#openDoor = openDoor;
     const { memory } = this.#options;
-    if (memory.isWipeDue) void this.#turns.take(TURN, () => this.#wipe());
+    if (memory.isWipeDue) void this.#locks.run(TURN, () => this.#wipe());
     if (!memory.wanted.enabled) return;
     this.#set(viewOf("starting"));
-    void this.#turns.take(TURN, () => this.#start());
+    void this.#locks.run(TURN, () => this.#start());
   }
 
   /**
@@ -81,7 +82,7 @@ export class Tailnet {
    *   environment says otherwise.
    */
   enable(hostname?: string): Promise<TailnetStatus> {
-    return this.#turns.take(TURN, async () => {
+    return this.#locks.run(TURN, async () => {
       const { memory, programPath } = this.#options;
       await findTailscaled(programPath);
       const isRenamed = hostname !== undefined && hostname !== memory.wanted.hostname;
@@ -100,12 +101,12 @@ export class Tailnet {
    * @throws {AppError} `conflict` when a flag or the environment says otherwise.
    */
   disable(): Promise<TailnetStatus> {
-    return this.#turns.take(TURN, async () => {
+    return this.#locks.run(TURN, async () => {
       const { memory } = this.#options;
       await memory.want({ enabled: false });
       await memory.noteWipe(true);
       this.#set(viewOf(this.#node === undefined ? "disabled" : "stopped"));
-      void this.#turns.take(TURN, () => this.#end());
+      void this.#locks.run(TURN, () => this.#end());
       return this.status();
     });
   }
@@ -113,7 +114,7 @@ export class Tailnet {
   /** Ends the node and keeps its state: it comes back at the next start. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#turns.take(TURN, async () => {
+    await this.#locks.run(TURN, async () => {
       // Whoever is being answered still needs the node.
       await Promise.all([this.#door?.close(), this.#node?.shield()]);
       this.#door = undefined;
@@ -164,7 +165,7 @@ export class Tailnet {
     if (this.#options.memory.wanted.enabled) return; // switched on again meanwhile
     if (this.#node !== undefined) {
       // Who switched it off over the tailnet would not hear of it.
-      await new Promise((resolve) => setTimeout(resolve, this.#times.farewellMs));
+      await delay(this.#times.farewellMs);
       await this.#node.logout();
       await this.#node.stop();
       this.#node = undefined;

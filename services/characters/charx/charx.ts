@@ -3,7 +3,7 @@
  * other files are then copied as they lie in it, piece by piece.
  */
 import { AppError } from "../../errors.ts";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { heldEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
@@ -103,10 +103,9 @@ function withPlace(card: Card, others: ReadonlySet<string>): { card: Card; path?
 }
 
 async function deflated(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<PackedEntry> {
-  const pace = new Pace();
   const steps = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (let at = 0; at < bytes.length; at += STEP_BYTES) {
-      await pace.rest();
+      await yieldIfTickUsedUp();
       yield bytes.subarray(at, at + STEP_BYTES);
     }
   };

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { sniffImage } from "../../attachments/images/image_type.ts";
 import { AppError } from "../../errors.ts";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { PackedEntry } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
@@ -73,14 +73,13 @@ export interface CardFilesInPng {
  * @throws {AppError} `unprocessable`
  */
 export async function filesInPng(png: Uint8Array, card: Card, taken: ReadonlySet<string>): Promise<CardFilesInPng> {
-  const pace = new Pace();
   const used = new Set(taken);
   const addresses = new Map<string, string>();
   const entries: PackedEntry[] = [];
   for (const chunk of readPng(png).chunks) {
     const name = assetPath(chunk);
     if (name === undefined || addresses.has(name)) continue;
-    await pace.rest();
+    await yieldIfTickUsedUp();
     const bytes = contentOf(chunk);
     const path = freePath(name, card, bytes, used);
     used.add(path);

@@ -2,7 +2,7 @@
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import { parseBlock } from "./block_text.ts";
 import type { Message } from "../message.ts";
 import { OpenedTexts } from "../plaintext_cache.ts";
@@ -402,10 +402,9 @@ export class BlockReader {
 
   /** Gives many blocks with what they hold, a few at a time, opened off the serving thread. */
   async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
-    const pace = new Pace();
     const opened: OpenBlock[] = [];
     for (let at = 0; at < rows.length; at += BLOCKS_AT_ONCE) {
-      await pace.rest();
+      await yieldIfTickUsedUp();
       const texts = rows.slice(at, at + BLOCKS_AT_ONCE).map((row) => this.#openText(conversationId, row));
       for (const [n, text] of (await Promise.all(texts)).entries()) {
         opened.push({ row: rows[at + n]!, text, messages: parseBlock(text) });

@@ -6,7 +6,7 @@ import { refer } from "../../attachments/attachment_rows.ts";
 import { AppError } from "../../errors.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { collectGarbage } from "../../async/garbage_collection.ts";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
 import {
@@ -152,7 +152,6 @@ export class BlockStore extends BlockReader {
   ): Promise<
     { statements: Statement[]; texts?: Map<Message, string>; changed: Set<string>; isUnchanged: boolean }
   > {
-    const pace = new Pace();
     const textOf = new Map<Message, string>();
     const leaving: OpenBlock[] = [];
     const moving: Statement[] = [];
@@ -161,9 +160,9 @@ export class BlockStore extends BlockReader {
       const [messages, blocks] = [next.get(segment) ?? [], standing.get(segment) ?? []];
       const texts = await textsOfMany(messages);
       messages.forEach((message, index) => textOf.set(message, texts[index]!));
-      await pace.rest();
+      await yieldIfTickUsedUp();
       const slots = planReplacement(blocks, messages, texts, branches);
-      await pace.rest();
+      await yieldIfTickUsedUp();
       const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
       leaving.push(...blocks.filter((block) => !staying.has(block)));
       const positions = positionsOf(slots);
@@ -184,20 +183,20 @@ export class BlockStore extends BlockReader {
     );
     const added = pieces.map((block) => ({ ...block, over: successors.get(block.piece.mids[0]) }));
     const changed = changedIds(leaving, next, textOf, pieces);
-    await pace.rest();
+    await yieldIfTickUsedUp();
     let chars = 0;
     for (const text of textOf.values()) chars += text.length;
     const isLong = chars > MAX_RETURNED_CHARS;
     if (isLong) textOf.clear(); // the pieces have them, and free them one after the other
     const written = await this.#insertPieces(conversationId, added);
-    await pace.rest();
+    await yieldIfTickUsedUp();
     const statements = [
       ...leaving.flatMap(({ row }) => retire(row)),
       ...moving,
       ...moveMids(conversationId, leaving, written.owners),
       ...written.statements,
     ];
-    await pace.rest();
+    await yieldIfTickUsedUp();
     return {
       ...{ statements, changed, texts: isLong ? undefined : textOf },
       isUnchanged: leaving.length === 0 && added.length === 0,
@@ -635,10 +634,9 @@ export class BlockStore extends BlockReader {
   ): Promise<{ statements: Statement[]; owners: (readonly [mid: string, blockId: number])[] }> {
     const owners: (readonly [string, number])[] = [];
     const statements: Statement[] = [];
-    const pace = new Pace();
     let chars = 0;
     for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
-      await pace.rest();
+      await yieldIfTickUsedUp();
       const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, segment, position, over }) => {
         const id = over?.id ?? this.#nextId++;
         const version = (over?.version ?? 0) + 1;

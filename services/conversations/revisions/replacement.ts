@@ -1,6 +1,6 @@
 /** A change of all messages of a conversation: what it replaces is kept as a past state. How that comes back is revisions.ts. */
 import { isDeepStrictEqual } from "node:util";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockStore, OpenTree } from "../blocks/blocks.ts";
 import { isReordered, type Touched } from "./change_log.ts";
@@ -53,7 +53,7 @@ export async function replaceTree(
     ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(standing)])]),
     ...insertContinuations(id, tree.continuations),
   ];
-  await new Pace().rest();
+  await yieldIfTickUsedUp();
   const touched = touchedBy(pathOf(treeOf(standing)), path, replaced.changed);
   const statements = [...replaced.statements, ...rows];
   return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
@@ -91,7 +91,7 @@ export async function replaceMessages(
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
     return { statements: [...kept, ...statements], text, touched };
   }
-  await new Pace().rest();
+  await yieldIfTickUsedUp();
   const staying = new Set(messagesIn(tree).map(({ id }) => id));
   const leaving = messagesIn(treeOf(standing)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));

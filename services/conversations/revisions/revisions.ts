@@ -33,8 +33,8 @@ export class Revisions {
 
   /** Compares a revision with the conversation now. @throws {AppError} `not_found` */
   compare(id: string, n: number): Promise<Revision & RevisionDifference> {
-    const { store, turns, revisions } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, locks, revisions } = this.#parts;
+    return locks.run(id, async () => {
       const state = store.get(id);
       const record = revisions.get(id, n);
       const revision = revisions.list(id).find((each) => each.n === n)!;
@@ -49,8 +49,8 @@ export class Revisions {
    * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
    */
   restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
-    const { store, live, turns, revisions } = this.#parts;
-    return turns.take(id, async () => {
+    const { store, live, locks, revisions } = this.#parts;
+    return locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
       const record = revisions.get(id, n);
@@ -71,9 +71,9 @@ export class Revisions {
 
   /** Lets go of what has been kept for too long. */
   async sweep(): Promise<void> {
-    const { turns, revisions, db } = this.#parts;
+    const { locks, revisions, db } = this.#parts;
     for (const id of revisions.overdue()) {
-      await turns.take(id, async () => {
+      await locks.run(id, async () => {
         const statements = revisions.prune(id);
         if (statements.length > 0) await db.write(statements);
       });

@@ -2,6 +2,7 @@
  * The proxy through which all public-only calls go: ours by guarded_fetch.ts, other programs' by its address and password.
  * It owns the connections; what may be connected to is decided in target_policy.ts.
  */
+import { delay } from "../../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { dialFirst } from "./dial.ts";
@@ -85,7 +86,7 @@ async function acceptAll(
     try {
       admit(await listener.accept());
     } catch {
-      if (!closing.aborted) await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
+      if (!closing.aborted) await delay(ACCEPT_PAUSE_MS);
     }
   }
 }

@@ -7,7 +7,7 @@ import { type DrawnAnswer, drawnIn, nameOfCheckpoint, parseCheckpoints, parsePro
 import type { A1111Progress } from "./a1111_responses.ts";
 import type { Backend, Checkpoint, Drawn, DrawOrder, DrawWatch } from "../backend.ts";
 import type { BackendHttp } from "../backend_http.ts";
-import { pause } from "../abortable_delay.ts";
+import { delay } from "../../async/delay.ts";
 import { base64Of, pictureFrom } from "../image_data.ts";
 
 /** One picture with its high-resolution pass is some 4 MB; a batch with a grid stays below this too. */
@@ -118,7 +118,7 @@ class A1111Run {
     let last = "";
     let movedAtMs = performance.now();
     while (!isOver) {
-      await pause(limits.pollMs, this.#watch.signal, answered);
+      await delay(limits.pollMs, this.#watch.signal, answered);
       if (isOver) return;
       const now = await readProgress(this.#http, this.#watch.wantsPreview(), this.#watch.signal);
       if (isOver) return;
@@ -141,7 +141,7 @@ class A1111Run {
       const now = await readProgress(this.#http, false, late);
       if (now !== undefined && !this.#judge(now)) return false;
       await this.#interrupt(late);
-      await pause(FREE_MS, late, answered);
+      await delay(FREE_MS, late, answered);
     } catch {
       // A server that cannot be told any more is as free as it can be made.
     }
@@ -155,7 +155,7 @@ class A1111Run {
     void answered.then(() => isOver = true);
     try {
       for (;;) {
-        await pause(this.#http.limits.pollMs, late, answered);
+        await delay(this.#http.limits.pollMs, late, answered);
         if (isOver) return;
         if (this.#judge(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
       }

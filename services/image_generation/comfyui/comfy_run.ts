@@ -5,7 +5,7 @@ import type { ComfyHistory } from "./comfy_responses.ts";
 import { failedRun } from "./comfy_errors.ts";
 import type { ComfyServer } from "./comfy_server.ts";
 import type { ComfyListener } from "./comfy_socket.ts";
-import { pause } from "../abortable_delay.ts";
+import { delay } from "../../async/delay.ts";
 import type { Workflow } from "./workflow_format.ts";
 
 /** Longest pause between two looks at a run that takes long. */
@@ -73,7 +73,7 @@ export class ComfyRun implements ComfyListener {
     let absences = 0;
     let failures = 0;
     while (performance.now() < late) {
-      await pause(waitMs, signal, this.#news.promise);
+      await delay(waitMs, signal, this.#news.promise);
       this.#news = Promise.withResolvers();
       waitMs = Math.min(waitMs * 1.5, MAX_POLL_MS);
       try {

@@ -10,7 +10,7 @@ import type { EventHub } from "../../events/event_hub.ts";
 import { isId } from "../../storage/ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { Turns } from "../../async/keyed_mutex.ts";
+import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
 import { placeholdersIn } from "./placeholders.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./starter_workflow.ts";
@@ -66,7 +66,7 @@ const PART = "workflow.json";
 /** Reads and changes the workflows. */
 export class Workflows {
   readonly #parts: WorkflowParts;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
 
   constructor(parts: WorkflowParts) {
     this.#parts = parts;
@@ -234,7 +234,7 @@ export class Workflows {
   }
 
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(id.toLowerCase(), work);
+    return this.#locks.run(id.toLowerCase(), work);
   }
 }
 

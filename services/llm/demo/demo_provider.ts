@@ -1,4 +1,5 @@
 /** The connection of a fresh installation: no language model, no network, a fixed text word by word. */
+import { delay } from "../../async/delay.ts";
 import type { ChatCall, ChatEvent, ContentPart } from "../chat_event.ts";
 import { CompletionBuilder } from "../streaming/completion.ts";
 import type { ChatStream, Provider } from "../provider.ts";
@@ -50,8 +51,9 @@ async function* speak(
   signal: AbortSignal,
   own: AbortSignal,
 ): AsyncGenerator<ChatEvent[]> {
+  const anySignal = AbortSignal.any([signal, own]);
   for (const event of eventsFor(call)) {
-    if (event.type === "text") await pause(pauseMs, signal, own);
+    if (event.type === "text") await delay(pauseMs, anySignal).catch(() => {});
     signal.throwIfAborted();
     if (own.aborted) return;
     yield [event];
@@ -74,17 +76,4 @@ function textOf(content: string | ContentPart[] | undefined): string {
 function shorten(text: string): string {
   const characters = [...text];
   return characters.length <= ECHO_CHARS ? text : `${characters.slice(0, ECHO_CHARS).join("")}…`;
-}
-
-function pause(delayMs: number, ...signals: AbortSignal[]): Promise<void> {
-  if (signals.some((signal) => signal.aborted)) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      for (const signal of signals) signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, delayMs);
-    for (const signal of signals) signal.addEventListener("abort", done, { once: true });
-  });
 }

@@ -2,7 +2,7 @@
 import { AppError, messageOf } from "../../errors.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
 import { hubError, isPassing, retryAfterSeconds } from "../hub/hub_errors.ts";
-import { pause } from "../../async/delay.ts";
+import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_worker_client.ts";
 import type { TransferEnd, TransferTarget } from "./download_protocol.ts";
 
@@ -113,7 +113,7 @@ async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boo
       const found = `nothing came for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
       throw new AppError("upstream_timeout", `Cannot download "${file.path}" of "${work.repo}": ${found}`);
     }
-    await pause(waitMs, signal);
+    await delay(waitMs, signal);
     pauseMs = Math.min(pauseMs * 2, limits.maxPauseMs);
   }
   const hash = await transfer.finish();

@@ -1,7 +1,7 @@
 /** One start of llama.cpp's server: its address, its key, and how it answers. */
 import { randomToken } from "../../crypto/random.ts";
 import { llamaArguments, type LlamaOptions } from "./llama_program.ts";
-import { pause } from "../../async/delay.ts";
+import { delay } from "../../async/delay.ts";
 import { startWatched, type WatchedProcess } from "../../process/supervised_process.ts";
 
 /** A server that was started, on a free port of the loopback interface and with a key that nobody else knows. */
@@ -34,7 +34,7 @@ export class LlamaServer {
     const until = performance.now() + withinMs;
     while (performance.now() < until) {
       if (await this.isHealthy(signal)) return true;
-      await pause(pollMs, signal);
+      await delay(pollMs, signal);
     }
     return false;
   }

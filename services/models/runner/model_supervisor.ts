@@ -2,7 +2,7 @@
 import type { Log } from "../../log.ts";
 import type { LlamaOptions } from "./llama_program.ts";
 import { LlamaServer } from "./llama_server.ts";
-import { pause } from "../../async/delay.ts";
+import { delay } from "../../async/delay.ts";
 import { freeMemory, residentBytes } from "../../process/process_memory.ts";
 import type { RunnerStatus } from "./runner_status.ts";
 
@@ -79,7 +79,7 @@ export async function keepRunning(kept: KeptModel): Promise<void> {
     kept.log("warn", "The model on this machine ended and is started again", { cause: end.message });
     const gone = { memoryBytes: undefined, startedAtMs: undefined };
     kept.onChange({ state: "starting", error: end.message, restarts, ...gone });
-    await pause(kept.times.restartMs * 2 ** (inARow - 1), kept.signal);
+    await delay(kept.times.restartMs * 2 ** (inARow - 1), kept.signal);
   }
 }
 
@@ -119,7 +119,7 @@ async function watch(kept: KeptModel, server: LlamaServer, signal: AbortSignal):
   const { idleMinutes, usage, times } = kept;
   let knownMemory: number | undefined;
   for (let silent = 0;;) {
-    await pause(times.watchMs, signal);
+    await delay(times.watchMs, signal);
     silent = await server.isHealthy(signal) ? 0 : silent + 1;
     if (silent === MAX_SILENT_LOOKS) return { kind: "ended", wasReady: true, message: "it did not answer any more" };
     const memory = freeMemory();

@@ -1,4 +1,5 @@
 /** Runs one downloaded model by llama.cpp's server: starts, watches, restarts and stops it, and says how it stands. */
+import { Mutex } from "../../async/keyed_mutex.ts";
 import { basename } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
@@ -52,7 +53,7 @@ export class Runner {
   #lines: readonly string[] = [];
   readonly #usage = { atMs: 0 };
   /** Starts and stops follow one another. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
   /** Set while a chat brings it back; others wait for the same. */
   #waking: Promise<void> | undefined;
   #isClosed = false;
@@ -89,7 +90,7 @@ export class Runner {
    * @throws {AppError} `not_available` when llama-server is not found, with how to get it; `not_found`, `invalid_request`
    */
   run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
       const model = await this.#model(request.path);
       const program = await findLlamaServer(this.#options.programPath);
@@ -104,7 +105,7 @@ export class Runner {
 
   /** Stops what runs, and waits. */
   stop(): Promise<RunnerStatus> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       await this.#end();
       await this.#memory.clear();
       this.#set({ state: "stopped", error: undefined });
@@ -151,7 +152,7 @@ export class Runner {
   /** Stops what runs; it is started again when it is needed after the next start of the server. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#inTurn(() => this.#end());
+    await this.#lock.run(() => this.#end());
   }
 
   #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
@@ -229,11 +230,5 @@ export class Runner {
 
   #publish(): void {
     this.#options.events.publish({ kind: "runner", id: "local" });
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work);
-    this.#turn = result.catch(() => {});
-    return result;
   }
 }

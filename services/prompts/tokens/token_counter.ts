@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ChatMessage } from "../../llm/chat_event.ts";
 import type { Provider, UpstreamTarget } from "../../llm/provider.ts";
-import { Pace } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import { countedParts, estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "./token_estimate.ts";
 import type { TokenRatios } from "./token_ratios.ts";
 
@@ -51,10 +51,9 @@ export class TokenCounter {
   async count(messages: readonly ChatMessage[], asked: CountedModel, signal: AbortSignal): Promise<TokenCount> {
     const parts = messages.map(countedParts);
     const keys: string[] = [];
-    const pace = new Pace();
     for (const { text } of parts) {
       keys.push(keyOf(asked, text));
-      await pace.rest();
+      await yieldIfTickUsedUp();
     }
     signal.throwIfAborted();
     await this.#learn(parts.map(({ text }) => text), keys, asked, signal);

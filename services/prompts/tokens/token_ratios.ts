@@ -1,4 +1,5 @@
 /** What each model makes of an estimate: learned from the `usage` it reports, so that the next estimate is nearer. */
+import { Mutex } from "../../async/keyed_mutex.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import type { ChatMessage, Usage } from "../../llm/chat_event.ts";
@@ -33,7 +34,7 @@ export class TokenRatios {
   readonly #options: TokenRatiosOptions;
   #ratios: Map<string, number> | undefined;
   #saved = new Map<string, number>();
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
 
   constructor(options: TokenRatiosOptions) {
     this.#options = options;
@@ -68,7 +69,7 @@ export class TokenRatios {
 
   /** Waits for what is being written. */
   async close(): Promise<void> {
-    await this.#lastWrite;
+    await this.#lock.settled();
   }
 
   #all(): Map<string, number> {
@@ -94,7 +95,7 @@ export class TokenRatios {
     this.#saved = new Map(this.#all());
     const sealed = sealer.sealNow(PLACE, JSON.stringify([...this.#saved]));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
-    this.#lastWrite = this.#lastWrite.then(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
+    this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
       log("warn", "What was learned of token counts cannot be saved", { error: messageOf(error) })
     );
   }

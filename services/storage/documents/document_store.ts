@@ -7,7 +7,7 @@ import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Database, Statement } from "../database/database.ts";
-import { Turns } from "../../async/keyed_mutex.ts";
+import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import { BodyCache } from "./document_cache.ts";
 import { bodyOf, headOf, joined, partPlace, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
@@ -65,7 +65,7 @@ const HEAD_BYTES = 4 * 1024;
 /** The documents of one kind. Heads stay in memory, so that lists cost nothing. */
 export class DocumentStore<Head, Body> {
   readonly #options: DocumentStoreOptions<Head>;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedMutex();
   readonly #bodies = new BodyCache<Body>();
   #known: Map<string, ListedDocument<Head>> | undefined;
 
@@ -106,7 +106,7 @@ export class DocumentStore<Head, Body> {
     make: (before: StoredDocument<Head, Body> | undefined) => { head: Head; body: Body },
     expectedVersion?: ExpectedVersion,
   ): Promise<StoredDocument<Head, Body> & { isNew: boolean }> {
-    return this.#turns.take(id.toLowerCase(), async () => {
+    return this.#locks.run(id.toLowerCase(), async () => {
       const before = this.#heads().get(id);
       this.#expect(id, before, expectedVersion);
       if (before === undefined) this.#refuseOtherCase(id);
@@ -126,7 +126,7 @@ export class DocumentStore<Head, Body> {
 
   /** Moves a document to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
-    return this.#turns.take(id.toLowerCase(), async () => {
+    return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun, trash, titleOf } = this.#options;
       const before = this.#heads().get(id);
       if (before === undefined) throw new AppError("not_found", `There is no ${noun} "${id}"`);
@@ -152,7 +152,7 @@ export class DocumentStore<Head, Body> {
   /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
-    return this.#turns.take(id.toLowerCase(), async () => {
+    return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun } = this.#options;
       if (this.#heads().has(id)) throw new AppError("conflict", `There is a ${noun} "${id}" again`);
       this.#refuseOtherCase(id);

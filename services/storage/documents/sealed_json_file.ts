@@ -2,6 +2,7 @@
  * A sealed JSON file that its owner may remove, restore or damage while the server runs: what counts is the file as it
  * lies on disk now. What is in it, and what its absence means, belongs to the stores built on this.
  */
+import { Mutex } from "../../async/keyed_mutex.ts";
 import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
@@ -44,7 +45,7 @@ export function openSealedDocument<T>(options: {
 }): SealedDocument<T> {
   const { path, place, sealer, parse, stringify = JSON.stringify, log, untilRepaired } = options;
   let known: { state: FileState; content: T | undefined | AppError } | undefined;
-  let lastChange: Promise<unknown> = Promise.resolve();
+  const lock = new Mutex();
 
   async function read(): Promise<T | undefined | AppError> {
     const state = fileState(path);
@@ -91,11 +92,7 @@ export function openSealedDocument<T>(options: {
 
   return {
     read,
-    change(next) {
-      const change = lastChange.then(() => write(next));
-      lastChange = change.catch(() => {});
-      return change;
-    },
+    change: (next) => lock.run(() => write(next)),
   };
 }
 

@@ -2,6 +2,7 @@
  * Profiles of the owner's servers: sealed documents of one kind, in memory as stored, one of them active. What a profile
  * holds is up to the room that owns the kind.
  */
+import { Mutex } from "../../async/keyed_mutex.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
@@ -56,7 +57,7 @@ export class SealedProfiles<Content extends object> {
   readonly #options: ProfileOptions;
   readonly #records = new Map<string, ProfileRecord<Content>>();
   #activeId: string | undefined;
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #lock = new Mutex();
 
   /** Reads the stored ones. One that cannot be opened stays in the list, without content, and harms no other. */
   static async open<Content extends object>(options: ProfileOptions): Promise<SealedProfiles<Content>> {
@@ -122,7 +123,7 @@ export class SealedProfiles<Content extends object> {
     make: (before: Content | undefined) => Content,
     write: ProfileWrite = {},
   ): Promise<{ record: ProfileRecord<Content>; isNew: boolean }> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       const known = id ?? uuidV7();
       const before = this.#records.get(known);
       this.#expect(known, before, write.expectedVersion);
@@ -134,7 +135,7 @@ export class SealedProfiles<Content extends object> {
 
   /** Changes what a profile holds; one that cannot be read, or of which `make` gives nothing, stays. @throws {AppError} `not_found`, `revision_mismatch` */
   change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: ExpectedVersion): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       const record = this.get(id);
       this.#expect(id, record, expectedVersion);
       const content = record.content === undefined ? undefined : make(record.content);
@@ -144,7 +145,7 @@ export class SealedProfiles<Content extends object> {
 
   /** Removes a profile. When it was active, none is: another might cost money. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       const { db, kind, activeKey } = this.#options;
       const record = this.get(id);
       this.#expect(id, record, expectedVersion);
@@ -161,7 +162,7 @@ export class SealedProfiles<Content extends object> {
 
   /** Makes a profile the active one. @throws {AppError} `not_found`, `conflict` when it cannot be read */
   activate(id: string): Promise<ProfileRecord<Content>> {
-    return this.#inTurn(async () => {
+    return this.#lock.run(async () => {
       this.content(id);
       const previous = this.#activeId;
       if (previous !== id) {
@@ -246,11 +247,6 @@ export class SealedProfiles<Content extends object> {
   }
 
   /** Writes follow one another, so that each sees what the one before it left. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lastWrite.then(work);
-    this.#lastWrite = result.catch(() => {});
-    return result;
-  }
 }
 
 async function openContent<Content>({ sealer, kind, what }: ProfileOptions, row: Row): Promise<Content | undefined> {

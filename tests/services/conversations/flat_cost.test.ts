@@ -11,7 +11,7 @@ import { LiveReplies } from "../../../services/chat/live_replies.ts";
 import { Messages } from "../../../services/conversations/messages.ts";
 import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
 import { Versions } from "../../../services/storage/versions.ts";
-import { Turns } from "../../../services/async/keyed_mutex.ts";
+import { KeyedMutex } from "../../../services/async/keyed_mutex.ts";
 import { writeTurn } from "../../../services/chat/message_writer.ts";
 import { VariantStore } from "../../../services/conversations/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
@@ -96,7 +96,7 @@ beforeAll(async () => {
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
     reader: new ConversationReader({ store, blocks, variants, live, budget: new ByteBudget() }),
-    turns: new Turns(),
+    locks: new KeyedMutex(),
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);
