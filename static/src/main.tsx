@@ -1,13 +1,13 @@
 /** Starts the page. */
 import { render } from "preact";
-import { createAccessApi } from "./api/access.ts";
+import { createAccessApi } from "./api/auth.ts";
 import { createClient } from "./api/client.ts";
-import { createApi } from "./api/endpoints.ts";
+import { createApi } from "./api/api.ts";
 import { whenIdle } from "./components/hooks.ts";
-import { findStorage } from "./state/device.ts";
-import { findKeptToken } from "./state/kept_token.ts";
+import { findStorage } from "./state/app/device.ts";
+import { findKeptToken } from "./state/app/device_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
-import { followKeyboard } from "./state/visible_height.ts";
+import { followKeyboard } from "./state/app/visible_height.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 

@@ -1,6 +1,6 @@
 /** Renders messages in a page without a policy, as the chat does, and says what a text made of the page. Bundled for the browser. */
 import { type Block, GrowingMarkdown } from "../../static/src/markdown/blocks.ts";
-import { mathsToNode } from "../../static/src/markdown/maths.ts";
+import { mathsToNode } from "../../static/src/markdown/math.ts";
 
 /** Everything that loads, runs or submits by itself. */
 const LIVE =

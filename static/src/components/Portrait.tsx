@@ -5,7 +5,7 @@
  * `isWhole`), `version?` (its last change), `class?`.
  */
 import { useEffect, useState } from "preact/hooks";
-import { pictureWidth } from "../state/portraits.ts";
+import { pictureWidth } from "../state/characters/portraits.ts";
 import { useStore } from "../state/store.ts";
 
 /** Says nothing to a screen reader: the name stands beside it. */

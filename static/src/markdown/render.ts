@@ -11,7 +11,7 @@ import {
   RenderLimitError,
   UNLIMITED,
 } from "./limits.ts";
-import { mathsExtension, type MathsToken } from "./maths_tokens.ts";
+import { mathsExtension, type MathsToken } from "./math_tokens.ts";
 
 /**
  * Returns a formula as sanitized MathML. `source`: its source should be shown, `late`: so it should, but another try may have

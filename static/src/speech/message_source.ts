@@ -1,14 +1,14 @@
 /** The audio of a message, sentence by sentence, also while the message is still being written. */
 import { effect } from "@preact/signals";
-import { speechApi } from "../api/speech_endpoints.ts";
+import { speechApi } from "../api/speech.ts";
 import type { Message } from "../api/types.ts";
-import { partThoughts, textOf } from "../state/message_text.ts";
-import type { OpenChat } from "../state/open_chat.ts";
+import { partThoughts, textOf } from "../state/chat/message_text.ts";
+import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
-import { IncomingAudio } from "./incoming_audio.ts";
-import { listen } from "./listen.ts";
-import { type Piece, Pieces } from "./pieces.ts";
-import type { AudioSource } from "./reading.ts";
+import { IncomingAudio } from "./streamed_audio.ts";
+import { listen } from "./play_source.ts";
+import { type Piece, Pieces } from "./speech_segments.ts";
+import type { AudioSource } from "./playback_queue.ts";
 
 /** Who says what; undefined is the voice that is set for all. */
 interface Voices {

@@ -1,6 +1,6 @@
 /** The page's one player. Audio that the browser can take piece by piece is heard while it comes, other audio once it is whole. */
 import { signal } from "@preact/signals";
-import type { IncomingAudio } from "./incoming_audio.ts";
+import type { IncomingAudio } from "./streamed_audio.ts";
 
 /** Plays one audio at a time. One element for all: browsers let it play again once a press has let it play. */
 export class Playback {

@@ -1,5 +1,5 @@
 /** What the fake API answers about characters, the card site and personas. */
-import { emptyCard } from "../../../static/src/state/card_fields.ts";
+import { emptyCard } from "../../../static/src/state/characters/card_fields.ts";
 import type {
   Card,
   CardData,

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { BoundedLexer, checkToken, clockExtension } from "../../../static/src/markdown/bounded_lexer.ts";
 import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
 import { MAX_DEPTH, RenderBudget, RenderLimitError } from "../../../static/src/markdown/limits.ts";
-import { mathsToText } from "../../../static/src/markdown/maths.ts";
-import { mathsExtension } from "../../../static/src/markdown/maths_tokens.ts";
+import { mathsToText } from "../../../static/src/markdown/math.ts";
+import { mathsExtension } from "../../../static/src/markdown/math_tokens.ts";
 
 /** A clock that only moves by being read. */
 function clockOf(stepMs: number) {

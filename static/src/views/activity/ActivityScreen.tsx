@@ -5,17 +5,17 @@ import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useNow, useTitle } from "../../components/hooks.ts";
-import { List, ListRow } from "../../components/List.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import { characterAddress } from "../../state/creation_jobs.ts";
-import { IMPORT_ADDRESS, type Moving, movingOf, type Sending } from "../../state/moving.ts";
+import { characterAddress } from "../../state/characters/generation_jobs.ts";
+import { IMPORT_ADDRESS, type Moving, movingOf, type Sending } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { clock, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 import { titleOf } from "../shell/ChatRow.tsx";
-import { PageHead } from "../shell/PageHead.tsx";
-import { sendingWords, shareOf } from "../moving/OnTheWay.tsx";
-import { progressWords } from "./progress_words.ts";
+import { PageHead } from "../shell/PageHeader.tsx";
+import { sendingWords, shareOf } from "../import_export/ImportProgress.tsx";
+import { progressWords } from "./format_progress.ts";
 
 /** Everything goes on when this screen is left. */
 export function ActivityScreen() {

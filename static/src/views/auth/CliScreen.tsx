@@ -1,14 +1,14 @@
 /** Where a command line sends its person: sign in, then allow or deny. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/CopyButton.tsx";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol, signIn } from "../../state/ceremonies.ts";
+import { deviceName, enrol, signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { WhyNoPasskeys } from "./NoPasskeys.tsx";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 interface CliRequest {
   port: number;

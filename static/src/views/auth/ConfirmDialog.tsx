@@ -5,10 +5,10 @@
  */
 import type { ComponentChildren } from "preact";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** Closes itself once it is done; a failure keeps it open. */
 export function ConfirmDialog(

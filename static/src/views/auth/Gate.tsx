@@ -2,11 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
-import { Refused } from "../shell/Refused.tsx";
+import { Refused } from "../shell/AccessRefused.tsx";
 
 const SignInScreen = lazy(() => import("./SignInScreen.tsx").then(({ SignInScreen }) => SignInScreen));
 const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) => PairScreen));
-const WelcomeScreen = lazy(() => import("../welcome/WelcomeScreen.tsx").then((file) => file.WelcomeScreen));
+const WelcomeScreen = lazy(() => import("../setup/SetupScreen.tsx").then((file) => file.WelcomeScreen));
 const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => CliScreen));
 
 /** Shows its children to whoever is in. */

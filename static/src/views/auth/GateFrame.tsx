@@ -5,7 +5,7 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { Toasts } from "../../components/Toasts.tsx";
+import { Toasts } from "../../components/overlays/Toasts.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { texts } from "../../texts/texts.ts";

@@ -1,10 +1,10 @@
 /** A code for another device, in letters and to scan. */
 import { useEffect, useState } from "preact/hooks";
-import type { Invite } from "../../api/access.ts";
-import { Dialog } from "../../components/Dialog.tsx";
+import type { Invite } from "../../api/auth.ts";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { CopyButton } from "../../components/CopyButton.tsx";
-import { wordsFor } from "../../state/ceremonies.ts";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { wordsFor } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";

@@ -1,13 +1,13 @@
 /** Where no passkey can be: why, the ways out, and a token meanwhile. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { findStorage } from "../../state/device.ts";
-import { keepToken } from "../../state/kept_token.ts";
+import { findStorage } from "../../state/app/device.ts";
+import { keepToken } from "../../state/app/device_token.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** Says why this address can have no passkey. */
 export function WhyNoPasskeys({ level }: { level: 2 | 3 }) {

@@ -1,14 +1,14 @@
 /** Makes the first passkey of an address, or lets a new device in by a code. */
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol } from "../../state/ceremonies.ts";
+import { deviceName, enrol } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { TokenForm, WhyNoPasskeys } from "./NoPasskeys.tsx";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** The code that an invite's address carries behind "#"; it goes out of the address bar at once. */
 function useCarriedCode(): string {

@@ -1,18 +1,18 @@
 /** The enrolled passkeys: their names and dates, revoking one, adding another. */
 import { useState } from "preact/hooks";
-import type { Passkey } from "../../api/access.ts";
+import type { Passkey } from "../../api/auth.ts";
 import type { AuthStatus } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { List, ListRow } from "../../components/List.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol } from "../../state/ceremonies.ts";
+import { deviceName, enrol } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { InviteDialog } from "./InviteDialog.tsx";
 import { useList } from "./use_list.tsx";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** For whoever may see them. */
 export function PasskeyList({ status }: { status: AuthStatus }) {

@@ -2,8 +2,8 @@
 import { useEffect } from "preact/hooks";
 import type { AuthStatus } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { findStorage } from "../../state/device.ts";
-import { keepToken } from "../../state/kept_token.ts";
+import { findStorage } from "../../state/app/device.ts";
+import { keepToken } from "../../state/app/device_token.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
@@ -62,7 +62,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
 function SignInButton() {
   const store = useStore();
   const onClick = async () => {
-    const { signIn, wordsFor } = await import("../../state/ceremonies.ts");
+    const { signIn, wordsFor } = await import("../../state/app/passkeys.ts");
     try {
       await signIn(store.access);
       await store.refreshAuth();

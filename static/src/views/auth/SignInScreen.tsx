@@ -1,12 +1,12 @@
 /** What a gated address shows to whoever is not in. */
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { signIn } from "../../state/ceremonies.ts";
+import { signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { TokenForm, WhyNoPasskeys } from "./NoPasskeys.tsx";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** By passkey; where none can be, by token. */
 export function SignInScreen() {

@@ -1,11 +1,11 @@
 /** Bearer tokens: making one, seeing when it was used, revoking it. */
 import { useState } from "preact/hooks";
-import type { MintedToken, Token } from "../../api/access.ts";
+import type { MintedToken, Token } from "../../api/auth.ts";
 import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/CopyButton.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { List, ListRow } from "../../components/List.tsx";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
@@ -13,7 +13,7 @@ import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { usedWords } from "./PasskeyList.tsx";
 import { useList } from "./use_list.tsx";
 import { QrCode } from "./QrCode.tsx";
-import { useAction } from "./use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** @param canMint A session is there: no token makes another. */
 export function TokenList({ canMint }: { canMint: boolean }) {

@@ -1,11 +1,11 @@
 /** The voice that a character is read aloud with. */
 import { useEffect } from "preact/hooks";
-import type { CardEditor } from "../../state/card_editor.ts";
-import { voiceOf, withVoice } from "../../state/card_voice.ts";
+import type { CardEditor } from "../../state/characters/card_editor.ts";
+import { voiceOf, withVoice } from "../../state/characters/card_voice.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useVoices } from "../voice/use_voices.ts";
-import { VoicePicker } from "../voice/VoicePicker.tsx";
+import { useVoices } from "../speech/use_voices.ts";
+import { VoicePicker } from "../speech/VoicePicker.tsx";
 
 /** The choice; without one the character has the voice of the settings. */
 export function CardVoice({ editor }: { editor: CardEditor }) {

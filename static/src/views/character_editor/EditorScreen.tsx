@@ -6,20 +6,20 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
-import { CardEditor } from "../../state/card_editor.ts";
-import { type Creation, creationOf, editorOf } from "../../state/creation.ts";
+import { CardEditor } from "../../state/characters/card_editor.ts";
+import { type Creation, creationOf, editorOf } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHead.tsx";
-import { characterPath } from "../../api/character_endpoints.ts";
-import { HistoryDialog, type VersionFields } from "../editing/HistoryDialog.tsx";
-import { ClashNote } from "../editing/ClashNote.tsx";
-import { differingFields } from "../editing/differing_fields.ts";
-import { SaveState } from "../editing/SaveState.tsx";
-import { useEditing } from "../editing/use_editing.ts";
-import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./parts.tsx";
-import { LorebookPart } from "./LorebookPart.tsx";
-import { WritingNote } from "./WritingNote.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
+import { characterPath } from "../../api/characters.ts";
+import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
+import { ClashNote } from "../documents/ConflictNotice.tsx";
+import { differingFields } from "../documents/differing_fields.ts";
+import { SaveState } from "../documents/SaveStatus.tsx";
+import { useEditing } from "../documents/use_editor.ts";
+import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./EditorSections.tsx";
+import { LorebookPart } from "./LorebookSection.tsx";
+import { WritingNote } from "./GenerationNotice.tsx";
 
 const PARTS = {
   identity: IdentityPart,

@@ -1,9 +1,9 @@
 /** The notes of a card's creator in further languages. @see V3, "creator_notes_multilingual" */
 import { useRef } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import type { CardEditor } from "../../state/card_editor.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** ISO 639-1 */

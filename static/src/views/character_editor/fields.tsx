@@ -2,9 +2,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { CardData } from "../../api/character_types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
-import type { CardEditor } from "../../state/card_editor.ts";
-import { estimateTokens } from "../../state/token_estimate.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import type { CardEditor } from "../../state/characters/card_editor.ts";
+import { estimateTokens } from "../../state/documents/token_estimate.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Fields of a card that are one text. */

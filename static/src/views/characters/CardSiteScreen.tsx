@@ -3,15 +3,15 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { Select } from "../../components/Select.tsx";
-import { Switch } from "../../components/Switch.tsx";
-import { CARD_SITE_SORTS, CardSite } from "../../state/card_site.ts";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { CARD_SITE_SORTS, CardSite } from "../../state/characters/card_site.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHead.tsx";
-import { FoundCardRow } from "./FoundCardRow.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
+import { FoundCardRow } from "./CardSiteRow.tsx";
 
 /** The screen. */
 export function CardSiteScreen() {

@@ -1,14 +1,14 @@
 /** What can be done with a character beside talking: its picture, its files, its end. */
 import { useRef, useState } from "preact/hooks";
-import { characterPath } from "../../api/character_endpoints.ts";
+import { characterPath } from "../../api/characters.ts";
 import type { Character } from "../../api/character_types.ts";
-import { Menu, type MenuItem } from "../../components/Menu.tsx";
-import type { CharacterPage } from "../../state/character_page.ts";
-import { removeCharacter } from "../../state/gallery.ts";
+import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
+import type { CharacterPage } from "../../state/characters/character_page.ts";
+import { removeCharacter } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { HistoryDialog } from "../editing/HistoryDialog.tsx";
-import { warnOfLargeExport } from "../editing/large_export.ts";
+import { HistoryDialog } from "../documents/HistoryDialog.tsx";
+import { warnOfLargeExport } from "../documents/large_export.ts";
 
 /** Pictures the server takes. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";

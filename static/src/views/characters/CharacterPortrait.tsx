@@ -4,10 +4,10 @@ import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { CharacterPage } from "../../state/character_page.ts";
+import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { portraitOf } from "./portrait_of.ts";
+import { portraitOf } from "./portrait_props.ts";
 
 /** Width of its place on a wide screen, in pixels. */
 const WIDTH_PX = 320;

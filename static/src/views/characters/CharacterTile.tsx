@@ -2,7 +2,7 @@
 import type { CharacterItem } from "../../api/character_types.ts";
 import { memo } from "../../components/memo.ts";
 import { Portrait } from "../../components/Portrait.tsx";
-import { portraitOf } from "./portrait_of.ts";
+import { portraitOf } from "./portrait_props.ts";
 
 /** Wide enough for the widest card of the grid, in pixels. */
 const WIDTH_PX = 192;

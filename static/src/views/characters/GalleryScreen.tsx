@@ -6,20 +6,20 @@ import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
-import { Menu, PHONE } from "../../components/Menu.tsx";
-import { VirtualGrid } from "../../components/VirtualGrid.tsx";
-import { FileImports } from "../../state/file_imports.ts";
-import { type Gallery, galleryOf } from "../../state/gallery.ts";
+import { Menu, PHONE } from "../../components/overlays/Menu.tsx";
+import { VirtualGrid } from "../../components/lists/VirtualGrid.tsx";
+import { FileImports } from "../../state/import_export/card_imports.ts";
+import { type Gallery, galleryOf } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHead.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
 import { CharacterTile } from "./CharacterTile.tsx";
 import { DropArea } from "./DropArea.tsx";
 import { GalleryTools } from "./GalleryTools.tsx";
-import { ImportNotes } from "./ImportNotes.tsx";
+import { ImportNotes } from "./ImportNotices.tsx";
 import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
-import { tellImported } from "./tell_imported.ts";
+import { tellImported } from "./notify_imported.ts";
 
 /** What the file dialog offers; the server judges by content. */
 const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";

@@ -1,5 +1,5 @@
 /** What narrows and orders the gallery. */
-import type { Gallery } from "../../state/gallery.ts";
+import type { Gallery } from "../../state/characters/gallery.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Search as you type, one tag, the order. */

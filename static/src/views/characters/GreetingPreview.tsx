@@ -4,9 +4,9 @@ import type { Character } from "../../api/character_types.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Markdown } from "../../components/Markdown.tsx";
-import { greetingsOf, NAMELESS_OWNER, withNames } from "../../state/card_fields.ts";
-import type { CharacterPage } from "../../state/character_page.ts";
+import { Markdown } from "../../components/content/Markdown.tsx";
+import { greetingsOf, NAMELESS_OWNER, withNames } from "../../state/characters/card_fields.ts";
+import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -2,15 +2,15 @@
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
-import { emptyCard } from "../../state/card_fields.ts";
-import { newId } from "../../state/ids.ts";
+import { emptyCard } from "../../state/characters/card_fields.ts";
+import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { IdeaForm } from "./IdeaForm.tsx";
+import { IdeaForm } from "./GenerateForm.tsx";
 
 type Way = "name" | "idea";
 

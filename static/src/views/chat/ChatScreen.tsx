@@ -4,24 +4,26 @@ import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { afterPaint, useTitle } from "../../components/hooks.ts";
-import type { OpenChat } from "../../state/open_chat.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHead.tsx";
-import { ChatHead } from "./ChatHead.tsx";
-import { Composer } from "./Composer.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
+import { ChatHead } from "./ChatHeader.tsx";
+import { Composer } from "./composer/Composer.tsx";
 import { useAutoSpeak } from "./auto_speak.ts";
 import { useShortcuts } from "./shortcuts.ts";
 
 /** With what makes their text readable it is a third of the page's script, and no first screen needs it. */
-const MessageList = lazy(() => import("./MessageList.tsx").then((file) => file.MessageList), { as: "messages" });
+const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
+  as: "messages",
+});
 
 const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.SearchBar), { as: "overlay" });
 
-const SpeechBar = lazy(() => import("../voice/SpeechBar.tsx").then((file) => file.SpeechBar), { as: "overlay" });
+const SpeechBar = lazy(() => import("../speech/SpeechBar.tsx").then((file) => file.SpeechBar), { as: "overlay" });
 
-const FirstRun = lazy(() => import("./FirstRun.tsx").then((file) => file.FirstRun));
+const FirstRun = lazy(() => import("./DemoHint.tsx").then((file) => file.FirstRun));
 
 /** Shows a stored conversation; without an id an empty new one, or one that will not be stored. */
 export function ChatScreen(

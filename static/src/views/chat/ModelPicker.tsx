@@ -1,10 +1,10 @@
 /** Which connection and which model answer in this chat. */
 import { useEffect, useState } from "preact/hooks";
-import { Sheet } from "../../components/Sheet.tsx";
-import { Select } from "../../components/Select.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { Sheet } from "../../components/overlays/Sheet.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { OpenChat } from "../../state/open_chat.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -1,7 +1,7 @@
 /** Who the owner is from here on; what was said stays with who said it. */
 import { useEffect } from "preact/hooks";
-import { Menu } from "../../components/Menu.tsx";
-import type { OpenChat } from "../../state/open_chat.ts";
+import { Menu } from "../../components/overlays/Menu.tsx";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { personaItems } from "./persona_items.ts";

@@ -1,7 +1,7 @@
 /** Looks for words in the open chat; Ctrl or ⌘ F opens it, and once more gives the browser's own. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
-import type { OpenChat } from "../../state/open_chat.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** The bar under the head of the chat, while it is open. */

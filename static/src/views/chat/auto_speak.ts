@@ -1,6 +1,6 @@
 /** Reads replies aloud as they come, where that is wished for, and is silent once the chat is left. */
 import { useEffect } from "preact/hooks";
-import type { OpenChat } from "../../state/open_chat.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 
 /** Listens while the chat is shown. Of several devices the one that asked for a reply reads it. */

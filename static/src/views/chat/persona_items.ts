@@ -1,5 +1,5 @@
 /** What a menu of personas offers. */
-import type { MenuItem } from "../../components/Menu.tsx";
+import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

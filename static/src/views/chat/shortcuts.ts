@@ -1,6 +1,6 @@
 /** Keys of the open chat: Ctrl or ⌘ F, Alt R, Alt C, Alt ← →, Escape. */
 import { useEffect } from "preact/hooks";
-import type { OpenChat } from "../../state/open_chat.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 
 /** Listens while the chat is shown. */

@@ -3,7 +3,7 @@ import type { ImageBackend } from "../../api/image_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { BackendCheck, ImageBackends } from "../../state/image_backends.ts";
+import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

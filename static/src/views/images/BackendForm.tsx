@@ -5,12 +5,12 @@ import { BACKEND_KINDS, type Checkpoint, type ImageBackend } from "../../api/ima
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import type { BackendCheck, ImageBackends } from "../../state/image_backends.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { KeyField } from "../editing/KeyField.tsx";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { Finding } from "./BackendCard.tsx";
 import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
 

@@ -1,15 +1,15 @@
 /** Images: what draws them, the search for more, and ComfyUI's workflows. */
 import { useEffect, useState } from "preact/hooks";
-import { imageApi } from "../../api/image_endpoints.ts";
+import { imageApi } from "../../api/images.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { ImageBackends } from "../../state/image_backends.ts";
+import { ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { BackendCard } from "./BackendCard.tsx";
 import { BackendFormPage } from "./BackendForm.tsx";
-import { FoundBackends } from "./FoundBackends.tsx";
+import { FoundBackends } from "./DetectedBackends.tsx";
 import { WorkflowList } from "./WorkflowList.tsx";
 
 /** The list, or the form of one backend (`item` is its id, or `new`). It listens for changes while it is shown. */

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { ImageBackends } from "../../state/image_backends.ts";
+import type { ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { HistoryDialog } from "../editing/HistoryDialog.tsx";
+import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
 /** What is edited. */
 export interface EditedWorkflow {

@@ -2,8 +2,8 @@
 import { useRef, useState } from "preact/hooks";
 import type { WorkflowListed } from "../../api/image_types.ts";
 import { Button } from "../../components/Button.tsx";
-import { List, ListRow } from "../../components/List.tsx";
-import type { ImageBackends } from "../../state/image_backends.ts";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import type { ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { type EditedWorkflow, WorkflowDialog } from "./WorkflowDialog.tsx";

@@ -2,10 +2,17 @@
 import type { ComponentChildren } from "preact";
 import type { BookEntry } from "../../api/character_types.ts";
 import { Button } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import { Switch } from "../../components/Switch.tsx";
-import { entryTitle, isSelective, LOGICS, numberIn, withExtension, withTitle } from "../../state/book_entries.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import {
+  entryTitle,
+  isSelective,
+  LOGICS,
+  numberIn,
+  withExtension,
+  withTitle,
+} from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
 import { CardWords, tokensOf } from "../character_editor/fields.tsx";
 import { ChanceFields, GroupFields, MatchFields, PlaceFields, RecursionFields } from "./entry_details.tsx";

@@ -1,14 +1,14 @@
 /** The editor of one lorebook: its entries, what holds for all of it, and the trial. */
 import { useMemo, useState } from "preact/hooks";
-import { type LorebookApi, lorebookApi } from "../../api/lorebook_endpoints.ts";
+import { type LorebookApi, lorebookApi } from "../../api/lorebooks.ts";
 import { Tabs } from "../../components/Tabs.tsx";
-import { LorebookEditor } from "../../state/lorebook_editor.ts";
+import { LorebookEditor } from "../../state/documents/lorebook_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { EditorFrame } from "../editing/EditorFrame.tsx";
-import { BookFields } from "./BookFields.tsx";
+import { EditorFrame } from "../documents/EditorFrame.tsx";
+import { BookFields } from "./LorebookFields.tsx";
 import { EntryList } from "./EntryList.tsx";
-import { TrialPanel } from "./TrialPanel.tsx";
+import { TrialPanel } from "./ActivationTest.tsx";
 
 /** Where the list stands. */
 export const LOREBOOKS = "/settings/lorebooks";

@@ -1,12 +1,12 @@
 /** The lorebooks: the list, or the editor of one. */
 import { useState } from "preact/hooks";
-import { lorebookApi, type LorebookItem } from "../../api/lorebook_endpoints.ts";
-import type { MenuItem } from "../../components/Menu.tsx";
-import { DocumentList } from "../../state/document_list.ts";
-import { newId } from "../../state/ids.ts";
+import { lorebookApi, type LorebookItem } from "../../api/lorebooks.ts";
+import type { MenuItem } from "../../components/overlays/Menu.tsx";
+import { DocumentList } from "../../state/documents/document_list.ts";
+import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DocumentsPage, NoDocuments } from "../editing/DocumentsPage.tsx";
+import { DocumentsPage, NoDocuments } from "../documents/DocumentsPage.tsx";
 import { LorebookPage, LOREBOOKS } from "./LorebookPage.tsx";
 
 /** `item` is the id of the book to edit. */

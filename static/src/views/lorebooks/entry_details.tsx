@@ -1,10 +1,17 @@
 /** The fields of an entry that most entries leave as they are. */
-import { TextField } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import { Switch } from "../../components/Switch.tsx";
-import { ENTRY_PLACES, numberIn, placeOf, ROLES, withExtension, withPlace } from "../../state/book_entries.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import {
+  ENTRY_PLACES,
+  numberIn,
+  placeOf,
+  ROLES,
+  withExtension,
+  withPlace,
+} from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
-import { NumberInput } from "../editing/NumberInput.tsx";
+import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import type { EntryProps } from "./EntryForm.tsx";
 
 /** Messages: more than any scan looks at. */

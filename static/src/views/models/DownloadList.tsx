@@ -3,10 +3,10 @@ import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { ModelDownload } from "../../api/model_types.ts";
-import type { Models } from "../../state/models.ts";
+import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { sizeText, timeText } from "./figures.ts";
+import { sizeText, timeText } from "./format_figures.ts";
 
 /** Nothing where there are none. */
 export function DownloadList({ models }: { models: Models }) {

@@ -1,15 +1,15 @@
 /** The search of the hub, and the files of what it found. */
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { List, ListRow } from "../../components/List.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { Select } from "../../components/Select.tsx";
+import { Select } from "../../components/forms/Select.tsx";
 import type { HubFile, HubModel, ModelFormat } from "../../api/model_types.ts";
-import type { Models } from "../../state/models.ts";
+import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { countText, dayText, sizeText } from "./figures.ts";
+import { countText, dayText, sizeText } from "./format_figures.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 

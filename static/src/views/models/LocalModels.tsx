@@ -1,15 +1,15 @@
 /** Models on disk, and what can be done with each. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { CodeBlock } from "../../components/CodeBlock.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
+import { CodeBlock } from "../../components/content/CodeBlock.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import type { LocalModel } from "../../api/model_types.ts";
-import type { Models } from "../../state/models.ts";
+import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { countText, sizeText } from "./figures.ts";
+import { countText, sizeText } from "./format_figures.ts";
 import { RunDialog } from "./RunDialog.tsx";
 
 /** The list; each model that can run here has a button for it. */

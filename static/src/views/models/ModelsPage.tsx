@@ -1,7 +1,7 @@
 /** Models: what runs, what comes, what is there, and the search for more. */
 import { useEffect, useState } from "preact/hooks";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Models } from "../../state/models.ts";
+import { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DownloadList } from "./DownloadList.tsx";

@@ -1,10 +1,10 @@
 /** The model that Parlor runs: its state, its last words, Stop. */
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { Models } from "../../state/models.ts";
+import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { sizeText } from "./figures.ts";
+import { sizeText } from "./format_figures.ts";
 
 /** Nothing while no model has been run. */
 export function RunnerPanel({ models }: { models: Models }) {

@@ -1,7 +1,7 @@
 /** The command palette: type a few letters, press Enter. */
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "../../components/Icon.tsx";
-import { Modal } from "../../components/Modal.tsx";
+import { Modal } from "../../components/overlays/Modal.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { useFoundCharacters } from "./use_found_characters.ts";

@@ -1,5 +1,5 @@
 /** The overview of all keys. */
-import { Dialog } from "../../components/Dialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { texts } from "../../texts/texts.ts";
 import { keyWords } from "./palette_entries.ts";
 

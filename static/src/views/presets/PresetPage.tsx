@@ -1,17 +1,17 @@
 /** The editor of one preset: its prompts in their order, the sentences around them, its samplers, and for what it is used. */
 import { useMemo, useState } from "preact/hooks";
-import { type PresetApi, presetApi } from "../../api/preset_endpoints.ts";
+import { type PresetApi, presetApi } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
-import { copyPreset, PresetEditor } from "../../state/preset_editor.ts";
+import { copyPreset, PresetEditor } from "../../state/documents/preset_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { EditorFrame } from "../editing/EditorFrame.tsx";
+import { EditorFrame } from "../documents/EditorFrame.tsx";
 import { PromptOrder } from "./PromptOrder.tsx";
-import { Samplers } from "./Samplers.tsx";
-import { Sentences } from "./Sentences.tsx";
-import { PresetUse } from "./PresetUse.tsx";
+import { Samplers } from "./SamplingFields.tsx";
+import { Sentences } from "./TemplateFields.tsx";
+import { PresetUse } from "./PresetUsage.tsx";
 
 /** Where the list stands. */
 export const PRESETS = "/settings/presets";

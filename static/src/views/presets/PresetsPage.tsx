@@ -1,12 +1,12 @@
 /** The presets: the list, or the editor of one. */
 import { useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID, presetApi, type PresetItem } from "../../api/preset_endpoints.ts";
-import type { MenuItem } from "../../components/Menu.tsx";
-import { DocumentList } from "../../state/document_list.ts";
-import { copyPreset } from "../../state/preset_editor.ts";
+import { BUILTIN_PRESET_ID, presetApi, type PresetItem } from "../../api/presets.ts";
+import type { MenuItem } from "../../components/overlays/Menu.tsx";
+import { DocumentList } from "../../state/documents/document_list.ts";
+import { copyPreset } from "../../state/documents/preset_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DocumentsPage } from "../editing/DocumentsPage.tsx";
+import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { PresetPage, PRESETS } from "./PresetPage.tsx";
 
 /** `item` is the id of the preset to edit. */

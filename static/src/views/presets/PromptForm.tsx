@@ -1,16 +1,16 @@
 /** The fields of one prompt of a preset. */
 import { useEffect, useRef } from "preact/hooks";
-import type { PresetPrompt } from "../../api/preset_endpoints.ts";
+import type { PresetPrompt } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import { Switch } from "../../components/Switch.tsx";
-import { ROLES } from "../../state/book_entries.ts";
-import type { PresetEditor } from "../../state/preset_editor.ts";
-import { isFixed, placesOf, withPlaces, withPrompt } from "../../state/preset_order.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { ROLES } from "../../state/documents/lorebook_entries.ts";
+import type { PresetEditor } from "../../state/documents/preset_editor.ts";
+import { isFixed, placesOf, withPlaces, withPrompt } from "../../state/documents/prompt_order.ts";
 import { texts } from "../../texts/texts.ts";
 import { tokensOf } from "../character_editor/fields.tsx";
-import { NumberInput } from "../editing/NumberInput.tsx";
+import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import { promptName } from "./prompt_name.ts";
 
 /** Prompts that a card may bring its own of. */

@@ -1,11 +1,18 @@
 /** The prompts of a preset in their order, and the form of the one that is opened. */
 import { useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID, type PresetPrompt } from "../../api/preset_endpoints.ts";
+import { BUILTIN_PRESET_ID, type PresetPrompt } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
-import { SortableList } from "../../components/SortableList.tsx";
-import { newId } from "../../state/ids.ts";
-import { isMarker, moved, type PlacedPrompt, placesOf, unplacedOf, withPlaces } from "../../state/preset_order.ts";
+import { SortableList } from "../../components/lists/SortableList.tsx";
+import { newId } from "../../state/app/ids.ts";
+import {
+  isMarker,
+  moved,
+  type PlacedPrompt,
+  placesOf,
+  unplacedOf,
+  withPlaces,
+} from "../../state/documents/prompt_order.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import type { PresetPartProps } from "./PresetPage.tsx";

@@ -1,6 +1,6 @@
 /** The names of prompts, as they are shown. */
-import type { PresetPrompt } from "../../api/preset_endpoints.ts";
-import { isMarker } from "../../state/preset_order.ts";
+import type { PresetPrompt } from "../../api/presets.ts";
+import { isMarker } from "../../state/documents/prompt_order.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** What a prompt is called: parts of the chat by our own words, others by their names. */

@@ -4,13 +4,13 @@ import type { SearchHit } from "../../api/types.ts";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { VirtualList } from "../../components/VirtualList.tsx";
-import { markWords } from "../../state/marked_words.ts";
-import { Search } from "../../state/search.ts";
+import { VirtualList } from "../../components/lists/VirtualList.tsx";
+import { markWords } from "../../state/app/search_highlights.ts";
+import { Search } from "../../state/app/search.ts";
 import { useStore } from "../../state/store.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHead.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 /** Height of a hit before it was measured. */
 const GUESSED_PX = 92;

@@ -1,11 +1,11 @@
 /** The person's name, the language, the looks, and how chats behave. */
 import { useState } from "preact/hooks";
 import type { OwnerSettings } from "../../api/types.ts";
-import { Field } from "../../components/Field.tsx";
-import { Select } from "../../components/Select.tsx";
-import { Slider } from "../../components/Slider.tsx";
-import { Switch } from "../../components/Switch.tsx";
-import { TEXT_SIZE, type Theme } from "../../state/device.ts";
+import { Field } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Slider } from "../../components/forms/Slider.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
 import { useStore } from "../../state/store.ts";
 import { LANGUAGES, texts } from "../../texts/texts.ts";
 import { NotifySwitch } from "./NotifySwitch.tsx";

@@ -1,7 +1,7 @@
 /** Whether this browser tells when a reply ends out of sight. The browser is asked once, when this is switched on. */
 import { useState } from "preact/hooks";
-import { Switch } from "../../components/Switch.tsx";
-import { canNotify, isDenied, mayNotify } from "../../state/notifications.ts";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { canNotify, isDenied, mayNotify } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { TrashItem } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/Dialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { List, ListRow } from "../../components/List.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,9 +1,9 @@
 /** Opened by another program's share menu: what was shared goes into the composer of a new chat, and waits there. */
 import { useEffect } from "preact/hooks";
-import { takeSharedContent } from "../../state/shared_content.ts";
+import { takeSharedContent } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { takeFiles } from "../chat/incoming_files.ts";
+import { takeFiles } from "../chat/composer/add_files.ts";
 
 /** Passes through to the new chat. */
 export function ShareScreen() {

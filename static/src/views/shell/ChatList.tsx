@@ -5,7 +5,7 @@ import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { Icon } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
-import { VirtualList } from "../../components/VirtualList.tsx";
+import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { type ChatListRow, chatRows } from "./chat_rows.ts";

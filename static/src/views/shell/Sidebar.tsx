@@ -2,11 +2,11 @@
 import { useEffect } from "preact/hooks";
 import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { Menu } from "../../components/Menu.tsx";
+import { Menu } from "../../components/overlays/Menu.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { portraitOfPersona } from "../characters/portrait_of.ts";
+import { portraitOfPersona } from "../characters/portrait_props.ts";
 import { personaItems } from "../chat/persona_items.ts";
 import { ChatList } from "./ChatList.tsx";
 

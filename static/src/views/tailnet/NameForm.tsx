@@ -5,11 +5,11 @@
  */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { TextField } from "../../components/Field.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { TailnetNode } from "../../state/tailnet.ts";
+import type { TailnetNode } from "../../state/app/tailnet.ts";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "../auth/use_action.ts";
+import { useAction } from "../use_action.ts";
 
 /** One label of a host name, as the server takes it. */
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

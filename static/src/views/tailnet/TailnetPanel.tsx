@@ -1,16 +1,16 @@
 /** Settings: the node in the owner's tailnet, and what each of its states needs of a person. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { tailnetApi, type TailnetStatus } from "../../api/tailnet_endpoints.ts";
+import { tailnetApi, type TailnetStatus } from "../../api/tailnet.ts";
 import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/CopyButton.tsx";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
-import { TailnetNode } from "../../state/tailnet.ts";
+import { TailnetNode } from "../../state/app/tailnet.ts";
 import { texts } from "../../texts/texts.ts";
 import { QrCode } from "../auth/QrCode.tsx";
-import { useAction } from "../auth/use_action.ts";
+import { useAction } from "../use_action.ts";
 import { NameForm } from "./NameForm.tsx";
 import { TurnOffDialog } from "./TurnOffDialog.tsx";
 

@@ -1,7 +1,7 @@
 /** Asks before the node is switched off, since its identity goes with it. */
-import type { TailnetStatus } from "../../api/tailnet_endpoints.ts";
+import type { TailnetStatus } from "../../api/tailnet.ts";
 import { useStore } from "../../state/store.ts";
-import type { TailnetNode } from "../../state/tailnet.ts";
+import type { TailnetNode } from "../../state/app/tailnet.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 

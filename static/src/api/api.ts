@@ -1,0 +1,119 @@
+/** The API's calls by name; each is one request. */
+import { type CharacterApi, characterApi } from "./characters.ts";
+import type { ApiClient, RequestOptions } from "./client.ts";
+import { type ConversationApi, conversationApi } from "./conversations.ts";
+import { type HouseApi, houseApi } from "./activity.ts";
+import { type ModelApi, modelApi } from "./models.ts";
+import type {
+  ChatRequest,
+  Connection,
+  ConnectionInput,
+  ConnectionVerdict,
+  ConversationSummary,
+  FoundServer,
+  Health,
+  OwnerSettings,
+  Page,
+  RunningReply,
+  SetupStatus,
+} from "./types.ts";
+
+/** How many conversations the first page of the list holds: enough for any screen, and here at once. */
+const FIRST_PAGE_SIZE = 60;
+/** How many each page behind it holds: the most the server gives. */
+const NEXT_PAGE_SIZE = 500;
+
+/** All calls the page makes. Every one throws `ApiError` as the client does. */
+export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
+  /** For the calls of screens that are loaded on demand. */
+  readonly client: ApiClient;
+  /** The newest, or those behind a cursor. */
+  listConversations(cursor?: string): Promise<Page<ConversationSummary>>;
+  deleteConversation(id: string, options?: RequestOptions): Promise<void>;
+  /** Gives the new draft version. `knownVersion` makes the server refuse (412) when the draft changed elsewhere. */
+  saveDraft(id: string, draft: string, knownVersion?: number, options?: RequestOptions): Promise<number>;
+  /** The answer is the event stream of the reply. */
+  startChat(request: ChatRequest, signal: AbortSignal): Promise<Response>;
+  listReplies(): Promise<RunningReply[]>;
+  /** The event stream of a running or lately ended reply, from behind `lastEventId` or from its start. */
+  attachReply(messageId: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
+  stopReply(messageId: string): Promise<void>;
+  openEvents(signal: AbortSignal): Promise<Response>;
+  listConnections(): Promise<Connection[]>;
+  saveConnection(input: ConnectionInput): Promise<Connection>;
+  deleteConnection(id: string, options?: RequestOptions): Promise<void>;
+  clearConnectionKey(id: string): Promise<void>;
+  activateConnection(id: string): Promise<Connection>;
+  testConnection(input: ConnectionInput): Promise<ConnectionVerdict>;
+  discoverServers(): Promise<FoundServer[]>;
+  getSettings(): Promise<OwnerSettings>;
+  /** Gives all settings as they are then. */
+  changeSettings(changes: Partial<OwnerSettings>): Promise<OwnerSettings>;
+  getHealth(): Promise<Health>;
+  getSetupStatus(): Promise<SetupStatus>;
+  completeSetup(): Promise<void>;
+}
+
+/** Binds the calls to one client. */
+export function createApi(client: ApiClient): Api {
+  async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
+    const response = await client.send(method, path, options);
+    return await response.json() as T;
+  }
+  async function done(method: string, path: string, options?: RequestOptions): Promise<void> {
+    const response = await client.send(method, path, options);
+    await response.body?.cancel();
+  }
+  const conversation = (id: string) => `/api/conversations/${encodeURIComponent(id)}`;
+  const reply = (messageId: string) => `/api/chat/replies/${encodeURIComponent(messageId)}`;
+  const connection = (id: string) => `/api/connections/${encodeURIComponent(id)}`;
+  const asStream = { accept: "text/event-stream" };
+
+  return {
+    client,
+    ...conversationApi(client),
+    ...houseApi(client),
+    ...modelApi(client),
+    ...characterApi(client),
+    listConversations(cursor) {
+      const limit = cursor === undefined ? FIRST_PAGE_SIZE : NEXT_PAGE_SIZE;
+      const query = new URLSearchParams({ view: "summary", limit: String(limit) });
+      if (cursor !== undefined) query.set("cursor", cursor);
+      return json("GET", `/api/conversations?${query}`);
+    },
+    deleteConversation: (id, options) => done("DELETE", conversation(id), options),
+    async saveDraft(id, draft, knownVersion, options = {}) {
+      const headers: Record<string, string> = {};
+      if (knownVersion !== undefined) headers["if-match"] = `"${knownVersion}"`;
+      const response = await client.send("PATCH", `${conversation(id)}/draft`, {
+        ...options,
+        headers,
+        body: { draft },
+      });
+      await response.body?.cancel();
+      const version = Number((response.headers.get("etag") ?? "").replace(/^W\//, "").replaceAll('"', ""));
+      return Number.isInteger(version) ? version : (knownVersion ?? 0) + 1;
+    },
+    startChat: (request, signal) => client.send("POST", "/api/chat", { body: request, headers: asStream, signal }),
+    listReplies: () => json("GET", "/api/chat/replies"),
+    attachReply(messageId, lastEventId, signal) {
+      const headers: Record<string, string> = { ...asStream };
+      if (lastEventId !== undefined) headers["last-event-id"] = lastEventId;
+      return client.send("GET", reply(messageId), { headers, signal });
+    },
+    stopReply: (messageId) => done("POST", `${reply(messageId)}/stop`, { body: {} }),
+    openEvents: (signal) => client.send("GET", "/api/events", { headers: asStream, signal }),
+    listConnections: () => json("GET", "/api/connections"),
+    saveConnection: (input) => json("PUT", "/api/connections", { body: input }),
+    deleteConnection: (id, options) => done("DELETE", connection(id), options),
+    clearConnectionKey: (id) => done("DELETE", `${connection(id)}/key`),
+    activateConnection: (id) => json("POST", `${connection(id)}/activate`, { body: {} }),
+    testConnection: (input) => json("POST", "/api/connections/test", { body: input }),
+    discoverServers: () => json("POST", "/api/connections/discover", { body: {} }),
+    getSettings: () => json("GET", "/api/settings"),
+    changeSettings: (changes) => json("PATCH", "/api/settings", { body: changes }),
+    getHealth: () => json("GET", "/api/health"),
+    getSetupStatus: () => json("GET", "/api/setup/status"),
+    completeSetup: () => done("POST", "/api/setup/complete", { body: {} }),
+  };
+}

@@ -1,0 +1,60 @@
+/** The calls that let a model write a character; the screens that need them bring them along. */
+import { texts } from "../texts/texts.ts";
+import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
+import { readEvents } from "./event_stream.ts";
+import type { Job } from "./types.ts";
+
+/** What somebody wants written. */
+export interface CreationRequest {
+  idea: string;
+  /** Name of an attachment. */
+  picture?: string;
+  /** Called as its speakers call it. */
+  language?: string;
+}
+
+/** A change of one field of the card. */
+export type WrittenStep = { field: string; append: string } | { field: string; value: string | string[] };
+
+/** Every call throws `ApiError` as the client does. */
+export interface CreatorApi {
+  /**
+   * Lets the model write; ending `signal` ends it.
+   *
+   * @returns Whether the model ran out of room before its end.
+   */
+  write(
+    request: CreationRequest,
+    onSteps: (steps: WrittenStep[]) => void,
+    signal: AbortSignal,
+  ): Promise<{ isCut: boolean }>;
+  /** Starts a job that writes and stores it. */
+  start(request: CreationRequest, isPortrait: boolean): Promise<Job>;
+}
+
+const PATH = "/api/characters/create";
+
+/** Binds the calls to one client. */
+export function creatorApi(client: ApiClient): CreatorApi {
+  return {
+    async write(body, onSteps, signal) {
+      const headers = { accept: "text/event-stream" };
+      const response = await client.send("POST", PATH, { body, headers, signal });
+      for await (const events of readEvents(response)) {
+        const steps = events.filter(({ event }) => event === "field").map(({ data }): WrittenStep => JSON.parse(data));
+        if (steps.length > 0) onSteps(steps);
+        for (const { event, data } of events) {
+          if (event === "done") return { isCut: JSON.parse(data).is_cut };
+          if (event === "error") {
+            throw new ApiError(0, parseErrorBody(JSON.parse(data)) ?? { code: "internal", message: data });
+          }
+        }
+      }
+      throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer });
+    },
+    async start(request, portrait) {
+      const body = { ...request, background: true, portrait };
+      return await (await client.send("POST", PATH, { body })).json() as Job;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The calls about images; the screens that need them bring them along. */
+import { texts } from "../texts/texts.ts";
+import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
+import type {
+  Checkpoint,
+  DrawnImages,
+  DrawProgress,
+  DrawRequest,
+  FoundImageBackend,
+  ImageBackend,
+  ImageBackendInput,
+  ImageVerdict,
+  WorkflowListed,
+} from "./image_types.ts";
+import { readEvents } from "./event_stream.ts";
+import type { SentMessage } from "./types.ts";
+
+/** Every call throws `ApiError` as the client does. */
+export interface ImageApi {
+  listBackends(): Promise<ImageBackend[]>;
+  saveBackend(input: ImageBackendInput): Promise<ImageBackend>;
+  deleteBackend(id: string): Promise<void>;
+  activateBackend(id: string): Promise<ImageBackend>;
+  testBackend(input: ImageBackendInput): Promise<ImageVerdict>;
+  discoverBackends(): Promise<FoundImageBackend[]>;
+  listCheckpoints(id: string): Promise<Checkpoint[]>;
+  listWorkflows(): Promise<WorkflowListed[]>;
+  readWorkflow(id: string): Promise<unknown>;
+  saveWorkflow(id: string, workflow: unknown): Promise<void>;
+  deleteWorkflow(id: string): Promise<void>;
+  /**
+   * Draws a picture. It is drawn to its end on the server, also when `signal` fires.
+   *
+   * @param onJob Gets the id by which it can be cancelled.
+   */
+  draw(request: DrawRequest, on: DrawListener, signal: AbortSignal): Promise<DrawnImages>;
+  /** Asks the model in use one question that belongs to no chat; gives its text. */
+  ask(messages: SentMessage[], signal: AbortSignal): Promise<string>;
+}
+
+/** Who is told how far a picture is. */
+export interface DrawListener {
+  onJob(id: string): void;
+  onProgress(progress: DrawProgress): void;
+}
+
+/** Enough for a prompt and for what a model that thinks first needs before it. */
+const MAX_PROMPT_TOKENS = 1000;
+
+/** Binds the calls to one client. */
+export function imageApi(client: ApiClient): ImageApi {
+  async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
+    return await (await client.send(method, path, options)).json() as T;
+  }
+  async function done(method: string, path: string, options?: RequestOptions): Promise<void> {
+    await (await client.send(method, path, options)).body?.cancel();
+  }
+  const backend = (id: string) => `/api/image/connections/${encodeURIComponent(id)}`;
+  const workflow = (id: string) => `/api/image/workflows/${encodeURIComponent(id)}`;
+  return {
+    listBackends: () => json("GET", "/api/image/connections"),
+    saveBackend: (input) => json("PUT", "/api/image/connections", { body: input }),
+    deleteBackend: (id) => done("DELETE", backend(id)),
+    activateBackend: (id) => json("POST", `${backend(id)}/activate`, { body: {} }),
+    testBackend: (input) => json("POST", "/api/image/connections/test", { body: input }),
+    discoverBackends: () => json("POST", "/api/image/discover", { body: {} }),
+    listCheckpoints: (id) => json("GET", `${backend(id)}/checkpoints`),
+    listWorkflows: () => json("GET", "/api/image/workflows"),
+    readWorkflow: (id) => json("GET", workflow(id)),
+    saveWorkflow: (id, body) => done("PUT", workflow(id), { body }),
+    deleteWorkflow: (id) => done("DELETE", workflow(id)),
+    async draw(body, on, signal) {
+      const headers = { accept: "text/event-stream" };
+      const response = await client.send("POST", "/api/image/generate", { body, headers, signal });
+      for await (const events of readEvents(response)) {
+        for (const { event, data } of events) {
+          const value = JSON.parse(data);
+          if (event === "job") on.onJob(value.id);
+          else if (event === "progress") on.onProgress(value);
+          else if (event === "done") return value;
+          else if (event === "error") {
+            throw new ApiError(0, parseErrorBody(value) ?? { code: "internal", message: data });
+          }
+        }
+      }
+      throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer });
+    },
+    async ask(messages, signal) {
+      const body = { messages, stream: false, max_tokens: MAX_PROMPT_TOKENS };
+      const answer = await json<{ choices: { message: { content: string | null } }[] }>("POST", "/api/chat", {
+        body,
+        signal,
+      });
+      return answer.choices[0]?.message.content ?? "";
+    },
+  };
+}

@@ -1,0 +1,161 @@
+/** The calls that bring things in and carry them away: imports, and backups made now. */
+import { findStorage } from "../state/app/device.ts";
+import { findKeptToken } from "../state/app/device_token.ts";
+import { texts } from "../texts/texts.ts";
+import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
+import type { Job } from "./types.ts";
+
+/** What the server can import. */
+export interface Importable {
+  /** Programs and forms, by the names the API has for them. */
+  kinds: string[];
+  /** Largest upload. */
+  max_bytes: number;
+}
+
+/** Things that come in. */
+export type ImportedThing =
+  | "conversation"
+  | "character"
+  | "persona"
+  | "lorebook"
+  | "preset"
+  | "attachment"
+  | "voice"
+  | "workflow"
+  | "connection"
+  | "image_connection"
+  | "settings";
+
+/** How the things of a kind fared. */
+export interface ThingCounts {
+  added: number;
+  updated: number;
+  present: number;
+  refused: number;
+}
+
+/** One thing that came in, or after a trial would. */
+export interface ReportItem {
+  what: ImportedThing;
+  id: string;
+  name: string;
+  state: "added" | "updated";
+}
+
+/** Something that did not come in, or not as it was. */
+export interface ReportLine {
+  level: "refused" | "left_out" | "changed" | "kept";
+  source: string;
+  reason: string;
+  /** Which sentence the reason is, where it is one of the server's own, and what stands in its places. */
+  code?: string;
+  params?: Record<string, string | number>;
+  /** How many files it speaks of. */
+  count?: number;
+}
+
+/** What an ended import's job says. */
+export interface ImportReport {
+  kind: string;
+  dry_run: boolean;
+  /** After a trial: imports the same upload, for an hour. */
+  upload_id?: string;
+  counts: Record<ImportedThing, ThingCounts>;
+  messages: number;
+  /** The first of each kind; reports of older versions have none. */
+  items?: ReportItem[];
+  lines: ReportLine[];
+  lines_dropped: number;
+}
+
+/** What is asked of an import. */
+export interface ImportWish {
+  kind: string;
+  isTrial: boolean;
+  /** What the file is called. */
+  name?: string;
+}
+
+/** Tells how many bytes of an upload are out. */
+export type OnSent = (sentBytes: number) => void;
+
+/** Reads what can be imported. @throws {ApiError} */
+export async function readImportable(client: ApiClient): Promise<Importable> {
+  return await (await client.send("GET", "/api/import")).json();
+}
+
+/** Imports what a trial left on the server. @throws {ApiError} `not_found` when it is no longer there */
+export async function importUpload(client: ApiClient, wish: ImportWish, uploadId: string): Promise<Job> {
+  return await (await client.send("POST", `/api/import?${queryOf(wish, { upload_id: uploadId })}`)).json();
+}
+
+/**
+ * Sends a file from disk, piece by piece, and starts its import.
+ *
+ * By XMLHttpRequest: `fetch` does not tell how far an upload is.
+ *
+ * @throws {ApiError} An abort is thrown as the signal's reason.
+ */
+export function uploadImport(file: File, wish: ImportWish, onSent: OnSent, signal: AbortSignal): Promise<Job> {
+  const { promise, resolve, reject } = Promise.withResolvers<Job>();
+  const request = new XMLHttpRequest();
+  request.open("POST", `/api/import?${queryOf(wish)}`);
+  request.setRequestHeader("content-type", "application/octet-stream");
+  request.setRequestHeader("x-parlor-page", globalThis.location.origin);
+  const token = findKeptToken(findStorage(globalThis.window));
+  if (token !== undefined) request.setRequestHeader("authorization", `Bearer ${token}`);
+  request.upload.onprogress = ({ loaded }) => onSent(loaded);
+  request.onload = () => {
+    const job = request.status === 202 ? jobIn(request.responseText) : undefined;
+    if (job) resolve(job);
+    else reject(refusalOf(request));
+  };
+  request.onerror = () => reject(new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }));
+  request.onabort = () => reject(signal.reason);
+  signal.addEventListener("abort", () => request.abort(), { once: true });
+  if (signal.aborted) reject(signal.reason);
+  else request.send(file);
+  return promise;
+}
+
+/** Starts a backup into the owner's folder. @throws {ApiError} `not_available` without one */
+export async function startBackup(client: ApiClient): Promise<Job> {
+  return await (await client.send("POST", "/api/data/backups")).json();
+}
+
+/** Removes a backup for good. @throws {ApiError} */
+export async function removeBackup(client: ApiClient, name: string): Promise<void> {
+  await (await client.send("DELETE", backupPath(name))).body?.cancel();
+}
+
+/** Address of a backup. */
+export function backupPath(name: string): string {
+  return `/api/data/backups/${encodeURIComponent(name)}`;
+}
+
+function queryOf({ kind, isTrial, name }: ImportWish, more: Record<string, string> = {}): URLSearchParams {
+  const cut = name === undefined ? undefined : [...name].slice(-100).join("");
+  return new URLSearchParams({ kind, ...(isTrial && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
+}
+
+/** Nothing where something between the page and the server answered in its place. */
+function jobIn(text: string): Job | undefined {
+  try {
+    return JSON.parse(text) as Job;
+  } catch {
+    return undefined;
+  }
+}
+
+function refusalOf(request: XMLHttpRequest): ApiError {
+  const request_id = request.getResponseHeader("x-request-id") ?? undefined;
+  try {
+    const body = parseErrorBody(JSON.parse(request.responseText));
+    if (body) return new ApiError(request.status, { request_id, ...body });
+  } catch {
+    // Not JSON: something between the page and the server answered.
+  }
+  const message = texts.errors.status(request.status);
+  return new ApiError(request.status, { code: "unexpected_answer", message, request_id });
+}

@@ -1,0 +1,84 @@
+/** Code as text: language, colours, copying, wrapping. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { canHighlight, type CodePiece, highlight } from "../../markdown/highlight.ts";
+import { texts } from "../../texts/texts.ts";
+import { CopyButton } from "./CopyButton.tsx";
+import { IconButton } from "../Button.tsx";
+import { whenIdle } from "../hooks.ts";
+import { memo } from "../memo.ts";
+
+/** How far from its end a reader of growing code may be and still want to follow. */
+const NEAR_END_PX = 40;
+
+/** What a block of code takes. `isOpen`: it may still grow, so colours wait. */
+export interface CodeBlockProps {
+  language: string;
+  text: string;
+  isOpen: boolean;
+}
+
+/** One block of code; a long line or many of them scroll in themselves. */
+export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
+  const [isWrapped, setWrapped] = useState(false);
+  const pre = useRef<HTMLPreElement>(null);
+  const pieces = usePieces(language, text, isOpen);
+  const name = language === "" ? texts.chat.code : language;
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    const box = pre.current;
+    if (isOpen && isAtEnd.current && box) box.scrollTop = box.scrollHeight;
+  }, [text, isOpen]);
+  const onScroll = () => {
+    const box = pre.current!;
+    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
+  };
+  return (
+    <figure class="code-block">
+      <figcaption>
+        <span>{name}</span>
+        <IconButton icon="wrap" label={texts.chat.wrap} isPressed={isWrapped} onClick={() => setWrapped(!isWrapped)} />
+        <CopyButton text={text} />
+      </figcaption>
+      <pre
+        class={isWrapped ? "wrapped" : ""}
+        ref={pre}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="region"
+        aria-label={name}
+      ><code>{pieces ? elementsOf(pieces) : text}</code></pre>
+    </figure>
+  );
+});
+
+/** The coloured pieces of exactly this code, once they are there. */
+function usePieces(language: string, text: string, isOpen: boolean): CodePiece[] | undefined {
+  const [found, setFound] = useState<{ text: string; pieces: CodePiece[] }>();
+  useEffect(() => {
+    if (isOpen || !canHighlight(language, text.length)) return;
+    let isWanted = true;
+    // Colours are never worth a late frame.
+    const cancel = whenIdle(async () => {
+      try {
+        const pieces = await highlight(language, text);
+        if (isWanted) setFound({ text, pieces });
+      } catch {
+        // Colours that cannot be loaded are not missed.
+      }
+    });
+    return () => {
+      isWanted = false;
+      cancel();
+    };
+  }, [language, text, isOpen]);
+  return found?.text === text ? found.pieces : undefined;
+}
+
+function elementsOf(pieces: CodePiece[]): ComponentChildren {
+  return pieces.map((piece, index) =>
+    typeof piece === "string"
+      ? piece
+      : <span key={index} class={`code-${piece.scope.replace(/[^a-z].*$/, "")}`}>{elementsOf(piece.pieces)}</span>
+  );
+}

@@ -1,0 +1,49 @@
+/** Copies a text and says so. */
+import { useEffect, useState } from "preact/hooks";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { IconButton } from "../Button.tsx";
+
+/** How long the button shows that it worked. */
+const SHOW_MS = 1500;
+
+/** A button that puts a text on the clipboard. */
+export function CopyButton({ text }: { text: string }) {
+  const store = useStore();
+  const [isDone, setDone] = useState(false);
+  useEffect(() => {
+    if (!isDone) return;
+    const timer = setTimeout(() => setDone(false), SHOW_MS);
+    return () => clearTimeout(timer);
+  }, [isDone]);
+  const onClick = async () => {
+    try {
+      await copyText(text);
+      setDone(true);
+    } catch {
+      store.toasts.show(texts.chat.copyFailed, { isError: true });
+    }
+  };
+  return (
+    <IconButton
+      icon={isDone ? "check" : "copy"}
+      label={isDone ? texts.chat.copied : texts.chat.copy}
+      onClick={onClick}
+    />
+  );
+}
+
+/** Puts a text on the clipboard. The interface for that is missing on plain HTTP; there the old command still works. @throws {Error} */
+export async function copyText(text: string): Promise<void> {
+  if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
+  const focused = document.activeElement;
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "visually-hidden";
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  if (!isCopied) throw new Error("Cannot copy: the browser refused");
+}

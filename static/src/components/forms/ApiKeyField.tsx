@@ -1,0 +1,61 @@
+/** The key of a server: it goes in and never comes back. */
+import { useState } from "preact/hooks";
+import { Button, IconButton } from "../Button.tsx";
+import { Field } from "./Field.tsx";
+import { Notice } from "../Notice.tsx";
+import { texts } from "../../texts/texts.ts";
+import { isKeyExposed, isKeyLeftBehind, type KeyStanding } from "./api_key_state.ts";
+
+/** The field with what there is to know: a stored key, one that stays behind, one that others on the way could read. */
+export function KeyField(
+  { id = "key", standing, hint, onInput, onClear }: {
+    id?: string;
+    standing: KeyStanding;
+    /** Said while no key is stored. */
+    hint: string;
+    onInput: (key: string) => void;
+    /** Removes the stored key; without it there is no button for that. */
+    onClear?: () => void;
+  },
+) {
+  const t = texts.form;
+  const [isShown, setShown] = useState(false);
+  const { stored, typed } = standing;
+  const isLeftBehind = isKeyLeftBehind(standing);
+  const hasStored = stored?.has_key === true && !isLeftBehind;
+  return (
+    <>
+      <Field id={id} label={t.key} hint={hasStored ? t.keySaved : hint}>
+        {(describedBy) => (
+          <div class="with-button">
+            <input
+              id={id}
+              // The types know one set of attributes per kind; both of ours share these.
+              type={(isShown ? "text" : "password") as "password"}
+              class="mono"
+              autocomplete="new-password"
+              spellcheck={false}
+              aria-describedby={describedBy}
+              value={typed}
+              onInput={(event) => onInput(event.currentTarget.value)}
+            />
+            {typed !== "" && (
+              <IconButton
+                icon={isShown ? "hide" : "show"}
+                label={isShown ? t.keyHide : t.keyShow}
+                onClick={() => setShown(!isShown)}
+              />
+            )}
+          </div>
+        )}
+      </Field>
+      {isLeftBehind && <Notice tone="warning">{t.keyMoved}</Notice>}
+      {isKeyExposed(standing) && <Notice tone="warning">{t.keyExposed}</Notice>}
+      {stored?.has_key && onClear && (
+        <div>
+          <Button onClick={onClear}>{t.keyClear}</Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+/**
+ * A panel at the right edge for what belongs to the screen: beside it where there is room, over it elsewhere.
+ *
+ * Props: `title`, `onClose()`, `children`. A screen opens one by `store.openPanel({ id, title, view })`; the frame places it.
+ */
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { texts } from "../../texts/texts.ts";
+import { IconButton } from "../Button.tsx";
+import { useMedia } from "../hooks.ts";
+import { Modal } from "./Modal.tsx";
+
+/** The width from which sidebar, column and panel stand side by side. */
+const WIDE = "(min-width: 1180px)";
+
+/** The panel; Escape closes it when the focus is inside. */
+export function Panel(
+  { title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren },
+) {
+  const isWide = useMedia(WIDE);
+  const aside = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const panel = aside.current;
+    const opener = document.activeElement;
+    return () => {
+      if (!panel?.contains(document.activeElement)) return;
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true });
+    };
+  }, [isWide]);
+  const inside = (
+    <>
+      <header class="panel-head">
+        <h2>{title}</h2>
+        <IconButton icon="close" label={texts.close} onClick={onClose} />
+      </header>
+      <div class="panel-body">{children}</div>
+    </>
+  );
+  if (!isWide) return <Modal class="panel over" label={title} onClose={onClose}>{inside}</Modal>;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    event.stopPropagation();
+    onClose();
+  };
+  return <aside ref={aside} class="panel" aria-label={title} onKeyDown={onKeyDown}>{inside}</aside>;
+}

@@ -1,0 +1,92 @@
+/** Finds formulas in Markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. math.ts renders them. */
+import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
+
+/** A formula as the lexer found it. */
+export interface MathsToken extends Tokens.Generic {
+  type: "maths";
+  /** What stands between the marks. */
+  text: string;
+  isDisplay: boolean;
+}
+
+/** No formula is longer; marks further apart are not a pair. In UTF-16 units. */
+const MAX = 4000;
+
+/** A line's worth of anything that does not begin a blank line, so that a lone mark reaches no further than its paragraph. */
+const INSIDE = String.raw`(?:(?!\n[ \t]*\n)[^])`;
+const BLOCK = new RegExp(
+  String.raw`^ {0,3}(?:\$\$(${INSIDE}{1,${MAX}}?)\$\$|\\\[(${INSIDE}{1,${MAX}}?)\\\])[ \t]*(?:\n+|$)`,
+);
+/** A formula whose end has not come: until then it is neither a list nor a heading, whatever its lines look like. */
+const OPEN_BLOCK = new RegExp(String.raw`^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n${INSIDE}{0,${MAX}})?$`);
+/** Looks no further than the end of the paragraph, else a text of many paragraphs takes quadratic time. */
+const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
+
+const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
+  [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX}}?)\$\$`), true],
+  // As pandoc has it, so that prices are none: no space inside the marks, no digit behind them.
+  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX}}?)(?<!\s)\$(?![\d$])`), false],
+  [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX}}?)\\\)`), false],
+  [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX}}?)\\\]`), true],
+];
+/** Looks no further than the next character at which marked ends a text by itself, for the same reason. */
+const INLINE_START = /\$|\\[([]|[\\<!`*[]/;
+
+const block: TokenizerExtension = {
+  name: "maths",
+  level: "block",
+  start: (source) => startOf(BLOCK_START.exec(source)),
+  tokenizer(source): MathsToken | undefined {
+    const match = BLOCK.exec(source);
+    if (match) return tokenOf(match[0], match[1] ?? match[2] ?? "", true);
+    return undefined;
+  },
+};
+
+/** Shown as the text it is, without a meaning in markdown. */
+const openBlock: TokenizerExtension = {
+  name: "text",
+  level: "block",
+  tokenizer(source): Tokens.Text | undefined {
+    const match = OPEN_BLOCK.exec(source);
+    return match ? { type: "text", raw: match[0], text: match[0], escaped: false } : undefined;
+  },
+};
+
+const inline: TokenizerExtension = {
+  name: "maths",
+  level: "inline",
+  start: (source) => startOf(INLINE_START.exec(source)),
+  tokenizer(source): MathsToken | undefined {
+    for (const [mark, isDisplay] of INLINE) {
+      const match = mark.exec(source);
+      if (match) return tokenOf(match[0], match[1]!, isDisplay);
+    }
+    return undefined;
+  },
+};
+
+/** Where a formula begins, unless the search ended at something else. */
+function startOf(match: RegExpExecArray | null): number | undefined {
+  return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
+}
+
+function tokenOf(raw: string, text: string, isDisplay: boolean): MathsToken {
+  return { type: "maths", raw, text: text.trim(), isDisplay };
+}
+
+/** Lets marked find formulas; `render` makes HTML of one. */
+export function mathsExtension(render: (token: MathsToken) => string): MarkedExtension {
+  return {
+    extensions: [
+      block,
+      openBlock,
+      inline,
+      { name: "maths", renderer: (token) => isMaths(token) ? render(token) : false },
+    ],
+  };
+}
+
+function isMaths(token: Token): token is MathsToken {
+  return token.type === "maths";
+}

@@ -1,0 +1,31 @@
+/** Lets something be heard on the page, in place of what was. */
+import { ApiError } from "../api/client.ts";
+import type { Store } from "../state/store.ts";
+import { texts } from "../texts/texts.ts";
+import type { IncomingAudio } from "./streamed_audio.ts";
+import { Playback } from "./playback.ts";
+import { type AudioSource, Reading, singleSource } from "./playback_queue.ts";
+
+/** Begins; its failure is told in passing. @param key What it is: the id of a message, of a sample. */
+export function listen(store: Store, key: string, source: AudioSource): void {
+  const { speaking } = store;
+  const reading = new Reading(key, source, speaking.playback ??= new Playback());
+  speaking.take(reading);
+  reading.run().catch((thrown) => tell(store, thrown)).finally(() => {
+    if (speaking.now.peek() === reading) speaking.stop();
+  });
+}
+
+/** Begins with one audio, or ends it where it is what is heard now. */
+export function toggleListening(store: Store, key: string, open: () => IncomingAudio): void {
+  if (store.speaking.now.peek()?.key === key) store.speaking.stop();
+  else listen(store, key, singleSource(open));
+}
+
+function tell({ toasts, router }: Store, thrown: unknown): void {
+  const error = thrown instanceof ApiError ? thrown : undefined;
+  const action = error?.code === "not_available"
+    ? { label: texts.nav.settings, run: () => router.go("/settings/voice") }
+    : undefined;
+  toasts.show(error?.message ?? texts.chat.speakFailed, { isError: true, action });
+}

@@ -1,0 +1,126 @@
+/**
+ * What this device remembers for itself: the folded sidebar, the last chat; and a copy of the looks the person chose, so that
+ * a page shows them before the server has answered.
+ */
+import { batch, effect, signal } from "@preact/signals";
+import type { OwnerSettings } from "../../api/types.ts";
+
+/** How the page looks. */
+export type Theme = OwnerSettings["theme"];
+
+/** Reading sizes there are, in percent of the normal one. */
+export const TEXT_SIZE = { min: 85, max: 140, step: 5 } as const;
+
+/** Hue of the accent colour where nothing else is chosen, in degrees of OKLCH. */
+const DEFAULT_HUE = 225;
+
+const KEY = "parlor.device";
+
+interface Kept {
+  theme: Theme;
+  textSize: number;
+  isSerif: boolean;
+  hue: number;
+  language: string | null;
+  isSidebarFolded: boolean;
+  isPairingDeclined: boolean;
+  foldedFolders: string[];
+  isNotifying: boolean;
+  lastConversationId: string | undefined;
+}
+
+/** Opens the browser's storage; undefined where it is switched off. */
+export function findStorage(window: Window): Storage | undefined {
+  try {
+    return window.localStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The device's settings; each change is kept and shown at once. */
+export class Device {
+  readonly theme = signal<Theme>("system");
+  readonly textSize = signal(100);
+  readonly isSerif = signal(false);
+  readonly hue = signal(DEFAULT_HUE);
+  /** The language that was chosen; null follows the browser. */
+  readonly language = signal<string | null>(null);
+  readonly isSidebarFolded = signal(false);
+  /** The person would rather not make a passkey here now. */
+  readonly isPairingDeclined = signal(false);
+  /** Folders of the list whose chats are not shown. */
+  readonly foldedFolders = signal<readonly string[]>([]);
+  /** Tell when a reply ends while the page is out of sight. Each browser allows it for itself. */
+  readonly isNotifying = signal(false);
+  readonly lastConversationId = signal<string | undefined>(undefined);
+  #storage: Storage | undefined;
+
+  constructor(storage: Storage | undefined) {
+    this.#storage = storage;
+    const kept = readKept(storage);
+    if (kept.theme === "light" || kept.theme === "dark") this.theme.value = kept.theme;
+    if (typeof kept.textSize === "number") this.textSize.value = clampSize(kept.textSize);
+    if (typeof kept.hue === "number" && kept.hue >= 0 && kept.hue <= 360) this.hue.value = kept.hue;
+    if (typeof kept.language === "string") this.language.value = kept.language;
+    this.isSerif.value = kept.isSerif === true;
+    this.isSidebarFolded.value = kept.isSidebarFolded === true;
+    this.isPairingDeclined.value = kept.isPairingDeclined === true;
+    this.isNotifying.value = kept.isNotifying === true;
+    if (Array.isArray(kept.foldedFolders)) {
+      this.foldedFolders.value = kept.foldedFolders.filter((name) => typeof name === "string");
+    }
+    if (typeof kept.lastConversationId === "string") this.lastConversationId.value = kept.lastConversationId;
+  }
+
+  /** Takes over the looks among the settings of the person. */
+  apply(settings: Partial<OwnerSettings>): void {
+    batch(() => {
+      if (settings.theme !== undefined) this.theme.value = settings.theme;
+      if (settings.font_size !== undefined) this.textSize.value = clampSize(settings.font_size);
+      if (settings.serif !== undefined) this.isSerif.value = settings.serif;
+      if (settings.accent_hue !== undefined) this.hue.value = settings.accent_hue ?? DEFAULT_HUE;
+      if (settings.language !== undefined) this.language.value = settings.language;
+    });
+  }
+
+  /** Shows the settings on the page's root and keeps every change. Gives what ends that. */
+  open(root: HTMLElement): () => void {
+    return effect(() => {
+      const kept: Kept = {
+        theme: this.theme.value,
+        textSize: this.textSize.value,
+        isSerif: this.isSerif.value,
+        hue: this.hue.value,
+        language: this.language.value,
+        isSidebarFolded: this.isSidebarFolded.value,
+        isPairingDeclined: this.isPairingDeclined.value,
+        foldedFolders: [...this.foldedFolders.value],
+        isNotifying: this.isNotifying.value,
+        lastConversationId: this.lastConversationId.value,
+      };
+      root.dataset.theme = kept.theme;
+      root.dataset.reading = kept.isSerif ? "serif" : "sans";
+      root.style.setProperty("--accent-hue", String(kept.hue));
+      root.style.setProperty("--reading-scale", String(kept.textSize / 100));
+      try {
+        this.#storage?.setItem(KEY, JSON.stringify(kept));
+      } catch {
+        // A full or refusing storage costs the memory of these settings, nothing else.
+      }
+    });
+  }
+}
+
+function clampSize(percent: number): number {
+  return Math.min(TEXT_SIZE.max, Math.max(TEXT_SIZE.min, percent));
+}
+
+function readKept(storage: Storage | undefined): Partial<Kept> {
+  try {
+    const value: unknown = JSON.parse(storage?.getItem(KEY) ?? "{}");
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

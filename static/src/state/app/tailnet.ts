@@ -1,0 +1,47 @@
+/** The node in the tailnet, as every device sees it. */
+import { signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { TailnetApi, TailnetStatus } from "../../api/tailnet.ts";
+import type { ChangeEvent } from "../../api/types.ts";
+
+/** What the panel knows. */
+export class TailnetNode {
+  readonly status = signal<TailnetStatus | undefined>(undefined);
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly #api: TailnetApi;
+  #lastRead = 0;
+
+  constructor(api: TailnetApi) {
+    this.#api = api;
+  }
+
+  /** Reads how it stands; of several at a time the last one counts. */
+  async refresh(): Promise<void> {
+    const number = ++this.#lastRead;
+    try {
+      const status = await this.#api.getTailnet();
+      if (number !== this.#lastRead) return;
+      this.status.value = status;
+      this.error.value = undefined;
+    } catch (thrown) {
+      if (number === this.#lastRead) this.error.value = asApiError(thrown);
+    }
+  }
+
+  /** Takes a change that the server told; `undefined` when any may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    if (event === undefined || event.kind === "tailnet") void this.refresh();
+  }
+
+  /** Switches it on, renames it, or starts it again. @throws {ApiError} */
+  async enable(hostname?: string): Promise<void> {
+    await this.#api.enableTailnet(hostname);
+    await this.refresh();
+  }
+
+  /** @throws {ApiError} */
+  async disable(): Promise<void> {
+    await this.#api.disableTailnet();
+    await this.refresh();
+  }
+}

@@ -1,0 +1,62 @@
+/** What the card site offers for a question, page by page. */
+import { signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { CardSiteQuery, FoundCard } from "../../api/character_types.ts";
+import type { Api } from "../../api/api.ts";
+
+/** Orders the site knows. */
+export const CARD_SITE_SORTS = ["relevance", "downloads", "rating", "newest", "updated"] as const;
+
+/** One search of the card site. */
+export class CardSite {
+  readonly query = signal<CardSiteQuery>({ q: "", tags: "", sort: "downloads", nsfw: false });
+  readonly found = signal<FoundCard[]>([]);
+  readonly state = signal<"idle" | "searching" | "ready" | "failed">("idle");
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly hasMore = signal(false);
+  readonly #api: Api;
+  #next = "1";
+  #asked: CardSiteQuery | undefined;
+  #search = new AbortController();
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Looks for what the query says now. */
+  async find(): Promise<void> {
+    this.#asked = this.query.peek();
+    this.#next = "1";
+    this.found.value = [];
+    await this.#read();
+  }
+
+  /** Reads the next page of what was looked for. */
+  async more(): Promise<void> {
+    if (this.hasMore.peek() && this.state.peek() !== "searching") await this.#read();
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#search.abort();
+  }
+
+  async #read(): Promise<void> {
+    this.#search.abort();
+    const { signal } = this.#search = new AbortController();
+    this.state.value = "searching";
+    this.error.value = undefined;
+    try {
+      const page = await this.#api.searchCardSite(this.#asked!, this.#next, signal);
+      const known = new Set(this.found.peek().map(({ id }) => id));
+      this.found.value = [...this.found.peek(), ...page.items.filter(({ id }) => !known.has(id))];
+      this.hasMore.value = page.next_cursor !== null;
+      this.#next = page.next_cursor ?? "1";
+      this.state.value = "ready";
+    } catch (thrown) {
+      if (signal.aborted) return;
+      this.error.value = asApiError(thrown);
+      this.state.value = "failed";
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/** One character while its page is shown: its card, its portrait job, and the chat to resume. */
+import { signal } from "@preact/signals";
+import { asApiError } from "../../api/client.ts";
+import type { ApiError } from "../../api/client.ts";
+import type { Character, Portrait } from "../../api/character_types.ts";
+import type { ChangeEvent, ConversationSummary } from "../../api/types.ts";
+import { characterPath } from "../../api/characters.ts";
+import { listVersions, restoreVersion } from "../../api/versions.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Store } from "../store.ts";
+
+/** Pages of the list of chats that are looked through for one to resume. */
+const RESUME_PAGES = 20;
+
+/** How far the character is here. */
+export type CharacterLoad = { kind: "loading" } | { kind: "ready"; character: Character; version: string } | {
+  kind: "missing";
+} | { kind: "failed"; error: ApiError };
+
+/** What the page of a character shows. */
+export class CharacterPage {
+  readonly id: string;
+  readonly load = signal<CharacterLoad>({ kind: "loading" });
+  readonly portrait = signal<Portrait>({ state: "none" });
+  /** The newest chat with this character. */
+  readonly resumable = signal<string | undefined>(undefined);
+  readonly #store: Store;
+
+  constructor(store: Store, id: string) {
+    this.#store = store;
+    this.id = id;
+  }
+
+  /** Reads everything and follows changes. Gives what ends that. */
+  open(): () => void {
+    void this.reload();
+    void this.#readPortrait();
+    void this.#findResumable();
+    return this.#store.listen((event) => this.#onChange(event));
+  }
+
+  /** Reads the character again; what is shown stays when that fails. */
+  async reload(): Promise<void> {
+    try {
+      this.load.value = { kind: "ready", ...await this.#store.api.getCharacter(this.id) };
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (error.status === 404) this.load.value = { kind: "missing" };
+      else if (this.load.peek().kind !== "ready") this.load.value = { kind: "failed", error };
+    }
+  }
+
+  /** Begins a chat with one of the greetings and goes there. @throws {ApiError} */
+  async startChat(greeting: number): Promise<void> {
+    // Named here, so that the chat stays with it when another one becomes the default.
+    const persona_id = this.#store.preferences.settings.peek()?.default_persona_id ?? undefined;
+    const { id } = await this.#store.api.beginChat({ character_ids: [this.id], persona_id, greeting });
+    this.#store.router.go(`/c/${encodeURIComponent(id)}`);
+  }
+
+  /** Gives the character another picture. @throws {ApiError} */
+  async replacePicture(picture: Blob): Promise<void> {
+    this.load.value = { kind: "ready", ...await this.#store.api.setCharacterAvatar(this.id, picture) };
+  }
+
+  /** Has a portrait drawn. @throws {ApiError} */
+  async drawPortrait(): Promise<void> {
+    await this.#store.api.startPortrait(this.id);
+    await this.#readPortrait();
+  }
+
+  #onChange(event: ChangeEvent | undefined): void {
+    const isAny = event === undefined || event.kind === "characters";
+    if (isAny || (event.kind === "character" && event.id === this.id)) void this.reload();
+    // A job is told of by its own id, which the state of a portrait does not name.
+    if (isAny || event.kind === "job") void this.#readPortrait();
+    if (isAny || event.kind === "conversation") void this.#findResumable();
+  }
+
+  async #readPortrait(): Promise<void> {
+    try {
+      const { state } = this.portrait.peek();
+      this.portrait.value = await this.#store.api.getPortrait(this.id);
+      const wasDrawing = state === "pending" || state === "running";
+      if (wasDrawing && this.portrait.peek().state === "done") this.#offerUndoOfPortrait();
+    } catch {
+      // The picture itself says more; the next change asks again.
+    }
+  }
+
+  /** The picture before is the newest version that a portrait replaced. */
+  #offerUndoOfPortrait(): void {
+    const { api: { client }, toasts } = this.#store;
+    const path = characterPath(this.id);
+    const undo = async () => {
+      const before = (await listVersions(client, path)).find(({ cause }) => cause === "portrait");
+      if (before) await restoreVersion(client, path, before.n);
+      await this.reload();
+    };
+    toasts.show(texts.history.portraitDrawn, {
+      action: { label: texts.undo, run: () => void undo().catch((thrown) => this.#store.report(thrown)) },
+    });
+  }
+
+  async #findResumable(): Promise<void> {
+    const isOurs = (chat: ConversationSummary) => chat.character_ids?.includes(this.id) === true;
+    try {
+      let cursor: string | undefined;
+      for (let page = 0; page < RESUME_PAGES; page++) {
+        const { items, next_cursor } = await this.#store.api.listConversations(cursor);
+        const found = items.find(isOurs);
+        if (found) {
+          this.resumable.value = found.id;
+          return;
+        }
+        if (next_cursor === null) break;
+        cursor = next_cursor;
+      }
+      this.resumable.value = undefined;
+    } catch {
+      // Without an answer there is nothing to offer.
+    }
+  }
+}

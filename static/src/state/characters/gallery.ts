@@ -1,0 +1,163 @@
+/** The characters as the gallery shows them: page by page, narrowed by words and a tag. Loaded with the gallery. */
+import { computed, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { CharacterItem, CharacterQuery } from "../../api/character_types.ts";
+import type { Api } from "../../api/api.ts";
+import type { ChangeEvent } from "../../api/types.ts";
+import type { Store } from "../store.ts";
+
+/** The first page fills any screen; those behind it are as large as the server gives. */
+const FIRST_PAGE = 120;
+const NEXT_PAGE = 500;
+
+/** Typing rests this long before the server is asked. */
+const TYPING_MS = 200;
+
+/** Changes often come in bursts, an import above all. */
+const REFRESH_AFTER_MS = 300;
+
+/** All characters of one page of the browser's. */
+export class Gallery {
+  readonly query = signal<CharacterQuery>({ q: "", tag: "", sort: "name" });
+  readonly items = signal<CharacterItem[]>([]);
+  readonly state = signal<"loading" | "ready" | "failed">("loading");
+  readonly error = signal<ApiError | undefined>(undefined);
+  /** Characters that are hidden while their removal can be undone. */
+  readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
+  readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
+  /** True when nothing narrows the list. */
+  readonly isWhole = computed(() => this.query.value.q.trim() === "" && this.query.value.tag === "");
+  /** Tags of the characters read so far, the most used first. */
+  readonly tags = computed(() => tagsOf(this.items.value));
+  /** Where the grid was scrolled to. */
+  readonly place = { top: 0 };
+  readonly #api: Api;
+  #nextCursor: string | null = null;
+  #loading = new AbortController();
+  #isReadingMore = false;
+  #isOpen = false;
+  #isStale = true;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** The gallery is shown: what changed meanwhile is read. Gives what says that it is gone. */
+  open(): () => void {
+    this.#isOpen = true;
+    if (this.#isStale) void this.refresh();
+    return () => this.#isOpen = false;
+  }
+
+  /** Narrows or sorts the list. */
+  narrow(changes: Partial<CharacterQuery>): void {
+    this.query.value = { ...this.query.peek(), ...changes };
+    this.place.top = 0;
+    this.#later(changes.q === undefined ? 0 : TYPING_MS);
+  }
+
+  /** Reads the list again, as far as it was read before. */
+  async refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#loading.abort();
+    const { signal } = this.#loading = new AbortController();
+    this.#isStale = false;
+    const query = this.query.peek();
+    const wanted = this.items.peek().length;
+    try {
+      const items: CharacterItem[] = [];
+      let cursor: string | null = null;
+      do {
+        const limit = items.length === 0 && wanted <= FIRST_PAGE ? FIRST_PAGE : NEXT_PAGE;
+        const page = await this.#api.listCharacters(query, limit, cursor ?? undefined, signal);
+        items.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor !== null && items.length < wanted);
+      this.items.value = items;
+      this.#nextCursor = cursor;
+      this.state.value = "ready";
+      this.error.value = undefined;
+    } catch (thrown) {
+      if (signal.aborted) return;
+      this.#isStale = true;
+      this.error.value = asApiError(thrown);
+      if (this.state.peek() !== "ready") this.state.value = "failed";
+    }
+  }
+
+  /** Reads the next page. */
+  async more(): Promise<void> {
+    const cursor = this.#nextCursor;
+    if (cursor === null || this.#isReadingMore) return;
+    this.#isReadingMore = true;
+    const { signal } = this.#loading;
+    try {
+      const page = await this.#api.listCharacters(this.query.peek(), NEXT_PAGE, cursor, signal);
+      if (signal.aborted || this.#nextCursor !== cursor) return;
+      this.items.value = [...this.items.peek(), ...page.items];
+      this.#nextCursor = page.next_cursor;
+    } catch (thrown) {
+      if (!signal.aborted) this.error.value = asApiError(thrown);
+    } finally {
+      this.#isReadingMore = false;
+    }
+  }
+
+  /** Takes word of a change; of `undefined` when some may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    if (event === undefined || event.kind === "character" || event.kind === "characters") this.#later(REFRESH_AFTER_MS);
+  }
+
+  /** Hides a character; the removal itself comes with `remove`. */
+  hide(id: string, isHidden: boolean): void {
+    const ids = new Set(this.hiddenIds.peek());
+    if (isHidden) ids.add(id);
+    else ids.delete(id);
+    this.hiddenIds.value = ids;
+  }
+
+  /** Moves a character to the trash. @throws {ApiError} */
+  async remove(id: string, keepalive: boolean): Promise<void> {
+    try {
+      await this.#api.deleteCharacter(id, { keepalive });
+      this.items.value = this.items.peek().filter((item) => item.id !== id);
+    } finally {
+      this.hide(id, false);
+    }
+  }
+
+  #later(afterMs: number): void {
+    this.#isStale = true;
+    clearTimeout(this.#timer);
+    if (this.#isOpen) this.#timer = setTimeout(() => this.refresh(), afterMs);
+  }
+}
+
+const galleries = new WeakMap<Store, Gallery>();
+
+/** Gives the page's gallery, made when it is first needed. */
+export function galleryOf(store: Store): Gallery {
+  let gallery = galleries.get(store);
+  if (!gallery) {
+    const made = gallery = new Gallery(store.api);
+    galleries.set(store, made);
+    store.listen((event) => made.onChange(event));
+  }
+  return gallery;
+}
+
+/** Hides a character at once and moves it to the trash when the offer to undo has passed. */
+export function removeCharacter(store: Store, id: string, texts: { done: string; undo: string }): void {
+  const gallery = galleryOf(store);
+  gallery.hide(id, true);
+  store.toasts.offerUndo(texts.done, texts.undo, () => gallery.hide(id, false), (isLeaving) => {
+    gallery.remove(id, isLeaving).catch((thrown) => store.report(thrown));
+  });
+}
+
+function tagsOf(items: readonly CharacterItem[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { tags } of items) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  return [...counts].sort(([a, m], [b, n]) => n - m || a.localeCompare(b)).slice(0, 100).map(([tag]) => tag);
+}

@@ -1,0 +1,181 @@
+/** The list of conversations, and which of them are being answered. */
+import { computed, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Api } from "../../api/api.ts";
+import type { ConversationChanges, ConversationSummary, Page, RunningReply } from "../../api/types.ts";
+
+/** Changes often come in bursts; one request answers all of a burst. */
+const REFRESH_AFTER_MS = 200;
+
+/** A change of a conversation that an answer of the server may not know yet. */
+interface Edit {
+  id: string;
+  apply(item: ConversationSummary): ConversationSummary;
+  /** How many pages had been asked for when the server took it; none while it is on its way. */
+  takenAt?: number;
+}
+
+/** All conversations as the sidebar shows them, newest first. */
+export class Chats {
+  readonly items = signal<ConversationSummary[]>([]);
+  readonly state = signal<"loading" | "ready" | "failed">("loading");
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly replies = signal<RunningReply[]>([]);
+  readonly answering = computed(() => new Set(this.replies.value.map((reply) => reply.conversation_id)));
+  /** Conversations that are hidden while their deletion can be undone. */
+  readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
+  readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
+  /** Names of the folders there are, in the order of the language. */
+  readonly folders = computed(() => {
+    const names = new Set(this.shown.value.map((item) => item.folder).filter((name) => name !== undefined));
+    return [...names].sort((a, b) => a.localeCompare(b));
+  });
+  #api: Api;
+  #refreshTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Number of the last reading of the older pages; one that was overtaken stops. */
+  #filling = 0;
+  /** How many pages were asked for, which of them are on their way, and the last newest page that counted. */
+  #asked = 0;
+  readonly #underWay = new Set<number>();
+  #newest = 0;
+  #edits: Edit[] = [];
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /**
+   * Reads the newest page again; older ones that are known stay. The first time the rest follows by itself.
+   *
+   * @param isAll Reads the rest again too: after an outage nobody can tell what was deleted meanwhile.
+   */
+  async refresh(isAll = false): Promise<void> {
+    clearTimeout(this.#refreshTimer);
+    this.#refreshTimer = undefined;
+    try {
+      const page = await this.#list();
+      if (page.n < this.#newest) return;
+      this.#newest = page.n;
+      const isFirst = this.state.value !== "ready";
+      const fresh = new Set(page.items.map((item) => item.id));
+      const oldest = page.items.at(-1)?.updated_at ?? "";
+      const isWhole = page.next_cursor === null;
+      // What is newer than the page's end and not on it was deleted elsewhere.
+      const older = isWhole || isAll
+        ? []
+        : this.items.value.filter((item) => !fresh.has(item.id) && item.updated_at < oldest);
+      this.items.value = [...page.items, ...older];
+      this.state.value = "ready";
+      this.error.value = undefined;
+      if (isFirst || older.length === 0) void this.#fill(page.next_cursor);
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+      if (this.state.value !== "ready") this.state.value = "failed";
+    }
+  }
+
+  /** Reads again once a burst of changes is over. */
+  refreshSoon(): void {
+    this.#refreshTimer ??= setTimeout(() => this.refresh(), REFRESH_AFTER_MS);
+  }
+
+  /** Takes word that a conversation was deleted by anybody. */
+  forget(id: string): void {
+    this.items.value = this.items.value.filter((item) => item.id !== id);
+  }
+
+  /** Reads which replies run; keeps the last answer when that fails. */
+  async refreshReplies(): Promise<RunningReply[]> {
+    try {
+      this.replies.value = await this.#api.listReplies();
+    } catch {
+      // Shown only as dots beside titles; the next change asks again.
+    }
+    return this.replies.value;
+  }
+
+  /** Renames, pins or files a conversation: shown at once, put back when the server refuses. @throws {ApiError} */
+  async change(id: string, changes: ConversationChanges): Promise<void> {
+    const before = this.items.peek().find((item) => item.id === id);
+    const { title, pinned, folder } = changes;
+    const edit = (item: ConversationSummary): ConversationSummary => ({
+      ...item,
+      ...(title === undefined ? {} : { title }),
+      ...(pinned === undefined ? {} : { pinned: pinned ?? undefined }),
+      ...(folder === undefined ? {} : { folder: folder ?? undefined }),
+    });
+    const made: Edit = { id, apply: edit };
+    this.#edits.push(made);
+    this.#replace(id, edit);
+    try {
+      await this.#api.changeConversation(id, changes);
+      made.takenAt = this.#asked;
+      this.#tidy();
+    } catch (thrown) {
+      this.#edits = this.#edits.filter((edit) => edit !== made);
+      if (before) this.#replace(id, () => before);
+      throw thrown;
+    }
+  }
+
+  /** Hides a conversation; the deletion itself comes with `remove`. */
+  hide(id: string, isHidden: boolean): void {
+    const ids = new Set(this.hiddenIds.value);
+    if (isHidden) ids.add(id);
+    else ids.delete(id);
+    this.hiddenIds.value = ids;
+  }
+
+  /** Moves a conversation to the trash. @throws {ApiError} */
+  async remove(id: string, keepalive: boolean): Promise<void> {
+    try {
+      await this.#api.deleteConversation(id, { keepalive });
+      this.forget(id);
+    } finally {
+      this.hide(id, false);
+    }
+  }
+
+  /** Asks for a page, and gives it with the changes that the server may have listed it without. */
+  async #list(cursor?: string): Promise<Page<ConversationSummary> & { n: number }> {
+    const n = ++this.#asked;
+    this.#underWay.add(n);
+    try {
+      const page = await this.#api.listConversations(cursor);
+      const edits = this.#edits.filter(({ takenAt = n }) => takenAt >= n);
+      const items = page.items.map((item) =>
+        edits.reduce((known, { id, apply }) => id === item.id ? apply(known) : known, item)
+      );
+      return { ...page, items, n };
+    } finally {
+      this.#underWay.delete(n);
+      this.#tidy();
+    }
+  }
+
+  /** Forgets the changes that no page can come without any more. */
+  #tidy(): void {
+    const first = Math.min(...this.#underWay);
+    this.#edits = this.#edits.filter(({ takenAt }) => takenAt === undefined || takenAt >= first);
+  }
+
+  #replace(id: string, edit: (item: ConversationSummary) => ConversationSummary): void {
+    this.items.value = this.items.value.map((item) => item.id === id ? edit(item) : item);
+  }
+
+  /** Reads page after page to the end: pinned chats and folders may hold the oldest. */
+  async #fill(first: string | null): Promise<void> {
+    const own = ++this.#filling;
+    try {
+      for (let cursor = first; cursor !== null;) {
+        const page = await this.#list(cursor);
+        if (own !== this.#filling) return;
+        const known = new Set(this.items.value.map((item) => item.id));
+        this.items.value = [...this.items.value, ...page.items.filter((item) => !known.has(item.id))];
+        cursor = page.next_cursor;
+      }
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+    }
+  }
+}

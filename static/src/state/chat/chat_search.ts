@@ -1,0 +1,104 @@
+/** Looking for words in the open chat, all of it, wherever its messages are. */
+import { computed, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ConversationApi } from "../../api/conversations.ts";
+import type { SearchHit } from "../../api/types.ts";
+import type { OpenChat } from "./open_chat.ts";
+
+/** Pause after the last key before the search begins. */
+const SEARCH_AFTER_MS = 150;
+
+/** A search in one chat: its hits from the newest to the oldest, and the one that is shown. */
+export class ChatSearch {
+  readonly isOpen = signal(false);
+  readonly query = signal("");
+  readonly hits = signal<SearchHit[]>([]);
+  /** Index of the shown hit; -1 while none is. */
+  readonly at = signal(-1);
+  readonly state = signal<"idle" | "searching" | "done">("idle");
+  readonly error = signal<ApiError | undefined>(undefined);
+  /** True while older messages have not been searched yet. */
+  readonly hasMore = computed(() => this.#cursor.value !== null);
+  #cursor = signal<string | null>(null);
+  #chat: OpenChat;
+  #api: ConversationApi;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #abort = new AbortController();
+
+  constructor(chat: OpenChat, api: ConversationApi) {
+    this.#chat = chat;
+    this.#api = api;
+  }
+
+  /** Takes what was typed; the newest hit is shown once it is found. */
+  type(query: string): void {
+    this.query.value = query;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#begin(), SEARCH_AFTER_MS);
+  }
+
+  /** Shows the next hit: an older one for 1, a newer one for -1. */
+  async step(step: 1 | -1): Promise<void> {
+    const wanted = this.at.peek() + step;
+    if (wanted < 0) return;
+    while (wanted >= this.hits.peek().length && this.hasMore.peek()) {
+      if (!await this.#more()) return;
+    }
+    const hit = this.hits.peek()[wanted];
+    if (!hit?.message_id) return;
+    this.at.value = wanted;
+    await this.#chat.show(hit.message_id, wordsOf(this.query.peek()));
+  }
+
+  /** Ends the search and what is under way of it. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+    this.isOpen.value = false;
+    this.#clear();
+    this.query.value = "";
+  }
+
+  async #begin(): Promise<void> {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    this.#clear();
+    if (this.query.peek().trim() === "") return;
+    if (await this.#more()) await this.step(1);
+  }
+
+  #clear(): void {
+    this.hits.value = [];
+    this.at.value = -1;
+    this.#cursor.value = null;
+    this.state.value = "idle";
+    this.error.value = undefined;
+  }
+
+  /** Reads one more page of hits. False when that failed or nobody waits for it any more. */
+  async #more(): Promise<boolean> {
+    const { signal } = this.#abort;
+    this.state.value = "searching";
+    try {
+      const cursor = this.#cursor.peek() ?? undefined;
+      const page = await this.#api.searchMessages(this.#chat.id, this.query.peek(), cursor, signal);
+      if (signal.aborted) return false;
+      this.hits.value = [...this.hits.peek(), ...page.items.filter((hit) => hit.message_id !== null)];
+      this.#cursor.value = page.next_cursor;
+      this.state.value = "done";
+      return true;
+    } catch (thrown) {
+      if (signal.aborted) return false;
+      this.error.value = asApiError(thrown);
+      this.state.value = "done";
+      return false;
+    }
+  }
+}
+
+/** Gives what the server looks for: words, and "quoted phrases" as a whole; in lower case. */
+export function wordsOf(query: string): string[] {
+  return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)]
+    .map(([, phrase, word]) => (phrase ?? word ?? "").replaceAll('"', "").trim())
+    .filter((word) => word !== "");
+}

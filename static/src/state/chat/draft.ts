@@ -1,0 +1,133 @@
+/** What stands in the composer of one conversation, and its copy on the server. */
+import { computed, signal } from "@preact/signals";
+import { ApiError } from "../../api/client.ts";
+import type { Api } from "../../api/api.ts";
+
+/** Pause after the last key before the draft is saved. */
+export const SAVE_AFTER_MS = 400;
+
+/** Where the unsent text of a chat that does not exist yet is kept: it has no place on the server. */
+const NEW_CHAT_KEY = "parlor.new_chat_draft";
+
+/** A text that is shown, saved and never silently overwritten. */
+export class Draft {
+  readonly text = signal("");
+  /** The text another device saved while this one held something else; undefined when there is no such clash. */
+  readonly clash = signal<string | undefined>(undefined);
+  readonly hasClash = computed(() => this.clash.value !== undefined);
+  #api: Api;
+  #conversationId: string;
+  #storage: Storage | undefined;
+  #isNew: boolean;
+  #savedText = "";
+  #version: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #saving: Promise<void> = Promise.resolve();
+
+  /** @param storage Holds the text of a new chat; undefined where the browser keeps nothing for us. */
+  constructor(api: Api, conversationId: string, isNew: boolean, storage: Storage | undefined) {
+    this.#api = api;
+    this.#conversationId = conversationId;
+    this.#isNew = isNew;
+    this.#storage = storage;
+    if (isNew) this.text.value = this.#savedText = storage?.getItem(NEW_CHAT_KEY) ?? "";
+  }
+
+  /** True while the shown text is not the one the server has. */
+  get isDirty(): boolean {
+    return this.text.value !== this.#savedText;
+  }
+
+  /** Takes what the server has: shows it when nothing was typed here since, else keeps both. An emptied one clashes with nothing. */
+  receive(text: string, version: number): void {
+    if (this.#isNew || (this.#version !== undefined && version <= this.#version)) return;
+    const wasDirty = this.isDirty;
+    this.#version = version;
+    this.#savedText = text;
+    if (!wasDirty) this.text.value = text;
+    else if (text !== "" && text !== this.text.value) this.clash.value = text;
+  }
+
+  /** Takes what was typed. */
+  type(text: string): void {
+    this.text.value = text;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.save(), SAVE_AFTER_MS);
+  }
+
+  /** Ends a clash with the text the reader chose; the other one is gone. */
+  settle(choice: "mine" | "theirs"): void {
+    const theirs = this.clash.value;
+    this.clash.value = undefined;
+    if (choice === "theirs" && theirs !== undefined) this.text.value = theirs;
+    this.save();
+  }
+
+  /** Empties the composer: its text was sent. The copy on the server goes once the message is accepted. */
+  take(): string {
+    clearTimeout(this.#timer);
+    const text = this.text.value;
+    this.text.value = "";
+    return text;
+  }
+
+  /** Puts text back that could not be sent, unless something new was typed meanwhile. */
+  putBack(text: string): void {
+    if (this.text.value.trim() === "") this.type(text);
+  }
+
+  /** The conversation exists on the server from here on. */
+  becomeStored(): void {
+    if (!this.#isNew) return;
+    this.#isNew = false;
+    this.#savedText = "";
+    this.#storage?.removeItem(NEW_CHAT_KEY);
+  }
+
+  /** True for an event about a version that this page does not know. */
+  isNews(version: number | undefined): boolean {
+    return !this.#isNew && (version === undefined || this.#version === undefined || version > this.#version);
+  }
+
+  /** Resolves when no save is on its way. */
+  settled(): Promise<void> {
+    return this.#saving;
+  }
+
+  /** Saves now what is not saved yet; with `keepalive` also while the page goes away. */
+  save(options: { keepalive?: boolean } = {}): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#isNew) {
+      this.#savedText = this.text.value;
+      if (this.text.value === "") this.#storage?.removeItem(NEW_CHAT_KEY);
+      else this.#storage?.setItem(NEW_CHAT_KEY, this.text.value);
+      return Promise.resolve();
+    }
+    if (options.keepalive) return this.#saveOnce(true);
+    this.#saving = this.#saving.then(() => this.#saveOnce(false));
+    return this.#saving;
+  }
+
+  async #saveOnce(keepalive: boolean): Promise<void> {
+    const text = this.text.value;
+    if (text === this.#savedText || this.hasClash.value) return;
+    try {
+      const version = await this.#api.saveDraft(this.#conversationId, text, this.#version, { keepalive });
+      if (this.#version === undefined || version > this.#version) this.#version = version;
+      this.#savedText = text;
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      if (thrown.status === 412) await this.#readTheirs();
+      // Not reached: the text stays dirty and goes out with the next key, or on leaving.
+    }
+  }
+
+  async #readTheirs(): Promise<void> {
+    try {
+      const { draft, draft_version } = await this.#api.getHead(this.#conversationId);
+      this.receive(draft, draft_version);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+    }
+  }
+}

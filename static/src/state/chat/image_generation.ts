@@ -1,0 +1,150 @@
+/** One picture for a chat: a prompt made of its last turns, edited, drawn. */
+import { batch, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ImageApi } from "../../api/images.ts";
+import type { DrawnImages, DrawProgress, ImageBackend } from "../../api/image_types.ts";
+import type { Message } from "../../api/types.ts";
+import { textOf } from "./message_text.ts";
+
+/** How far it is. */
+export type DrawingState = "reading" | "unset" | "deriving" | "ready" | "drawing" | "done";
+
+const INSTRUCTION =
+  "You write prompts for an image generator. Below are the last turns of a conversation. Write one prompt that shows the " +
+  "scene as it is at its end: what can be seen, as short phrases separated by commas, in English, at most 60 words. No " +
+  "names, no story, no explanation, no quotation marks. Answer with the prompt alone.";
+/** Turns that are looked at, and how much of each: small models have small contexts. */
+const TURNS = 6;
+const TURN_CHARS = 1500;
+/** Of the last turn, where no model is there to make a prompt of it. */
+const PLAIN_CHARS = 400;
+
+/** What the dialog shows. */
+export class Drawing {
+  readonly state = signal<DrawingState>("reading");
+  readonly prompt = signal("");
+  readonly negative = signal("");
+  readonly progress = signal<DrawProgress | undefined>(undefined);
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly result = signal<DrawnImages | undefined>(undefined);
+  readonly backend = signal<ImageBackend | undefined>(undefined);
+  readonly #api: ImageApi;
+  readonly #abort = new AbortController();
+  #deriving: AbortController | undefined;
+  #jobId: string | undefined;
+
+  constructor(api: ImageApi) {
+    this.#api = api;
+  }
+
+  /**
+   * Looks for the backend and makes a prompt.
+   *
+   * @param isAsked False where only the demonstration answers: the last turn then is the prompt.
+   * @param prompt One that is there already, in place of one that is made.
+   */
+  async open(messages: readonly Message[], isAsked: boolean, prompt = ""): Promise<void> {
+    try {
+      const active = (await this.#api.listBackends()).find((item) => item.active);
+      if (active === undefined) {
+        this.state.value = "unset";
+        return;
+      }
+      this.backend.value = active;
+      this.negative.value = active.defaults.negative_prompt ?? "";
+    } catch (thrown) {
+      this.#fail(thrown, "unset");
+      return;
+    }
+    if (prompt === "") return await this.derive(messages, isAsked);
+    this.prompt.value = prompt;
+    this.state.value = "ready";
+  }
+
+  /** Makes the prompt anew. */
+  async derive(messages: readonly Message[], isAsked: boolean): Promise<void> {
+    const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-TURNS);
+    const last = turns.map(({ content }) => textOf(content).trim()).findLast((text) => text !== "") ?? "";
+    this.error.value = undefined;
+    if (!isAsked || last === "") {
+      this.prompt.value = last.slice(0, PLAIN_CHARS);
+      this.state.value = "ready";
+      return;
+    }
+    this.state.value = "deriving";
+    this.#deriving = new AbortController();
+    try {
+      const told = turns.map(({ role, content }) => `${role}: ${textOf(content).slice(-TURN_CHARS)}`).join("\n\n");
+      const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: told }];
+      const answer = await this.#api.ask(question, this.#deriving.signal);
+      this.prompt.value = promptIn(answer) || last.slice(0, PLAIN_CHARS);
+      this.state.value = "ready";
+    } catch (thrown) {
+      this.prompt.value ||= last.slice(0, PLAIN_CHARS);
+      if (this.#deriving.signal.aborted) this.state.value = "ready";
+      else this.#fail(thrown, "ready");
+    }
+  }
+
+  /** Gives up waiting for the model; the prompt is written by hand then. */
+  stopDeriving(): void {
+    this.#deriving?.abort();
+  }
+
+  /** Draws. The picture comes to the message also when nobody waits for it any more. */
+  async draw(conversationId: string, messageId: string): Promise<void> {
+    batch(() => {
+      this.state.value = "drawing";
+      this.error.value = undefined;
+      this.progress.value = undefined;
+    });
+    const request = {
+      prompt: this.prompt.peek().trim(),
+      negative_prompt: this.negative.peek().trim() || null,
+      conversation_id: conversationId,
+      message_id: messageId,
+    };
+    const listener = {
+      onJob: (id: string) => this.#jobId = id,
+      // A step may come without a preview; the last one stands until the next.
+      onProgress: (step: DrawProgress) => this.progress.value = { preview: this.progress.peek()?.preview, ...step },
+    };
+    try {
+      this.result.value = await this.#api.draw(request, listener, this.#abort.signal);
+      this.state.value = "done";
+    } catch (thrown) {
+      if (!this.#abort.signal.aborted) this.#fail(thrown, "ready");
+    } finally {
+      this.#jobId = undefined;
+    }
+  }
+
+  /** Ends the picture on the server. @throws {ApiError} */
+  async cancel(cancelJob: (id: string) => Promise<unknown>): Promise<void> {
+    if (this.#jobId !== undefined) await cancelJob(this.#jobId);
+  }
+
+  /** Stops watching; what is drawn is drawn to its end. */
+  leave(): void {
+    this.#deriving?.abort();
+    this.#abort.abort();
+  }
+
+  #fail(thrown: unknown, state: DrawingState): void {
+    const error = asApiError(thrown);
+    batch(() => {
+      // A picture that was cancelled is no failure.
+      if (error.code !== "interrupted") this.error.value = error;
+      this.state.value = state;
+    });
+  }
+}
+
+/** Takes out what a model thought, and the marks it put around the prompt. */
+function promptIn(answer: string): string {
+  return answer
+    .replace(/<(think|thinking|thought|reasoning)>[\s\S]*?(?:<\/\1>|$)/gi, "")
+    .replace(/^\s*(?:image\s+)?prompt\s*:/i, "")
+    .replace(/\s+/g, " ")
+    .replace(/^["'`“”\s]+|["'`“”\s]+$/g, "");
+}

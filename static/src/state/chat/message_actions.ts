@@ -1,0 +1,171 @@
+/** What can be done to the messages of the open chat beside sending: editing, choosing, hiding, removing, branching. */
+import { signal } from "@preact/signals";
+import { ApiError, asApiError } from "../../api/client.ts";
+import type { ConversationApi } from "../../api/conversations.ts";
+import type { Branches, Message } from "../../api/types.ts";
+import type { MessageStore } from "./message_store.ts";
+import { textOf, withText } from "./message_text.ts";
+import type { OpenChat } from "./open_chat.ts";
+
+/** A message that is being edited. */
+export interface Editing {
+  messageId: string;
+  /** Its text when the editing began. */
+  base: string;
+  /** The text that another device gave it meanwhile; saving is refused until the reader has chosen. */
+  theirs: string | undefined;
+  /** What the form starts with if not `base`: a text that couldn't be sent. */
+  text?: string;
+}
+
+/** Changes the messages of one chat. What fails is told by `chat.problem` and leaves the messages as they are. */
+export class MessageActions {
+  readonly editing = signal<Editing | undefined>(undefined);
+  readonly branches = signal<Branches>({ origin: null, forks: [] });
+  #chat: OpenChat;
+  #store: MessageStore;
+  #api: ConversationApi;
+
+  constructor(chat: OpenChat, store: MessageStore, api: ConversationApi) {
+    this.#chat = chat;
+    this.#store = store;
+    this.#api = api;
+  }
+
+  /** Begins to edit a message in its place. */
+  startEdit(messageId: string): void {
+    const message = this.#chat.pages.find(messageId);
+    if (message && message.status !== "streaming") {
+      this.editing.value = { messageId, base: textOf(message.content), theirs: undefined };
+    }
+  }
+
+  /** Begins to edit the last turn of the user. False when there is none. */
+  startEditOfLastTurn(): boolean {
+    const turn = this.#chat.pages.items.peek().findLast((message) => message.role === "user");
+    if (!turn || this.#chat.isRunning.peek()) return false;
+    this.#chat.window.toEnd();
+    this.startEdit(turn.id);
+    return true;
+  }
+
+  /** Ends editing without a change. */
+  cancelEdit(): void {
+    this.editing.value = undefined;
+  }
+
+  /**
+   * Saves what was edited, in place. A text that another device changed meanwhile is not overwritten: it is shown first,
+   * and only saving again takes its place.
+   */
+  async saveEdit(text: string): Promise<void> {
+    const editing = this.editing.peek();
+    const message = editing && this.#chat.pages.find(editing.messageId);
+    if (!editing || !message) return;
+    if (text === editing.base || await this.#saveText(editing, message, text)) this.editing.value = undefined;
+  }
+
+  /**
+   * Sends what was edited as a new version of the message and asks for its reply. The version before keeps its text and
+   * everything that followed it.
+   *
+   * @returns Switches back to the version before; undefined if there was nothing to send.
+   */
+  sendEdit(text: string): (() => Promise<void>) | undefined {
+    const editing = this.editing.peek();
+    const message = editing && this.#chat.pages.find(editing.messageId);
+    if (!message || this.#chat.isRunning.peek()) return undefined;
+    const { id, active_variant: before = 0 } = message;
+    const items = this.#chat.pages.items.peek();
+    this.editing.value = undefined;
+    this.#store.showNewVersion(id, withText(message.content, text));
+    void this.#chat.askForVersion(id).then((isAccepted) => {
+      if (isAccepted) return;
+      // The server has no such version: what was there is shown again, and the text isn't lost.
+      this.#chat.pages.items.value = items;
+      this.editing.value = { ...editing, text };
+    });
+    return async () => {
+      await this.#chat.stop();
+      await this.#chat.replyEnded();
+      await this.#switchTo(id, before);
+    };
+  }
+
+  /** Shows another of a message's versions; one of the user's messages comes with what followed it. */
+  async switchVariant(messageId: string, step: 1 | -1): Promise<void> {
+    const message = this.#chat.pages.find(messageId);
+    const wanted = (message?.active_variant ?? 0) + step;
+    if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.isRunning.peek()) return;
+    await this.#switchTo(messageId, wanted);
+  }
+
+  async #switchTo(messageId: string, version: number): Promise<void> {
+    await this.#try(() => this.#store.switchVersion(messageId, version));
+    if (this.#chat.pages.find(messageId)?.role === "user") await this.#chat.reload();
+  }
+
+  /** Keeps a message from the model, or lets the model see it again. */
+  async setHidden(messageId: string, isHidden: boolean): Promise<void> {
+    await this.#try(() => this.#store.change(messageId, { hidden: isHidden }));
+  }
+
+  /** Removes a message, or it and all behind it. Gives what brings them back; undefined when it could not be done. */
+  async remove(messageId: string, isFollowing: boolean): Promise<(() => Promise<void>) | undefined> {
+    const restore = await this.#try(() => this.#store.remove(messageId, isFollowing));
+    return restore && (() => this.#try(restore).then(() => {}));
+  }
+
+  /** Copies the chat up to a message and gives the copy's id. */
+  async fork(messageId: string): Promise<string | undefined> {
+    return (await this.#try(() => this.#api.forkConversation(this.#chat.id, messageId)))?.id;
+  }
+
+  /** Reads which chats share their begin with this one; without an answer there are none to show. */
+  async readBranches(): Promise<void> {
+    if (this.#chat.isNew) return;
+    try {
+      this.branches.value = await this.#api.getBranches(this.#chat.id);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+    }
+  }
+
+  async #saveText(editing: Editing, message: Message, text: string): Promise<boolean> {
+    if (this.#clashes(editing, message)) return false;
+    const changes = { content: withText(message.content, text) };
+    try {
+      await this.#store.change(message.id, changes, this.#chat.pages.revision);
+      return true;
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (error.status !== 412) {
+        this.#chat.problem.value = error;
+        return false;
+      }
+    }
+    // Somebody changed the conversation. If it was not this message, nothing is lost by saving.
+    await this.#chat.reload();
+    const now = this.#chat.pages.find(message.id);
+    if (!now || this.#clashes(editing, now)) return false;
+    return await this.#try(() => this.#store.change(message.id, changes).then(() => true)) ?? false;
+  }
+
+  /** Notes a text that is not the one the editing began with, once: the next saving knows of it. */
+  #clashes(editing: Editing, message: Message): boolean {
+    const theirs = textOf(message.content);
+    if (theirs === editing.base || theirs === editing.theirs) return false;
+    this.editing.value = { ...editing, theirs };
+    return true;
+  }
+
+  async #try<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      this.#chat.problem.value = undefined;
+      return await work();
+    } catch (thrown) {
+      this.#chat.problem.value = asApiError(thrown);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/** The messages of a conversation as far as they are here: always the last ones, back to some point. */
+import { computed, signal } from "@preact/signals";
+import { ApiError } from "../../api/client.ts";
+import type { ConversationApi } from "../../api/conversations.ts";
+import type { Damage, Message, RecentConversation } from "../../api/types.ts";
+
+/** Messages that are read when a chat is opened, and with every step back. */
+export const PAGE = 60;
+
+/** Messages of one request on the way to a message far back; the server gives no more. */
+const BIG_PAGE = 500;
+
+/** Changed messages that are read one by one; more than these are read again as pages. */
+const MOST_SINGLE = 20;
+
+/** What a reading found, to be shown by `show`. */
+export interface FoundMessages {
+  items: Message[];
+  hasOlder: boolean;
+  /** The revision that the messages are of. */
+  revision: number;
+  damaged: readonly Damage[];
+}
+
+/** Reads messages page by page. */
+export class MessagePages {
+  /** Oldest first, without a gap, to the end of the conversation. */
+  readonly items = signal<Message[]>([]);
+  /** True while there are messages before the first one here. */
+  readonly hasOlder = signal(false);
+  readonly isLoading = signal(false);
+  /** Parts that the server can't read, among what was asked for so far. */
+  readonly damaged = signal<readonly Damage[]>([]);
+  /** The revision that what is here was read at; undefined before the first reading. Later changes may be missing. */
+  revision: number | undefined;
+  readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));
+  #api: ConversationApi;
+  #conversationId: string;
+  #older: Promise<void> | undefined;
+
+  constructor(api: ConversationApi, conversationId: string) {
+    this.#api = api;
+    this.#conversationId = conversationId;
+  }
+
+  /** How many messages to read again are as many as are here, and as one request may ask for. */
+  get firstLimit(): number {
+    return Math.min(BIG_PAGE, this.#wanted);
+  }
+
+  /**
+   * Reads again what is here, without showing it yet.
+   *
+   * @param recent The end of the conversation as it was read just now.
+   * @throws {ApiError}
+   */
+  async read(
+    recent: Pick<RecentConversation, "messages" | "next_cursor" | "revision" | "damaged">,
+  ): Promise<FoundMessages> {
+    return await this.#readChanged(recent) ?? await this.#readAll(recent);
+  }
+
+  /** Reads only what the server says has changed; undefined if that doesn't tell where every message belongs. */
+  async #readChanged({ messages: tail, next_cursor, revision }: Parameters<MessagePages["read"]>[0]) {
+    const known = this.items.peek();
+    const joint = known.findIndex((message) => message.id === tail[0]?.id);
+    if (joint <= 0 || next_cursor === null || this.revision === undefined) return undefined;
+    const delta = await this.#api.getChanges(this.#conversationId, this.revision);
+    // Of another state than the tail: what it lists doesn't lead there.
+    if (delta === undefined || delta.order_changed || delta.revision !== revision) return undefined;
+    const removed = new Set(delta.removed);
+    const older = known.slice(0, joint).filter((message) => !removed.has(message.id));
+    const tailIds = new Set(tail.map(({ id }) => id));
+    const behind = delta.changed.filter((id) => !tailIds.has(id));
+    const olderIds = new Set(older.map(({ id }) => id));
+    // A message that isn't here may be new, and its place is unknown.
+    if (behind.length > MOST_SINGLE || behind.some((id) => !olderIds.has(id))) return undefined;
+    const read = await Promise.all(behind.map((id) => this.#api.getMessage(this.#conversationId, id)));
+    const fresh = new Map(read.map((message) => [message.id, message]));
+    const items = [...older.map((message) => fresh.get(message.id) ?? message), ...tail];
+    return { items, hasOlder: this.hasOlder.peek(), revision, damaged: this.damaged.peek() };
+  }
+
+  async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<FoundMessages> {
+    const oldest = this.items.peek()[0]?.id;
+    const wanted = this.#wanted;
+    const { revision } = recent;
+    const damaged = [...recent.damaged ?? []];
+    let items = recent.messages;
+    let hasOlder = recent.next_cursor !== null;
+    while (hasOlder && items.length < wanted) {
+      const limit = Math.min(BIG_PAGE, wanted - items.length);
+      const page = await this.#api.listMessages(this.#conversationId, limit, items[0]?.id);
+      items = [...page.items, ...items];
+      damaged.push(...page.damaged ?? []);
+      hasOlder = page.next_cursor !== null;
+    }
+    const at = items.findIndex((message) => message.id === oldest);
+    return at > 0
+      ? { items: items.slice(at), hasOlder: true, revision, damaged }
+      : { items, hasOlder, revision, damaged };
+  }
+
+  /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
+  show({ items, hasOlder, revision, damaged }: FoundMessages): void {
+    this.revision = revision;
+    if (damaged.length > 0 || this.damaged.peek().length > 0) this.damaged.value = damaged;
+    const known = new Map(this.items.peek().map((message) => [message.id, message]));
+    this.items.value = items.map((message) => {
+      const before = known.get(message.id);
+      return before && (before === message || JSON.stringify(before) === JSON.stringify(message)) ? before : message;
+    });
+    this.hasOlder.value = hasOlder;
+  }
+
+  /** Reads the page before the first message here; calls that come together share one request. @throws {ApiError} */
+  loadOlder(limit = PAGE): Promise<void> {
+    this.#older ??= this.#loadOlder(limit).finally(() => this.#older = undefined);
+    return this.#older;
+  }
+
+  /** Reads back to a message. False when the conversation does not have it. @throws {ApiError} */
+  async loadUntil(messageId: string): Promise<boolean> {
+    while (!this.places.peek().has(messageId) && this.hasOlder.peek()) await this.loadOlder(BIG_PAGE);
+    return this.places.peek().has(messageId);
+  }
+
+  /** Finds a message that is here. */
+  find(messageId: string): Message | undefined {
+    const at = this.places.peek().get(messageId);
+    return at === undefined ? undefined : this.items.peek()[at];
+  }
+
+  /** Adds messages at the end. */
+  append(...messages: Message[]): void {
+    this.items.value = [...this.items.peek(), ...messages];
+  }
+
+  /** Changes fields of one message here; undefined clears. */
+  edit(messageId: string, changes: Partial<Message>): void {
+    this.items.value = this.items.peek().map((message) =>
+      message.id === messageId ? { ...message, ...changes } : message
+    );
+  }
+
+  /** Keeps only what passes. */
+  keep(passes: (message: Message, index: number) => boolean): void {
+    this.items.value = this.items.peek().filter(passes);
+  }
+
+  /** A little more than there is: what came behind must not push the oldest ones out. */
+  get #wanted(): number {
+    return Math.max(PAGE, this.items.peek().length + 20);
+  }
+
+  async #loadOlder(limit: number): Promise<void> {
+    const first = this.items.peek()[0]?.id;
+    if (!this.hasOlder.peek() || first === undefined) return;
+    this.isLoading.value = true;
+    try {
+      const page = await this.#api.listMessages(this.#conversationId, limit, first);
+      // What was read again meanwhile may begin elsewhere.
+      if (this.items.peek()[0]?.id !== first) return;
+      this.items.value = [...page.items, ...this.items.peek()];
+      if (page.damaged) this.damaged.value = [...page.damaged, ...this.damaged.peek()];
+      this.hasOlder.value = page.next_cursor !== null;
+    } catch (thrown) {
+      // The message we would read before is gone: everything is read again.
+      if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
+      this.show(await this.#readAll(await this.#api.getRecent(this.#conversationId, this.firstLimit)));
+    } finally {
+      this.isLoading.value = false;
+    }
+  }
+}

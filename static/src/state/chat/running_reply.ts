@@ -1,0 +1,227 @@
+/** One reply as this page follows it: its text as it grows, and the mending of a lost connection. */
+import { batch, signal } from "@preact/signals";
+import { ApiError } from "../../api/client.ts";
+import { parseReplyFrame, placeDelta, type ReplyFrame } from "../../api/reply_frames.ts";
+import { readEvents } from "../../api/event_stream.ts";
+import type { Api } from "../../api/api.ts";
+import type { Message, Usage } from "../../api/types.ts";
+import { pause, pauseBeforeMs } from "../app/backoff.ts";
+
+/** Thoughts shorter than this are not worth a figure. */
+const SHORTEST_THOUGHT_MS = 500;
+
+/** What the page can say about a reply that runs. */
+export type ReplyPhase = "sending" | "waiting" | "writing" | "reconnecting";
+
+/** Why following ended: the reply is over, was refused before it began, cannot be followed from here, or the page left. */
+export type ReplyOutcome =
+  | { kind: "ended"; error?: ApiError }
+  | { kind: "refused"; error: ApiError }
+  | { kind: "lost" }
+  | { kind: "left" };
+
+/** How long things took, as this page saw it; undefined where it did not see all of it. */
+export interface ReplyTimes {
+  thoughtMs: number | undefined;
+  /** From the first piece of text or thought to the last. */
+  writingMs: number | undefined;
+}
+
+/** What a run starts from. */
+export interface ReplyRunOptions {
+  messageId: string;
+  startedAtMs: number;
+  /** What the message already holds: a reply that runs already, or one that is being continued. */
+  text: string;
+  reasoning: string;
+  /** Starts the reply; undefined attaches to one that runs. Sending twice is safe: the server knows the ids. */
+  start?: (signal: AbortSignal) => Promise<Response>;
+  attach: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
+  /** Called once when the server has taken the request. */
+  onAccepted?: () => void;
+  /** The reply belongs to this one connection: there is nothing to come back to. */
+  isLostWithConnection?: boolean;
+}
+
+/** Follows one reply until its end. Text reaches the signals at most once a frame. */
+export class ReplyRun {
+  readonly messageId: string;
+  readonly startedAtMs: number;
+  readonly text = signal("");
+  readonly reasoning = signal("");
+  readonly phase = signal<ReplyPhase>("waiting");
+  /** How long the model thought before its first word of text; undefined while unknown. */
+  readonly thoughtMs = signal<number | undefined>(undefined);
+  readonly isStopping = signal(false);
+  /** What the frames said of themselves so far. */
+  model: string | undefined;
+  usage: Usage | undefined;
+  #options: ReplyRunOptions;
+  #abort = new AbortController();
+  #text: string;
+  #reasoning: string;
+  #generation: string | undefined;
+  #lastEventId: string | undefined;
+  #reasoningSinceMs: number | undefined;
+  #firstAtMs: number | undefined;
+  #lastAtMs: number | undefined;
+  #cancelFlush: (() => void) | undefined;
+  #wasAccepted = false;
+
+  constructor(options: ReplyRunOptions) {
+    this.#options = options;
+    this.messageId = options.messageId;
+    this.startedAtMs = options.startedAtMs;
+    this.#text = options.text;
+    this.#reasoning = options.reasoning;
+    this.phase.value = options.start ? "sending" : "waiting";
+    this.#flush();
+  }
+
+  /** True once the server has taken the request, or where there was none to take. */
+  get isAccepted(): boolean {
+    return this.#wasAccepted || !this.#options.start;
+  }
+
+  /** True where this page asked for the reply, which may also have been asked for elsewhere. */
+  get isAskedHere(): boolean {
+    return this.#options.start !== undefined;
+  }
+
+  /** How long it took so far. */
+  get times(): ReplyTimes {
+    const sawAll = this.#options.start !== undefined && this.#options.text === "";
+    const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
+    return { thoughtMs: this.thoughtMs.peek(), writingMs };
+  }
+
+  /** Leaves the reply to itself; on the server it runs on. */
+  leave(): void {
+    this.#abort.abort();
+  }
+
+  /** Follows until the end; never throws. */
+  async follow(): Promise<ReplyOutcome> {
+    const { signal } = this.#abort;
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        const outcome = await this.#followOnce(() => attempt = 0);
+        if (outcome) return outcome;
+        if (this.#options.isLostWithConnection) return { kind: "lost" };
+      } catch (thrown) {
+        if (signal.aborted) break;
+        const outcome = this.#outcomeOf(thrown);
+        if (outcome) return outcome;
+      } finally {
+        this.#flush();
+      }
+      this.phase.value = "reconnecting";
+      await pause(pauseBeforeMs(attempt), signal);
+    }
+    return { kind: "left" };
+  }
+
+  /** One connection; undefined when it broke before the reply's end. */
+  async #followOnce(onAlive: () => void): Promise<ReplyOutcome | undefined> {
+    const { start, attach, onAccepted } = this.#options;
+    const { signal } = this.#abort;
+    const response = start && !this.#wasAccepted ? await start(signal) : await attach(this.#lastEventId, signal);
+    if (!this.#wasAccepted) onAccepted?.();
+    this.#wasAccepted = true;
+    if (this.#text === "" && this.#reasoning === "") this.phase.value = "waiting";
+    else this.phase.value = "writing";
+    for await (const events of readEvents(response)) {
+      onAlive();
+      for (const event of events) {
+        const frame = parseReplyFrame(event);
+        if (frame?.kind === "done") return { kind: "ended" };
+        if (frame?.kind === "error") return { kind: "ended", error: frame.error };
+        if (frame && !this.#take(frame)) return { kind: "lost" };
+      }
+      if (events.length > 0) this.#flushSoon();
+    }
+    return undefined;
+  }
+
+  #outcomeOf(thrown: unknown): ReplyOutcome | undefined {
+    if (this.#wasAccepted && this.#options.isLostWithConnection) return { kind: "lost" };
+    if (!(thrown instanceof ApiError) || thrown.isOffline) return undefined;
+    if (!this.#wasAccepted && this.#options.start) return { kind: "refused", error: thrown };
+    // A server that restarts or a proxy in front of it answers 5xx for a while; anything else will not change.
+    return thrown.status >= 500 ? undefined : { kind: "lost" };
+  }
+
+  /** Takes a delta in; false when text before it is missing. */
+  #take(frame: Extract<ReplyFrame, { kind: "delta" }>): boolean {
+    const generation = frame.position?.generation;
+    if (generation !== undefined && this.#generation !== undefined && generation !== this.#generation) return false;
+    if (generation !== undefined) this.#generation = generation;
+    const text = placeDelta(this.#text, frame.text, frame.position?.textLength);
+    const reasoning = placeDelta(this.#reasoning, frame.reasoning, frame.position?.reasoningLength);
+    if (text === undefined || reasoning === undefined) return false;
+    if (frame.reasoning !== "") this.#reasoningSinceMs ??= Date.now();
+    if (frame.text !== "" && this.#reasoningSinceMs !== undefined && this.thoughtMs.value === undefined) {
+      const thoughtMs = Date.now() - this.#reasoningSinceMs;
+      // Thoughts that came in one piece with the text were read back, not waited for: their time is unknown.
+      if (thoughtMs >= SHORTEST_THOUGHT_MS) this.thoughtMs.value = thoughtMs;
+    }
+    if (frame.text !== "" || frame.reasoning !== "") {
+      this.#lastAtMs = Date.now();
+      this.#firstAtMs ??= this.#lastAtMs;
+    }
+    this.#text = text;
+    this.#reasoning = reasoning;
+    this.model = frame.model ?? this.model;
+    this.usage = frame.usage ?? this.usage;
+    if (frame.id !== undefined) this.#lastEventId = frame.id;
+    return true;
+  }
+
+  #flushSoon(): void {
+    if (this.#cancelFlush) return;
+    // A page in the background gets no animation frames; it is shown to nobody, so seldom is enough.
+    if (document.visibilityState === "hidden") {
+      const timer = setTimeout(() => this.#flush(), 250);
+      this.#cancelFlush = () => clearTimeout(timer);
+    } else {
+      const frame = requestAnimationFrame(() => this.#flush());
+      this.#cancelFlush = () => cancelAnimationFrame(frame);
+    }
+  }
+
+  #flush(): void {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    batch(() => {
+      this.text.value = this.#text;
+      this.reasoning.value = this.#reasoning;
+      const hasBegun = this.#text !== this.#options.text || this.#reasoning !== this.#options.reasoning;
+      if (hasBegun && this.phase.value === "waiting") this.phase.value = "writing";
+    });
+  }
+}
+
+/** Gives the fields of a message as a run left it. */
+export function messageAfter(run: ReplyRun, outcome: ReplyOutcome): Partial<Message> {
+  const error = outcome.kind === "ended" ? outcome.error : undefined;
+  const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
+  return {
+    content: run.text.peek(),
+    reasoning: run.reasoning.peek() || undefined,
+    status: outcome.kind === "refused" ? "failed" : status,
+    error: error && { code: error.code, message: error.message, request_id: error.requestId },
+  };
+}
+
+/** Gives when a running reply began; about, where the server does not say. */
+export async function startOfReply(api: Pick<Api, "listReplies">, message: Message): Promise<number> {
+  const fallback = Date.parse(message.updated_at ?? "") || Date.now();
+  try {
+    const replies = await api.listReplies();
+    const reply = replies.find((each) => each.assistant_message_id === message.id);
+    return reply ? Date.parse(reply.started_at) : fallback;
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError)) throw thrown;
+    return fallback;
+  }
+}

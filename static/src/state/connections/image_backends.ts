@@ -1,0 +1,133 @@
+/** Image backends and workflows as the settings show them. */
+import { signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ImageApi } from "../../api/images.ts";
+import type {
+  Checkpoint,
+  FoundImageBackend,
+  ImageBackend,
+  ImageBackendInput,
+  ImageVerdict,
+  WorkflowListed,
+} from "../../api/image_types.ts";
+import type { ChangeEvent } from "../../api/types.ts";
+
+/** A search for backends. */
+export type BackendSearch =
+  | { kind: "idle" }
+  | { kind: "searching" }
+  | { kind: "done"; found: FoundImageBackend[] }
+  | { kind: "failed"; error: ApiError };
+
+/** A test of a saved backend. */
+export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageVerdict } | {
+  kind: "failed";
+  error: ApiError;
+};
+
+/** What the page of images knows. */
+export class ImageBackends {
+  readonly items = signal<ImageBackend[] | undefined>(undefined);
+  readonly workflows = signal<WorkflowListed[] | undefined>(undefined);
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly search = signal<BackendSearch>({ kind: "idle" });
+  readonly checks = signal<ReadonlyMap<string, BackendCheck>>(new Map());
+  readonly api: ImageApi;
+
+  constructor(api: ImageApi) {
+    this.api = api;
+  }
+
+  /** Reads both lists; what is shown stays when that fails. */
+  async refresh(): Promise<void> {
+    try {
+      const [items, workflows] = await Promise.all([this.api.listBackends(), this.api.listWorkflows()]);
+      this.items.value = items;
+      this.workflows.value = workflows;
+      this.error.value = undefined;
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+    }
+  }
+
+  /** Takes a change that the server told; `undefined` when any may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    if (event === undefined || event.kind === "image_connection" || event.kind === "workflow") void this.refresh();
+  }
+
+  /** Looks for running backends; the result stands in `search`. */
+  async discover(): Promise<void> {
+    if (this.search.peek().kind === "searching") return;
+    this.search.value = { kind: "searching" };
+    try {
+      this.search.value = { kind: "done", found: await this.api.discoverBackends() };
+    } catch (thrown) {
+      this.search.value = { kind: "failed", error: asApiError(thrown) };
+    }
+  }
+
+  /** Finds the saved backend of a found one. */
+  savedFor({ base_url, kind }: FoundImageBackend): ImageBackend | undefined {
+    return this.items.value?.find((item) => item.base_url === base_url && item.kind === kind);
+  }
+
+  /** Saves a found backend and uses it; one that is saved already is only put to use. @throws {ApiError} */
+  async use(found: FoundImageBackend): Promise<ImageBackend> {
+    const { kind, base_url } = found;
+    const backend = this.savedFor(found) ?? await this.api.saveBackend({ kind, base_url });
+    return await this.activate(backend.id);
+  }
+
+  /** Makes a backend the one that draws. @throws {ApiError} */
+  async activate(id: string): Promise<ImageBackend> {
+    const backend = await this.api.activateBackend(id);
+    await this.refresh();
+    return backend;
+  }
+
+  /** @throws {ApiError} */
+  async save(input: ImageBackendInput): Promise<ImageBackend> {
+    const saved = await this.api.saveBackend(input);
+    await this.refresh();
+    return saved;
+  }
+
+  /** Removes the stored key; all else stays. @throws {ApiError} */
+  async clearKey({ id }: ImageBackend): Promise<void> {
+    await this.save({ id, api_key: null });
+  }
+
+  /** @throws {ApiError} */
+  async remove(id: string): Promise<void> {
+    await this.api.deleteBackend(id);
+    await this.refresh();
+  }
+
+  /** Tries a saved backend; the result stands in `checks`. */
+  async check({ id, kind, base_url }: ImageBackend): Promise<void> {
+    const set = (check: BackendCheck) => this.checks.value = new Map(this.checks.peek()).set(id, check);
+    set({ kind: "running" });
+    try {
+      set({ kind: "done", verdict: await this.api.testBackend({ id, kind, base_url }) });
+    } catch (thrown) {
+      set({ kind: "failed", error: asApiError(thrown) });
+    }
+  }
+
+  /** Gives the names of a backend's checkpoints; none where it cannot be asked. */
+  async checkpoints(id: string): Promise<Checkpoint[]> {
+    return await this.api.listCheckpoints(id).catch(() => []);
+  }
+
+  /** @throws {ApiError} */
+  async saveWorkflow(id: string, workflow: unknown): Promise<void> {
+    await this.api.saveWorkflow(id, workflow);
+    await this.refresh();
+  }
+
+  /** @throws {ApiError} */
+  async removeWorkflow(id: string): Promise<void> {
+    await this.api.deleteWorkflow(id);
+    await this.refresh();
+  }
+}

@@ -1,0 +1,90 @@
+/** The order of a preset's prompts: which of the orders in a file holds, and what changes it. */
+import type { PresetFields, PresetOrder, PresetPlace, PresetPrompt } from "../../api/presets.ts";
+
+/** SillyTavern's number for the order that holds for every character. */
+const COMMON_ORDER = 100001;
+const LEGACY_ORDER = 100000;
+
+/** Parts of the chat that stand in an order by name alone. */
+export const MARKERS = [
+  "worldInfoBefore",
+  "personaDescription",
+  "charDescription",
+  "charPersonality",
+  "scenario",
+  "worldInfoAfter",
+  "dialogueExamples",
+  "chatHistory",
+] as const;
+
+/** What belongs to every preset and is not removed. */
+const FIXED: readonly string[] = [...MARKERS, "main", "nsfw", "jailbreak"];
+
+/** One row of the order. */
+export interface PlacedPrompt extends PresetPlace {
+  prompt: PresetPrompt;
+}
+
+/** Says whether a prompt stands for a part of the chat. */
+export function isMarker(identifier: string): boolean {
+  return (MARKERS as readonly string[]).includes(identifier);
+}
+
+/** Says whether a prompt belongs to every preset. */
+export function isFixed(identifier: string): boolean {
+  return FIXED.includes(identifier);
+}
+
+/** Gives the prompts in the order that holds, each with its text. */
+export function placesOf(preset: PresetFields): PlacedPrompt[] {
+  const known = new Map(preset.prompts.map((prompt) => [prompt.identifier, prompt]));
+  const seen = new Set<string>();
+  return (preset.prompt_order[orderAt(preset.prompt_order)]?.order ?? []).flatMap((place) => {
+    const { identifier } = place;
+    if (seen.has(identifier) || (!known.has(identifier) && !isFixed(identifier))) return [];
+    seen.add(identifier);
+    return [{ ...place, prompt: known.get(identifier) ?? { identifier, marker: isMarker(identifier) } }];
+  });
+}
+
+/** Gives the prompts that no place of the order names. */
+export function unplacedOf(preset: PresetFields): PresetPrompt[] {
+  const placed = new Set(placesOf(preset).map(({ identifier }) => identifier));
+  return preset.prompts.filter(({ identifier }) => !placed.has(identifier));
+}
+
+/** Gives the change that sets the order that holds; the other orders of a file stay. */
+export function withPlaces(preset: PresetFields, places: readonly PresetPlace[]): Pick<PresetFields, "prompt_order"> {
+  const order = places.map(({ prompt: _, ...place }: PresetPlace & { prompt?: unknown }) => place as PresetPlace);
+  const at = orderAt(preset.prompt_order);
+  if (at < 0) return { prompt_order: [...preset.prompt_order, { character_id: COMMON_ORDER, order }] };
+  return { prompt_order: preset.prompt_order.map((each, index) => index === at ? { ...each, order } : each) };
+}
+
+/** Gives the change of one prompt. */
+export function withPrompt(
+  preset: PresetFields,
+  identifier: string,
+  changes: Partial<PresetPrompt>,
+): Pick<PresetFields, "prompts"> {
+  const isKnown = preset.prompts.some((prompt) => prompt.identifier === identifier);
+  const prompts = isKnown ? preset.prompts : [...preset.prompts, { identifier }];
+  return {
+    prompts: prompts.map((prompt) => prompt.identifier === identifier ? { ...prompt, ...changes } : prompt),
+  };
+}
+
+/** Moves one item of a list to another place. */
+export function moved<T>(items: readonly T[], from: number, to: number): T[] {
+  const rest = items.filter((_, index) => index !== from);
+  return [...rest.slice(0, to), items[from]!, ...rest.slice(to)];
+}
+
+/** The common order, else the old one, else the first; -1 without any. */
+function orderAt(orders: readonly PresetOrder[]): number {
+  const byNumber = (number: number) => orders.findIndex(({ character_id }) => Number(character_id) === number);
+  const common = byNumber(COMMON_ORDER);
+  if (common >= 0) return common;
+  const legacy = byNumber(LEGACY_ORDER);
+  return legacy >= 0 ? legacy : orders.length > 0 ? 0 : -1;
+}

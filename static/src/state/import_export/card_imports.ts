@@ -1,0 +1,60 @@
+/** Files on their way in, cards or personas, one after another. */
+import { signal } from "@preact/signals";
+import { asApiError } from "../../api/client.ts";
+
+/** A file that could not be taken in. */
+export interface FailedImport {
+  name: string;
+  reason: string;
+}
+
+/** The imports of one screen. */
+export class FileImports<T> {
+  /** How many of how many are done; undefined while none is on its way. */
+  readonly progress = signal<{ done: number; total: number } | undefined>(undefined);
+  readonly failures = signal<FailedImport[]>([]);
+  readonly #take: (file: File) => Promise<T>;
+  readonly #onDone: (imported: T[]) => void;
+  #waiting: File[] = [];
+
+  /**
+   * @param take Takes one file in.
+   * @param onDone Called when all files that were waiting are done, with what came in.
+   */
+  constructor(take: (file: File) => Promise<T>, onDone: (imported: T[]) => void) {
+    this.#take = take;
+    this.#onDone = onDone;
+  }
+
+  /**
+   * Takes files in; those that come while others are on their way wait for them.
+   *
+   * @param refused What of the same choice is not even tried.
+   */
+  async add(files: readonly File[], refused: readonly FailedImport[] = []): Promise<void> {
+    const isFirst = this.progress.peek() === undefined;
+    this.failures.value = isFirst ? [...refused] : [...this.failures.peek(), ...refused];
+    if (files.length === 0) return;
+    this.#waiting.push(...files);
+    const before = this.progress.peek();
+    this.progress.value = { done: before?.done ?? 0, total: (before?.total ?? 0) + files.length };
+    if (before) return;
+    const imported: T[] = [];
+    for (let file = this.#waiting.shift(); file; file = this.#waiting.shift()) {
+      try {
+        imported.push(await this.#take(file));
+      } catch (thrown) {
+        this.failures.value = [...this.failures.peek(), { name: file.name, reason: asApiError(thrown).message }];
+      }
+      const { done, total } = this.progress.peek()!;
+      this.progress.value = { done: done + 1, total };
+    }
+    this.progress.value = undefined;
+    this.#onDone(imported);
+  }
+
+  /** Takes note that the failures were read. */
+  forgetFailures(): void {
+    this.failures.value = [];
+  }
+}

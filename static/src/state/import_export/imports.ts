@@ -1,0 +1,275 @@
+/** Moving in: a file, what it is, how far it is on its way, and the job that brings it in. It goes on when the screen is left. */
+import { computed, effect, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import {
+  type Importable,
+  type ImportReport,
+  importUpload,
+  type ImportWish,
+  readImportable,
+  uploadImport,
+} from "../../api/import_export.ts";
+import type { Job } from "../../api/types.ts";
+import { texts } from "../../texts/texts.ts";
+import { type FailedImport, FileImports } from "./card_imports.ts";
+import { CARD, guessKind } from "./import_detection.ts";
+import type { Character } from "../../api/character_types.ts";
+import type { Store } from "../store.ts";
+
+/** A file on its way. */
+export interface Sending {
+  name: string;
+  sentBytes: number;
+  totalBytes: number;
+  /** 0 until it is known. */
+  bytesPerSecond: number;
+}
+
+/** Kind of the jobs. */
+const IMPORT = "import";
+/** How long the server keeps an upload after a trial, less a moment. */
+const KEPT_MS = 59 * 60 * 1000;
+/** Over how long a rate is taken. */
+const RATE_MS = 3_000;
+
+/** Where the screen is. */
+export const IMPORT_ADDRESS = "/settings/data/import";
+
+/** The moving in of one page. */
+export class Moving {
+  /** Undefined until it is known. */
+  readonly importable = signal<Importable | undefined>(undefined);
+  readonly file = signal<File | undefined>(undefined);
+  /** What the file is; empty where nobody knows yet. */
+  readonly kind = signal("");
+  readonly sending = signal<Sending | undefined>(undefined);
+  /** Why the last step came to nothing; file and kind stay. */
+  readonly error = signal<ApiError | undefined>(undefined);
+  /** Why what was chosen cannot be it. */
+  readonly complaint = signal<"folder" | "too_large" | undefined>(undefined);
+  /** Cards that came in just now. */
+  readonly arrived = signal<Character[]>([]);
+  readonly cards: FileImports<Character>;
+  readonly #jobId = signal<string | undefined>(undefined);
+  /** What runs or ended last, started here or before this page was opened. */
+  readonly job = computed(() => this.#store.activity.jobs.value.find(({ id }) => id === this.#jobId.value));
+  /** The last import of all that is over and not shown above. */
+  readonly before = computed(() =>
+    this.#store.activity.endedJobs.value.find((job) =>
+      job.kind === IMPORT && job.id !== this.#jobId.value && outcomeOf(job)?.dry_run === false
+    )
+  );
+  readonly #store: Store;
+  #reading: Promise<void> | undefined;
+  #abort = new AbortController();
+  #cardFiles: readonly File[] = [];
+  /** What of the last choice is not taken. */
+  #refused: readonly FailedImport[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.cards = new FileImports(
+      (file) => store.api.importCharacter(file),
+      (imported) => this.arrived.value = imported,
+    );
+  }
+
+  /** Reads what the server can import, and takes up what an earlier page began. */
+  async open(): Promise<void> {
+    this.#takeUp();
+    if (!this.importable.peek()) await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
+  }
+
+  async #read(): Promise<void> {
+    try {
+      this.importable.value = await readImportable(this.#store.api.client);
+      this.error.value = undefined;
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+    }
+  }
+
+  /**
+   * Takes files that were chosen or dropped. Cards may come together; whatever else comes with others is named.
+   *
+   * @param folders Names of folders among them: browsers send files.
+   */
+  async choose(files: readonly File[], folders: readonly string[] = []): Promise<void> {
+    if (files.length + folders.length === 0) return;
+    this.startOver();
+    if (files.length === 0) return void (this.complaint.value = "folder");
+    await this.#reading;
+    const kinds = await Promise.all(files.map((each) => guessKind(each).catch(() => undefined)));
+    const isAlone = files.length === 1;
+    const taken = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
+    const left = files.filter((each) => !taken.includes(each)).map(({ name }) => ({
+      name,
+      reason: texts.moving.several,
+    }));
+    this.#refused = [...left, ...folders.map((name) => ({ name, reason: texts.moving.folder }))];
+    void this.cards.add([], this.#refused);
+    const [file] = taken;
+    if (file === undefined) return;
+    const max = this.importable.peek()?.max_bytes ?? Infinity;
+    if (file.size > max) return void (this.complaint.value = "too_large");
+    this.file.value = file;
+    this.#cardFiles = taken;
+    const kind = isAlone ? kinds[0] ?? "" : CARD;
+    this.kind.value = kind === CARD || this.importable.peek()?.kinds.includes(kind) ? kind : "";
+  }
+
+  /** Reads the report of an import that is over. @throws {ApiError} */
+  async readReport({ id }: Job): Promise<ImportReport> {
+    return (await this.#store.api.readJob(id)).detail as ImportReport;
+  }
+
+  /** Has the file looked through without a change, or cards taken in, which need no trial. */
+  async begin(): Promise<void> {
+    const [file, kind] = [this.file.peek(), this.kind.peek()];
+    if (file === undefined || kind === "" || this.sending.peek()) return;
+    if (kind === CARD) {
+      this.arrived.value = [];
+      const files = this.#cardFiles;
+      this.file.value = undefined;
+      return await this.cards.add(files, this.#refused);
+    }
+    await this.#send(file, { kind, isTrial: true, name: file.name });
+  }
+
+  /** Brings in what the trial looked through. @param isHere False sends the file again: the server no longer has it. */
+  async bringIn(): Promise<void> {
+    const trial = outcomeOf(this.job.peek());
+    if (trial?.upload_id === undefined) return;
+    const file = this.file.peek();
+    const wish = { kind: trial.kind, isTrial: false, name: file?.name };
+    this.error.value = undefined;
+    try {
+      this.#follow(await importUpload(this.#store.api.client, wish, trial.upload_id));
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (error.status === 404 && file) return await this.#send(file, wish);
+      this.error.value = error;
+    }
+  }
+
+  /** Ends what is on its way; file and kind stay. */
+  cancel(): void {
+    this.#abort.abort(new DOMException("The upload was cancelled", "AbortError"));
+    const job = this.job.peek();
+    if (job) this.#store.activity.cancel(job.id).catch((thrown) => this.#store.report(thrown));
+  }
+
+  /** Begins with nothing chosen; what was chosen and sent is forgotten. */
+  startOver(): void {
+    this.file.value = undefined;
+    this.kind.value = "";
+    this.complaint.value = undefined;
+    this.error.value = undefined;
+    this.arrived.value = [];
+    this.cards.forgetFailures();
+    this.#refused = [];
+    this.#jobId.value = undefined;
+  }
+
+  /** Goes back to the choice, with the file as it is. */
+  changeKind(kind: string): void {
+    this.kind.value = kind;
+    this.error.value = undefined;
+    this.#jobId.value = undefined;
+  }
+
+  async #send(file: File, wish: ImportWish): Promise<void> {
+    this.error.value = undefined;
+    this.#jobId.value = undefined;
+    this.#abort = new AbortController();
+    const rate = new Rate();
+    this.sending.value = { name: file.name, sentBytes: 0, totalBytes: file.size, bytesPerSecond: 0 };
+    // Only a file that is on its way is lost with the page.
+    const stay = (event: Event) => event.preventDefault();
+    globalThis.addEventListener("beforeunload", stay);
+    try {
+      const job = await uploadImport(file, wish, (sentBytes) => {
+        const bytesPerSecond = rate.at(performance.now(), sentBytes);
+        this.sending.value = { name: file.name, sentBytes, totalBytes: file.size, bytesPerSecond };
+      }, this.#abort.signal);
+      this.#follow(job);
+    } catch (thrown) {
+      if (!this.#abort.signal.aborted) this.error.value = asApiError(thrown);
+    } finally {
+      globalThis.removeEventListener("beforeunload", stay);
+      this.sending.value = undefined;
+    }
+  }
+
+  #follow(job: Job): void {
+    const { activity } = this.#store;
+    if (!activity.jobs.peek().some(({ id }) => id === job.id)) activity.jobs.value = [job, ...activity.jobs.peek()];
+    this.#jobId.value = job.id;
+    activity.onChanged();
+    const end = effect(() => {
+      const now = this.job.value;
+      if (now?.id === job.id && isRunning(now)) return;
+      queueMicrotask(() => {
+        end();
+        if (now?.id === job.id) this.#tell(now);
+      });
+    });
+  }
+
+  /** Says elsewhere that it is over. */
+  #tell(job: Job): void {
+    const { router, toasts } = this.#store;
+    if (router.path.peek() === IMPORT_ADDRESS || job.state === "cancelled") return;
+    const t = texts.moving;
+    const isDone = job.state === "done";
+    toasts.show(!isDone ? t.endedBadly : outcomeOf(job)?.dry_run ? t.lookedThrough : t.endedWell, {
+      isError: !isDone,
+      action: { label: t.showReport, run: () => router.go(IMPORT_ADDRESS) },
+    });
+  }
+
+  /** Takes up the newest import while it runs, or waits for a word after its trial. */
+  #takeUp(): void {
+    if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
+    const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
+    if (newest === undefined) return;
+    const isWaiting = outcomeOf(newest)?.upload_id !== undefined &&
+      Date.parse(newest.updated_at) + KEPT_MS > Date.now();
+    if (isRunning(newest) || isWaiting) this.#jobId.value = newest.id;
+  }
+}
+
+/** What the list of jobs says of an import that is over; the rest of its report is read with the job. */
+export type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id">;
+
+/** Gives it; nothing for whatever is no import, or not over. */
+export function outcomeOf(job: Job | undefined): ImportOutcome | undefined {
+  return job?.kind === IMPORT && job.state === "done" ? job.detail as ImportOutcome : undefined;
+}
+
+/** Says whether a job is not over. */
+export function isRunning({ state }: Job): boolean {
+  return state === "queued" || state === "running" || state === "verifying";
+}
+
+const movings = new WeakMap<Store, Moving>();
+
+/** Gives the page's moving in, which outlives its screen. */
+export function movingOf(store: Store): Moving {
+  let moving = movings.get(store);
+  if (moving === undefined) movings.set(store, moving = new Moving(store));
+  return moving;
+}
+
+/** Bytes a second over the last few seconds: an upload swells and stalls. */
+class Rate {
+  readonly #seen: { atMs: number; bytes: number }[] = [];
+
+  /** Takes how many bytes are out, gives how many a second. */
+  at(atMs: number, bytes: number): number {
+    this.#seen.push({ atMs, bytes });
+    while (this.#seen.length > 2 && this.#seen[0]!.atMs < atMs - RATE_MS) this.#seen.shift();
+    const first = this.#seen[0]!;
+    return atMs === first.atMs ? 0 : (bytes - first.bytes) * 1000 / (atMs - first.atMs);
+  }
+}

@@ -1,0 +1,116 @@
+/** The owner's speech server as the settings show it: what is set, what it offers, and a trial of it. */
+import { signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { type SpeechApi, speechApi } from "../../api/speech.ts";
+import type { SpeechConfig, SpeechConfigInput, VoiceChoice } from "../../api/speech_types.ts";
+import type { ChangeEvent } from "../../api/types.ts";
+import { IncomingAudio } from "../../speech/streamed_audio.ts";
+import { listen, toggleListening } from "../../speech/play_source.ts";
+import { singleSource } from "../../speech/playback_queue.ts";
+import type { Store } from "../store.ts";
+
+/** A trial of the server. */
+export type SpeechTrial =
+  | { kind: "running" }
+  | { kind: "done"; firstSoundMs: number; models: number | undefined; choice: VoiceChoice }
+  | { kind: "failed"; error: ApiError };
+
+/** Key under which a voice is heard that is being tried. */
+export function trialKey(voice: string): string {
+  return `voice:${voice}`;
+}
+
+/** What the page of voices and the choice of a character's voice stand on. */
+export class SpeechSettings {
+  readonly config = signal<SpeechConfig | undefined>(undefined);
+  readonly choice = signal<VoiceChoice | undefined>(undefined);
+  /** Empty where the server does not list them. */
+  readonly models = signal<string[]>([]);
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly trial = signal<SpeechTrial | undefined>(undefined);
+  readonly #store: Store;
+  readonly #api: SpeechApi;
+  /** For which server and model the offers hold. */
+  #offersOf: string | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#api = speechApi(store.api.client);
+  }
+
+  /** Reads what is set and what there is to choose; what is shown stays when that fails. */
+  async refresh(): Promise<void> {
+    this.#offersOf = undefined;
+    await this.#refreshConfig();
+  }
+
+  /** Takes word of a change; of `undefined` when some may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    const isLibrary = event?.kind === "voice" && this.choice.peek()?.source !== "upstream";
+    if (event === undefined || isLibrary) void this.refresh();
+    else if (event.kind === "speech") void this.#refreshConfig();
+  }
+
+  /** Changes what is set. @throws {ApiError} */
+  async change(changes: SpeechConfigInput): Promise<void> {
+    this.config.value = await this.#api.changeSpeechConfig(changes);
+    await this.#readOffers();
+  }
+
+  /** Lets the server speak a sentence, and tells how soon it is heard. */
+  async try(sentence: string): Promise<void> {
+    this.trial.value = { kind: "running" };
+    try {
+      const startedAtMs = performance.now();
+      const audio = this.#speak(sentence, undefined);
+      // The type is known with the first bytes: the server looks at them before it answers.
+      await audio.contentType;
+      const firstSoundMs = performance.now() - startedAtMs;
+      listen(this.#store, trialKey(""), singleSource(() => audio));
+      const [models, choice] = await Promise.all([this.#listModels(), this.#api.listVoices()]);
+      this.trial.value = { kind: "done", firstSoundMs, models: models?.length, choice };
+    } catch (thrown) {
+      this.trial.value = { kind: "failed", error: asApiError(thrown) };
+    }
+  }
+
+  /** Lets a voice be heard, or ends that; the one that is set for an empty one. */
+  hear(voice: string, sentence: string): void {
+    toggleListening(this.#store, trialKey(voice), () => this.#speak(sentence, voice || undefined));
+  }
+
+  #speak(text: string, voice: string | undefined): IncomingAudio {
+    return new IncomingAudio((signal) => this.#api.speak({ text, voice }, signal));
+  }
+
+  async #refreshConfig(): Promise<void> {
+    try {
+      this.config.value = await this.#api.getSpeechConfig();
+      this.error.value = undefined;
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+      return;
+    }
+    await this.#readOffers();
+  }
+
+  /** Neither list is needed to go on: a voice or model can be typed as well. Some servers take long to make theirs. */
+  async #readOffers(): Promise<void> {
+    const { base_url, model, has_key } = this.config.peek()!;
+    const wanted = JSON.stringify([base_url, model, has_key]);
+    if (wanted === this.#offersOf) return;
+    this.#offersOf = wanted;
+    const hasServer = base_url !== "";
+    const [choice, models] = await Promise.all([
+      this.#api.listVoices().catch(() => undefined),
+      hasServer ? this.#listModels() : undefined,
+    ]);
+    if (wanted !== this.#offersOf) return;
+    this.choice.value = choice;
+    this.models.value = models ?? [];
+  }
+
+  #listModels(): Promise<string[] | undefined> {
+    return this.#api.listSpeechModels().catch(() => undefined);
+  }
+}

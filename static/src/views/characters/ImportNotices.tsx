@@ -1,0 +1,40 @@
+/** How far an import is, and what did not come in. */
+import { Button } from "../../components/Button.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import type { FileImports } from "../../state/import_export/card_imports.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Nothing while there is nothing to say. */
+export function ImportNotes(
+  { imports }: { imports: Pick<FileImports<unknown>, "progress" | "failures" | "forgetFailures"> },
+) {
+  const t = texts.characters;
+  const progress = imports.progress.value;
+  const failures = imports.failures.value;
+  if (!progress && failures.length === 0) return null;
+  return (
+    <div class="gallery-note">
+      {progress && (
+        <Progress
+          label={t.importing}
+          value={progress.done / progress.total}
+          text={t.importDone(progress.done, progress.total)}
+        />
+      )}
+      {failures.length > 0 && (
+        <Notice
+          tone="danger"
+          title={t.importFailed(failures.length)}
+          actions={<Button onClick={() => imports.forgetFailures()}>{texts.close}</Button>}
+        >
+          {failures.map(({ name, reason }, index) => (
+            <span class="failed-import" key={index}>
+              <strong>{name}</strong> {reason}
+            </span>
+          ))}
+        </Notice>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+/** What the portrait of a character or a persona is made of. */
+import { characterPath, personaPath } from "../../api/characters.ts";
+import type { CharacterItem, Persona } from "../../api/character_types.ts";
+
+interface PortraitProps {
+  name: string;
+  path: string | undefined;
+  version: string;
+}
+
+/** Gives the props of a character's portrait. */
+export function portraitOf(item: CharacterItem): PortraitProps {
+  const path = item.has_avatar ? `${characterPath(item.id)}/avatar` : undefined;
+  return { name: item.name, path, version: item.updated_at };
+}
+
+/** Gives the props of a persona's portrait; the server has it in one size. */
+export function portraitOfPersona(persona: Persona): PortraitProps & { isWhole: true } {
+  const path = persona.has_avatar ? `${personaPath(persona.id)}/avatar` : undefined;
+  return { name: persona.name, path, version: persona.updated_at, isWhole: true };
+}

@@ -1,0 +1,31 @@
+/** The hint of the first visit: nothing but the demonstration answers yet. */
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { FoundServers } from "../connections/DetectedServers.tsx";
+
+/** Looks for a model on this machine, found ones first. */
+export function FirstRun() {
+  const store = useStore();
+  const { connections } = store;
+  const hasSearched = connections.discovery.value.kind !== "idle";
+  return (
+    <section class="card first-run" aria-labelledby="first-run-title">
+      <h3 id="first-run-title">{texts.firstRun.title}</h3>
+      <p>{texts.firstRun.text}</p>
+      {hasSearched && <FoundServers level={4} onUsed={() => store.completeSetup()} />}
+      <div class="actions-row">
+        <Button
+          kind={hasSearched ? "plain" : "primary"}
+          icon="search"
+          isBusy={connections.discovery.value.kind === "searching"}
+          onClick={() => connections.discover()}
+        >
+          {texts.firstRun.find}
+        </Button>
+        <LinkButton href="/settings/connections/new">{texts.firstRun.manual}</LinkButton>
+        <Button kind="quiet" onClick={() => store.completeSetup()}>{texts.firstRun.later}</Button>
+      </div>
+    </section>
+  );
+}

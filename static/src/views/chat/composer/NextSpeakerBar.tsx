@@ -1,0 +1,58 @@
+/** Over the composer of a chat of several characters: who answers next, and who after that. */
+import { useEffect } from "preact/hooks";
+import { Button, IconButton } from "../../../components/Button.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { type Store, useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+
+/** A press on a name names who answers; a second one leaves it to the order again. */
+export function CastBar({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const participants = chat.options.value.participants ?? [];
+  const ids = participants.map(({ character_id }) => character_id).join("\n");
+  useEffect(() => {
+    for (const { character_id } of participants) store.people.wantCharacter(character_id);
+    chat.wantGroup().catch((thrown) => store.report(thrown));
+  }, [ids]);
+  const group = chat.group.value;
+  if (!group) return null;
+  const t = texts.sending;
+  const next = group.next.value;
+  const waiting = group.waiting.value;
+  const isBusy = chat.isRunning.value || chat.ghostwriting.value !== undefined;
+  const choose = (id: string) => group.named.value = group.named.peek() === id ? undefined : id;
+  return (
+    <div class="cast-bar">
+      <div class="chips" role="group" aria-label={t.bar}>
+        {participants.map(({ character_id: id, muted }) => (
+          <button
+            key={id}
+            type="button"
+            class={muted ? "chip is-muted" : "chip"}
+            aria-pressed={id === next}
+            onClick={() => choose(id)}
+          >
+            {nameOf(store, id)}
+          </button>
+        ))}
+      </div>
+      <div class="cast-actions">
+        <Button kind="quiet" icon="play" isDisabled={isBusy} onClick={() => chat.speakOn(next)}>{t.speak}</Button>
+        <Button kind="quiet" icon="pencil" isDisabled={isBusy} onClick={() => void chat.writeForMe()}>
+          {texts.composer.writeForMe}
+        </Button>
+      </div>
+      {waiting.length > 0 && (
+        <p class="cast-waiting" role="status">
+          {t.waiting(waiting.map((id) => nameOf(store, id)).join(", "))}
+          <IconButton icon="close" label={t.endRow} onClick={() => group.endRow()} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What a character is called; its id until its card is here. */
+export function nameOf({ people }: Store, id: string): string {
+  return people.character(id)?.name ?? id;
+}

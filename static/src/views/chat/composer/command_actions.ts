@@ -1,0 +1,48 @@
+/** What commands and shortcuts do that needs more than the chat: going elsewhere, opening panels. */
+import type { CommandActions } from "../../../state/chat/slash_commands.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { type Store, useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import { forkAt } from "../messages/MessageActionBar.tsx";
+import { openChatPanel } from "../panels/panels.tsx";
+
+/** Gives the actions for the open chat. @param draw Opens the dialog that draws, with a prompt or none. */
+export function useCommandActions(chat: OpenChat, draw: (prompt: string) => void): CommandActions {
+  const store = useStore();
+  return {
+    open(what) {
+      if (what === "new") store.router.go("/new");
+      else if (what === "temporary") store.router.go("/temporary");
+      else if (what === "model") chat.isModelPickerOpen.value = true;
+      else if (what === "persona") store.router.go("/settings/personas");
+      else if (what === "lorebook") openLorebook(store, chat);
+      else openChatPanel(store, what);
+    },
+    draw,
+    speakAs: (name) => void speakAs(store, chat, name).catch((thrown) => store.report(thrown)),
+    fork: (messageId) => void forkAt(store, chat, messageId),
+    remove: (messageId) =>
+      void store.deleteMessage(chat, messageId, false, { done: texts.chat.removed, undo: texts.undo }),
+    fail: (thrown) => store.report(thrown),
+  };
+}
+
+/** The lorebook inside the card of whom the chat is with. */
+function openLorebook(store: Store, chat: OpenChat): void {
+  const id = chat.head.peek()?.participants?.[0]?.character_id;
+  if (id !== undefined) store.router.go(`/characters/${encodeURIComponent(id)}/edit#lorebook`);
+}
+
+async function speakAs(store: Store, chat: OpenChat, name: string): Promise<void> {
+  // Those added elsewhere count, too.
+  await store.people.refreshPersonas();
+  const wanted = name.toLocaleLowerCase();
+  const personas = store.people.shownPersonas.peek().map((persona) => ({
+    ...persona,
+    name: persona.name.toLocaleLowerCase(),
+  }));
+  const found = personas.find((persona) => persona.name === wanted) ??
+    personas.find((persona) => persona.name.startsWith(wanted));
+  if (found === undefined) return store.toasts.show(texts.chat.noPersona(name), { isError: true });
+  await chat.speakAs(found.id);
+}

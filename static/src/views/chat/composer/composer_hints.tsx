@@ -1,0 +1,71 @@
+/** What stands over and under the composer. */
+import { Button, IconButton } from "../../../components/Button.tsx";
+import { Notice } from "../../../components/Notice.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+
+/** Failures and clashes stand right over the text they are about. */
+export function Above({ chat }: { chat: OpenChat }) {
+  const problem = chat.problem.value;
+  return (
+    <>
+      {problem && (
+        <Notice
+          tone="danger"
+          title={texts.chat.notDone}
+          error={problem}
+          actions={<Button onClick={() => chat.problem.value = undefined}>{texts.close}</Button>}
+        />
+      )}
+      {chat.draft.hasClash.value && (
+        <Notice
+          tone="warning"
+          title={texts.composer.clash}
+          actions={
+            <>
+              <Button onClick={() => chat.draft.settle("mine")}>{texts.composer.keepMine}</Button>
+              <Button onClick={() => chat.draft.settle("theirs")}>{texts.composer.takeTheirs}</Button>
+            </>
+          }
+        >
+          {chat.draft.clash.value}
+        </Notice>
+      )}
+    </>
+  );
+}
+
+/** The pictures that will go out with the message. */
+export function PictureRow({ chat }: { chat: OpenChat }) {
+  const pictures = chat.pictures.items.value;
+  if (pictures.length === 0) return null;
+  return (
+    <ul class="picture-row" aria-label={texts.composer.images}>
+      {pictures.map((picture) => (
+        <li key={picture.id} aria-busy={picture.url === undefined}>
+          <img src={picture.shownUrl} alt={picture.name} />
+          <IconButton
+            icon="close"
+            label={texts.composer.removeImage(picture.name)}
+            onClick={() => chat.pictures.remove(picture.id)}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Nobody should take the demonstration for a model, nor a temporary chat for a kept one. */
+export function Below({ chat }: { chat: OpenChat }) {
+  const { connections, isSetupCompleted } = useStore();
+  if (chat.isTemporary) return <p class="composer-note">{texts.chat.temporaryNote}</p>;
+  // The hint of the first visit says the same.
+  if (connections.active.value?.kind !== "demo" || (chat.isEmpty.value && !isSetupCompleted.value)) return null;
+  return (
+    <p class="composer-note">
+      {texts.composer.demo}{" "}
+      <a href="/settings/connections" onClick={() => void connections.discover()}>{texts.composer.demoLink}</a>
+    </p>
+  );
+}

@@ -1,0 +1,159 @@
+/** What can be done with a message: a few buttons, the rest behind one; on touch all behind one. */
+import { useRef, useState } from "preact/hooks";
+import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
+import { IconButton } from "../../../components/Button.tsx";
+import { useMedia } from "../../../components/hooks.ts";
+import { lazy } from "../../../components/Lazy.tsx";
+import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
+import type { Message } from "../../../api/types.ts";
+import { partThoughts, textOf } from "../../../state/chat/message_text.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { type Store, useStore } from "../../../state/store.ts";
+import { moment } from "../../../texts/times.ts";
+import { texts } from "../../../texts/texts.ts";
+import { SpeakButton, useSpeaking } from "./SpeakButton.tsx";
+import { Variants } from "./VariantSwitcher.tsx";
+
+const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => file.MessageDetails), {
+  as: "overlay",
+});
+
+/** Shortcuts as they stand on the keys. */
+const KEYS = { regenerate: "Alt R", continueReply: "Alt C" };
+
+/** What the bar is about. */
+interface BarProps {
+  chat: OpenChat;
+  message: Message;
+  isLast: boolean;
+}
+
+/** The bar under a message. */
+export function MessageBar({ chat, message, isLast }: BarProps) {
+  const store = useStore();
+  const isTouch = useMedia("(hover: none)");
+  const [hasDetails, setDetails] = useState(false);
+  const isIdle = !chat.isRunning.value;
+  const isReply = message.role === "assistant";
+  const speech = useSpeaking(chat, message);
+  const bar = useRef<HTMLDivElement>(null);
+  const remove = async (isFollowing: boolean) => {
+    const neighbour = neighbourOf(bar.current, isFollowing);
+    const done = isFollowing ? texts.chat.removedFrom : texts.chat.removed;
+    await store.deleteMessage(chat, message.id, isFollowing, { done, undo: texts.undo });
+    // The message goes with the button that has the focus.
+    requestAnimationFrame(() => document.activeElement === document.body && neighbour?.focus());
+  };
+  const items = itemsOf(store, chat, message, isLast, {
+    onDetails: () => setDetails(true),
+    onRemove: (isFollowing) => void remove(isFollowing),
+  });
+  const hasText = textOf(message.content) !== "";
+  if (hasText) {
+    const label = speech.isHeard ? texts.chat.stopSpeaking : texts.chat.speak;
+    items.splice(1, 0, { label, icon: "speaker", onSelect: speech.toggle });
+  }
+  return (
+    <div ref={bar} class="message-actions" role="group" aria-label={texts.chat.actions}>
+      {!isTouch && <CopyButton text={saidIn(message)} />}
+      {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
+      {!isTouch && isIdle && (
+        <IconButton
+          icon="pencil"
+          label={texts.chat.edit}
+          onClick={() => chat.actions.startEdit(message.id)}
+        />
+      )}
+      {isReply && isLast && isIdle && (
+        <IconButton
+          icon="redo"
+          label={texts.chat.regenerate}
+          onClick={() => chat.regenerate(message.id)}
+        />
+      )}
+      <Variants chat={chat} message={message} />
+      <Menu label={texts.chat.more} items={items} />
+      <span class="message-facts">
+        {[isReply ? message.model : undefined, moment(message.created_at, new Date())].filter(Boolean).join(" · ")}
+      </span>
+      {hasDetails && <MessageDetails chat={chat} message={message} onClose={() => setDetails(false)} />}
+    </div>
+  );
+}
+
+function itemsOf(
+  store: Store,
+  chat: OpenChat,
+  message: Message,
+  isLast: boolean,
+  { onDetails, onRemove }: { onDetails: () => void; onRemove: (isFollowing: boolean) => void },
+): (MenuItem | "line")[] {
+  const { id } = message;
+  const isIdle = !chat.isRunning.value;
+  const isReply = message.role === "assistant";
+  const items: (MenuItem | "line" | false)[] = [
+    {
+      label: texts.chat.copy,
+      icon: "copy",
+      onSelect: () =>
+        copyText(saidIn(message)).then(
+          () => store.toasts.show(texts.chat.copied),
+          () => store.toasts.show(texts.chat.copyFailed, { isError: true }),
+        ),
+    },
+    isIdle && { label: texts.chat.edit, icon: "pencil", onSelect: () => chat.actions.startEdit(id) },
+    isIdle && isReply && isLast &&
+    { label: texts.chat.regenerate, icon: "redo", hint: KEYS.regenerate, onSelect: () => chat.regenerate(id) },
+    isIdle && isReply && isLast && textOf(message.content) !== "" &&
+    {
+      label: texts.chat.continueReply,
+      icon: "forward",
+      hint: KEYS.continueReply,
+      onSelect: () => chat.continueReply(id),
+    },
+    !chat.isTemporary &&
+    { label: texts.chat.fork, icon: "branch", onSelect: () => void forkAt(store, chat, id) },
+    isIdle && {
+      label: message.hidden ? texts.chat.unhide : texts.chat.hide,
+      icon: message.hidden ? "eye" : "eyeOff",
+      onSelect: () => void chat.actions.setHidden(id, !message.hidden),
+    },
+    { label: texts.chat.facts, icon: "info", onSelect: onDetails },
+    isIdle && "line",
+    isIdle && {
+      label: texts.chat.remove,
+      icon: "trash",
+      isDanger: true,
+      onSelect: () => onRemove(false),
+    },
+    isIdle && !isLast && {
+      label: texts.chat.removeFrom,
+      icon: "trash",
+      isDanger: true,
+      onSelect: () => onRemove(true),
+    },
+  ];
+  return items.filter((item) => item !== false);
+}
+
+/** Gives what takes the focus when a message goes: what can be done with the one beside it, else the list. */
+function neighbourOf(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
+  const message = bar?.closest(".message");
+  const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
+  const beside = [before, after].find((element) => element?.matches(".message"));
+  return beside?.querySelector<HTMLElement>(".message-actions [aria-haspopup]") ??
+    bar?.closest<HTMLElement>(".message-scroll");
+}
+
+/** What is shown is what is copied. */
+function saidIn({ role, content }: Message): string {
+  return role === "assistant" ? partThoughts(textOf(content)).said : textOf(content);
+}
+
+/** Copies the chat up to a message, and goes there. */
+export async function forkAt(store: Store, chat: OpenChat, messageId: string): Promise<void> {
+  const id = await chat.actions.fork(messageId);
+  if (id === undefined) return;
+  store.router.go(`/c/${encodeURIComponent(id)}`);
+  store.toasts.show(texts.chat.forked);
+}

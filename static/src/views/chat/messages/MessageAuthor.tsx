@@ -1,0 +1,47 @@
+/** Who says a message, with their portrait. */
+import { useEffect } from "preact/hooks";
+import type { Message } from "../../../api/types.ts";
+import { Portrait } from "../../../components/Portrait.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import { portraitOf, portraitOfPersona } from "../../characters/portrait_props.ts";
+
+/** Width of the portrait beside a name, in pixels. */
+const WIDTH_PX = 28;
+
+/** The character that answers here, or the assistant. */
+export function ReplySpeaker({ chat, message }: { chat: OpenChat; message: Message }) {
+  const { people } = useStore();
+  // Among several nobody is guessed.
+  const only = chat.isGroup.value ? undefined : chat.options.value.participants?.[0];
+  const id = message.character_id ?? only?.character_id;
+  useEffect(() => {
+    if (id) people.wantCharacter(id);
+  }, [id]);
+  const character = people.character(id);
+  if (!character) return <h2 class="speaker">{texts.chat.assistant}</h2>;
+  return (
+    <h2 class="speaker with-portrait">
+      <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="speaker-portrait" />
+      {character.name}
+    </h2>
+  );
+}
+
+/** The persona that spoke; without one the turn's place says enough, and only a screen reader hears who it was. */
+export function TurnSpeaker({ message }: { message: Message }) {
+  const { people } = useStore();
+  const id = message.persona_id;
+  useEffect(() => {
+    if (id) people.wantPersonas();
+  }, [id]);
+  const persona = people.persona(id);
+  if (!persona) return <h2 class="visually-hidden">{message.role === "user" ? texts.chat.you : message.role}</h2>;
+  return (
+    <h2 class="speaker with-portrait">
+      <Portrait {...portraitOfPersona(persona)} widthPx={WIDTH_PX} class="speaker-portrait" />
+      {persona.name}
+    </h2>
+  );
+}

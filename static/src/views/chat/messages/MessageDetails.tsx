@@ -1,0 +1,45 @@
+/** What is known of a message beside its text. */
+import { Sheet } from "../../../components/overlays/Sheet.tsx";
+import type { Message } from "../../../api/types.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { figure, fullMoment } from "../../../texts/times.ts";
+import { texts } from "../../../texts/texts.ts";
+
+/** Model, tokens, speed and times. */
+export function MessageDetails(
+  { chat, message, onClose }: { chat: OpenChat; message: Message; onClose: () => void },
+) {
+  const speed = tokensPerSecond(chat, message);
+  const { usage } = message;
+  const t = texts.chat.details;
+  const rows: [string, string | undefined][] = [
+    [t.model, message.model],
+    [t.written, fullMoment(message.created_at)],
+    [t.changed, message.updated_at === message.created_at ? undefined : fullMoment(message.updated_at)],
+    [t.promptTokens, usage?.prompt_tokens === undefined ? undefined : figure(usage.prompt_tokens)],
+    [t.replyTokens, usage?.completion_tokens === undefined ? undefined : figure(usage.completion_tokens)],
+    [t.speed, speed === undefined ? undefined : t.perSecond(figure(Math.round(speed * 10) / 10))],
+    [t.id, message.id],
+  ];
+  return (
+    <Sheet title={texts.chat.facts} onClose={onClose}>
+      <dl class="facts">
+        {rows.filter(([, value]) => value).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Sheet>
+  );
+}
+
+/** As the model's server measured it, else as this page saw it. */
+function tokensPerSecond(chat: OpenChat, message: Message): number | undefined {
+  const told = message.timings?.predicted_per_second;
+  if (typeof told === "number" && told > 0) return told;
+  const ms = chat.measured.peek().get(message.id)?.writingMs;
+  const tokens = message.usage?.completion_tokens;
+  return ms && tokens ? tokens / (ms / 1000) : undefined;
+}

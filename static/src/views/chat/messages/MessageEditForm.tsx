@@ -1,0 +1,78 @@
+/** A message while it is edited in its place. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../../components/Button.tsx";
+import { Notice } from "../../../components/Notice.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import { useAutoHeight } from "../composer/auto_height.ts";
+
+/** Escape gives up; Ctrl or ⌘ with Enter saves, and sends again where that is offered. */
+export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {
+  const store = useStore();
+  const area = useRef<HTMLTextAreaElement>(null);
+  const editing = chat.actions.editing.value;
+  const [text, setText] = useState(editing?.text ?? editing?.base ?? "");
+  const [isBusy, setBusy] = useState(false);
+  useAutoHeight(area, text);
+  useLayoutEffect(() => {
+    area.current?.focus({ preventScroll: true });
+    area.current?.setSelectionRange(text.length, text.length);
+    area.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  const save = async () => {
+    if (text.trim() === "" || isBusy) return;
+    setBusy(true);
+    await chat.actions.saveEdit(text);
+    setBusy(false);
+  };
+  const send = () => {
+    if (text.trim() === "" || isBusy) return;
+    store.offerUndo({ done: texts.chat.versionSent, undo: texts.undo }, chat.actions.sendEdit(text));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Escape") chat.actions.cancelEdit();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void (canResend ? send() : save());
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="edit-form">
+      <textarea
+        ref={area}
+        rows={2}
+        value={text}
+        aria-label={texts.chat.editLabel}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      {editing?.theirs !== undefined && (
+        <Notice
+          tone="warning"
+          title={texts.chat.editClash}
+          actions={<Button onClick={() => setText(editing.theirs ?? "")}>{texts.composer.takeTheirs}</Button>}
+        >
+          {editing.theirs}
+        </Notice>
+      )}
+      <div class="actions-row">
+        {canResend && (
+          <Button
+            kind="primary"
+            isBusy={isBusy}
+            isDisabled={chat.isRunning.value}
+            onClick={send}
+          >
+            {texts.chat.saveAndSend}
+          </Button>
+        )}
+        <Button kind={canResend ? "plain" : "primary"} isBusy={isBusy} onClick={save}>
+          {texts.save}
+        </Button>
+        <Button kind="quiet" onClick={() => chat.actions.cancelEdit()}>{texts.cancel}</Button>
+      </div>
+    </div>
+  );
+}

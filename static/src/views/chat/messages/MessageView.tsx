@@ -1,0 +1,167 @@
+/** One message: who speaks, what they say, how it ended, what can be done with it. */
+import { useState } from "preact/hooks";
+import { memo } from "../../../components/memo.ts";
+import { lazy } from "../../../components/Lazy.tsx";
+import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
+import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
+import type { Message } from "../../../api/types.ts";
+import { isOurPicture, partThoughts, picturesOf, textOf } from "../../../state/chat/message_text.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { moment } from "../../../texts/times.ts";
+import { texts } from "../../../texts/texts.ts";
+import { MessageBar } from "./MessageActionBar.tsx";
+import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
+import { ReplyProgress } from "./ReplyProgress.tsx";
+import { ReplySpeaker, TurnSpeaker } from "./MessageAuthor.tsx";
+import { SpeakButton } from "./SpeakButton.tsx";
+import { Thoughts } from "./Reasoning.tsx";
+import { useSwipe } from "./swipe.ts";
+
+const PictureDialog = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.PictureDialog), {
+  as: "overlay",
+});
+const EditForm = lazy(() => import("./MessageEditForm.tsx").then((file) => file.EditForm));
+
+/** What a message's view takes. */
+export interface MessageProps {
+  chat: OpenChat;
+  message: Message;
+  isLast: boolean;
+}
+
+/** A turn of the user stands in a soft block, a reply stands free. A view that throws takes no other message along. */
+export const MessageView = memo((props: MessageProps) => (
+  <ErrorBoundary resetKey={props.message} fallback={<BrokenMessage {...props} />}>
+    {props.message.role === "assistant" ? <ReplyView {...props} /> : <TurnView {...props} />}
+  </ErrorBoundary>
+));
+
+/** A message whose view threw: its text, and the actions that don't depend on showing it. */
+function BrokenMessage({ chat, message, isLast }: MessageProps) {
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  return (
+    <article class={classOf(message.role === "assistant" ? "reply" : "turn", message)} data-message-id={message.id}>
+      {isEdited ? <EditForm chat={chat} canResend={false} /> : <PlainText text={textOf(message.content)} />}
+      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+    </article>
+  );
+}
+
+function TurnView({ chat, message, isLast }: MessageProps) {
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  const text = textOf(message.content);
+  return (
+    <article class={classOf("turn", message)} data-message-id={message.id}>
+      <TurnSpeaker message={message} />
+      {message.hidden && <HiddenNote />}
+      {isEdited
+        ? <EditForm chat={chat} canResend={message.role === "user"} />
+        : (
+          <div class="turn-text" title={moment(message.created_at, new Date())}>
+            <Images chat={chat} message={message} />
+            {text}
+          </div>
+        )}
+      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+      <BranchLinks chat={chat} message={message} />
+      {isLast && message.role === "user" && !isEdited && !chat.isRunning.value && (
+        <Unanswered onAsk={() => chat.askAgain()} />
+      )}
+    </article>
+  );
+}
+
+function ReplyView({ chat, message, isLast }: MessageProps) {
+  const running = chat.run.value;
+  const run = running?.messageId === message.id ? running : undefined;
+  const { thoughts, said: text } = partThoughts(run ? run.text.value : textOf(message.content));
+  const apart = run ? run.reasoning.value : message.reasoning ?? "";
+  const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
+  const thoughtMs = run ? run.thoughtMs.value : chat.measured.value.get(message.id)?.thoughtMs;
+  const isEdited = chat.actions.editing.value?.messageId === message.id;
+  const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
+  return (
+    <article
+      class={classOf("reply", message)}
+      data-message-id={message.id}
+      data-status={run ? "streaming" : message.status}
+      {...(isLast && !run && !isEdited ? swipe : {})}
+    >
+      <ReplySpeaker chat={chat} message={message} />
+      {message.hidden && <HiddenNote />}
+      {reasoning !== "" && (
+        <Thoughts text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
+      )}
+      <Images chat={chat} message={message} />
+      {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
+      {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
+      {run && text + reasoning !== "" && (
+        // As high as the actions that take its place: nothing moves when the reply ends.
+        <div class="message-actions">
+          {run.phase.value === "writing" && <span class="writing" aria-hidden="true" />}
+          {text !== "" && <SpeakButton chat={chat} message={message} />}
+        </div>
+      )}
+      <BranchLinks chat={chat} message={message} />
+      {!run && !isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+    </article>
+  );
+}
+
+function classOf(kind: "turn" | "reply", message: Message): string {
+  return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
+}
+
+/** Said in words: a paler colour alone would not tell it to everybody. */
+function HiddenNote() {
+  return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
+}
+
+/** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
+function Images({ chat, message }: { chat: OpenChat; message: Message }) {
+  const [zoomed, setZoomed] = useState<string>();
+  const urls = picturesOf(message);
+  if (urls.length === 0) return null;
+  return (
+    <>
+      <span class="message-images">
+        {urls.map((url, index) =>
+          isOurPicture(url)
+            ? (
+              <button
+                key={index}
+                type="button"
+                aria-label={texts.chat.enlarge(index + 1)}
+                onClick={() => setZoomed(url)}
+              >
+                <img src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+              </button>
+            )
+            : (
+              <a key={index} href={url} target="_blank" rel="noopener noreferrer nofollow">
+                {texts.chat.image(index + 1)}
+              </a>
+            )
+        )}
+      </span>
+      {zoomed && <PictureDialog chat={chat} messageId={message.id} url={zoomed} onClose={() => setZoomed(undefined)} />}
+    </>
+  );
+}
+
+/** Where other chats part from this one. */
+function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
+  const forks = chat.actions.branches.value.forks.filter((fork) => fork.message_id === message.id);
+  if (forks.length === 0) return null;
+  return (
+    <ul class="branch-links" aria-label={texts.chat.branches}>
+      {forks.map((fork) => (
+        <li key={fork.conversation_id}>
+          <a href={`/c/${encodeURIComponent(fork.conversation_id)}`}>
+            {texts.chat.branchTo(fork.title || texts.chat.untitled)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

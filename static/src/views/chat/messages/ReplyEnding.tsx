@@ -1,0 +1,80 @@
+/** How a reply ended, where it did not simply end; and what can be done about it. */
+import { Button, LinkButton } from "../../../components/Button.tsx";
+import { ErrorDetails } from "../../../components/Notice.tsx";
+import { Icon } from "../../../components/Icon.tsx";
+import type { Message } from "../../../api/types.ts";
+import { textOf } from "../../../state/chat/message_text.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { texts } from "../../../texts/texts.ts";
+
+/** Nothing for a reply that is complete and holds something. */
+export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message: Message; isLast: boolean }) {
+  const hasText = textOf(message.content) !== "";
+  const { error, status } = message;
+  const retry = isLast && <Button icon="redo" onClick={() => chat.regenerate(message.id)}>{texts.chat.retry}</Button>;
+  const more = isLast && hasText && (
+    <Button icon="forward" onClick={() => chat.continueReply(message.id)}>{texts.chat.continueReply}</Button>
+  );
+  const attempt = message.last_attempt;
+  if (status === "complete" && attempt) {
+    return (
+      <div class="ending danger">
+        <p>
+          <Icon name="warning" />
+          <strong>{attempt.status === "interrupted" ? texts.chat.attemptInterrupted : texts.chat.attemptFailed}</strong>
+        </p>
+        {attempt.error && <p>{attempt.error.message}</p>}
+        {attempt.error?.request_id && <ErrorDetails code={attempt.error.code} requestId={attempt.error.request_id} />}
+        {isLast && <div class="actions-row">{retry}</div>}
+      </div>
+    );
+  }
+  if (status === "failed") {
+    return (
+      <div class="ending danger">
+        <p>
+          <Icon name="warning" />
+          <strong>{texts.chat.failed}</strong>
+        </p>
+        {error && <p>{error.message}</p>}
+        {error?.request_id && <ErrorDetails code={error.code} requestId={error.request_id} />}
+        {isLast && (
+          <div class="actions-row">
+            {retry}
+            {more}
+            <LinkButton href="/settings/connections" icon="plug">{texts.chat.switchConnection}</LinkButton>
+          </div>
+        )}
+      </div>
+    );
+  }
+  if (status === "interrupted" || status === "stopped") {
+    return (
+      <div class="ending">
+        <p>{status === "stopped" ? texts.chat.stopped : texts.chat.interrupted}</p>
+        {isLast && <div class="actions-row">{more}{!hasText && retry}</div>}
+      </div>
+    );
+  }
+  if (!hasText && status !== "streaming") {
+    return (
+      <div class="ending">
+        <p>{texts.chat.empty}</p>
+        {isLast && <div class="actions-row">{retry}</div>}
+      </div>
+    );
+  }
+  return null;
+}
+
+/** A turn of the user that nothing answered: its reply never began. */
+export function Unanswered({ onAsk }: { onAsk: () => void }) {
+  return (
+    <div class="ending">
+      <p>{texts.chat.unanswered}</p>
+      <div class="actions-row">
+        <Button icon="redo" onClick={onAsk}>{texts.chat.ask}</Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+/** Keeps the end of the messages in view while the reader is there, and counts what came while not. */
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+
+/** A reader who is at most this far from the end wants to follow. */
+const NEAR_END_PX = 64;
+
+/** What following tells a view, and what the view tells it. */
+export interface Following {
+  /** The reader is not at the end. */
+  isAway: boolean;
+  /** Paragraphs that came since. */
+  newCount: number;
+  onScroll(): void;
+  /** Goes to the end and stays there. */
+  jump(): void;
+  /** The view goes elsewhere by itself. */
+  leave(): void;
+}
+
+/** Follows the end of the content of a box. */
+export function useFollowing(
+  chat: OpenChat,
+  box: RefObject<HTMLElement | null>,
+  content: RefObject<HTMLElement | null>,
+): Following {
+  const isFollowing = useRef(true);
+  /** The last message and how much of it there was when the reader left the end. */
+  const seen = useRef<{ messageId: string | undefined; blocks: number }>({ messageId: undefined, blocks: 0 });
+  const [isAway, setAway] = useState(false);
+  const [newCount, setNewCount] = useState(0);
+
+  /** Where the box was when it was last looked at. */
+  const last = useRef({ top: 0, fromEnd: 0 });
+
+  const toEnd = () => {
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+    last.current = placeOf(box.current);
+  };
+  const countNew = () => {
+    let count = 0;
+    const all = content.current?.querySelectorAll<HTMLElement>(".message") ?? [];
+    for (const element of [...all].reverse()) {
+      const blocks = element.querySelectorAll(".prose > *, .turn-text").length;
+      if (element.dataset.messageId === seen.current.messageId) {
+        return count + Math.max(0, blocks - seen.current.blocks);
+      }
+      count += blocks;
+    }
+    return 0;
+  };
+  const setFollowing = (follows: boolean) => {
+    isFollowing.current = follows;
+    const last = content.current?.querySelector<HTMLElement>(".message:last-of-type");
+    const blocks = last?.querySelectorAll(".prose > *, .turn-text").length ?? 0;
+    seen.current = { messageId: chat.window.hasBelow.peek() ? undefined : last?.dataset.messageId, blocks };
+    setNewCount(0);
+    setAway(!follows);
+  };
+
+  useLayoutEffect(() => {
+    if (isFollowing.current) toEnd();
+  }, []);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current) toEnd();
+      else setNewCount(countNew());
+    });
+    if (content.current) observer.observe(content.current);
+    if (box.current) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+
+  // What the reader sends is what the reader wants to see.
+  const lastOwn = chat.pages.items.value.findLast((message) => message.role === "user")?.id;
+  const known = useRef(lastOwn);
+  useEffect(() => {
+    if (known.current === lastOwn) return;
+    known.current = lastOwn;
+    chat.window.toEnd();
+    setFollowing(true);
+    toEnd();
+  }, [lastOwn]);
+
+  return {
+    isAway,
+    newCount,
+    onScroll() {
+      const place = placeOf(box.current);
+      const isNear = place.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
+      // What grows or shrinks moves the place too; only a reader goes up and away from the end at once.
+      const isLeaving = place.top < last.current.top - 1 && place.fromEnd > last.current.fromEnd + 1;
+      last.current = place;
+      if (isNear && !isFollowing.current) setFollowing(true);
+      else if (!isNear && isLeaving && isFollowing.current) setFollowing(false);
+    },
+    jump() {
+      chat.window.toEnd();
+      setFollowing(true);
+      // Behind the rendering of what may not have been shown.
+      requestAnimationFrame(toEnd);
+      box.current?.focus({ preventScroll: true });
+    },
+    leave: () => setFollowing(false),
+  };
+}
+
+function placeOf(box: HTMLElement | null): { top: number; fromEnd: number } {
+  if (!box) return { top: 0, fromEnd: 0 };
+  return { top: box.scrollTop, fromEnd: box.scrollHeight - box.scrollTop - box.clientHeight };
+}

@@ -1,0 +1,143 @@
+/** The characters of a chat: who takes part, who keeps silent, who joins, and how it comes about who answers. */
+import { useEffect, useState } from "preact/hooks";
+import type { CharacterItem } from "../../../api/character_types.ts";
+import { asApiError } from "../../../api/client.ts";
+import { greet } from "../../../api/group_endpoints.ts";
+import type { Participant, ReplyOrder } from "../../../api/types.ts";
+import { IconButton } from "../../../components/Button.tsx";
+import { TextField } from "../../../components/forms/Field.tsx";
+import { Portrait } from "../../../components/Portrait.tsx";
+import { Select } from "../../../components/forms/Select.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import { portraitOf } from "../../characters/portrait_props.ts";
+import { nameOf } from "../composer/NextSpeakerBar.tsx";
+
+/** Width of the portraits, in pixels. */
+const WIDTH_PX = 32;
+/** As many as can be looked over; typing narrows them. */
+const MAX_FOUND = 6;
+/** Pause after the last key before the search begins. */
+const SEARCH_AFTER_MS = 250;
+
+/** Every change is saved at once. */
+export function CastPart({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const { participants, reply_order } = chat.options.value;
+  const cast = participants ?? [];
+  const t = texts.sending;
+  const change = (changed: Participant[]) =>
+    chat.change({ participants: changed }).catch((thrown) => store.report(thrown));
+  return (
+    <section aria-labelledby="options-cast">
+      <h3 id="options-cast">{t.cast}</h3>
+      {cast.length === 0 ? <p class="hint">{t.nobody}</p> : (
+        <ul class="cast-list">
+          {cast.map((one) => (
+            <Member
+              key={one.character_id}
+              member={one}
+              onMute={() =>
+                void change(
+                  cast.map((each) => each === one ? { ...each, muted: !one.muted } : each),
+                )}
+              onLeave={() => void change(cast.filter((each) => each !== one))}
+              onGreet={cast.length > 1
+                ? () => void greet(store.api.client, chat.id, one.character_id).catch((thrown) => store.report(thrown))
+                : undefined}
+            />
+          ))}
+        </ul>
+      )}
+      <Joining cast={cast} onJoin={(id) => void change([...cast, { character_id: id }])} />
+      {cast.length > 1 && (
+        <Select<ReplyOrder>
+          label={t.replyOrder}
+          value={reply_order ?? "natural"}
+          options={(["natural", "list", "manual"] as const).map((value) => ({ value, name: t.orders[value] }))}
+          onChange={(order) => void chat.change({ reply_order: order }).catch((thrown) => store.report(thrown))}
+        />
+      )}
+    </section>
+  );
+}
+
+/** `onGreet`: absent where nobody but this one takes part. */
+function Member({ member, onMute, onLeave, onGreet }: {
+  member: Participant;
+  onMute: () => void;
+  onLeave: () => void;
+  onGreet?: () => void;
+}) {
+  const store = useStore();
+  const { character_id: id, muted = false } = member;
+  useEffect(() => store.people.wantCharacter(id), [id]);
+  const character = store.people.character(id);
+  const name = nameOf(store, id);
+  const t = texts.sending;
+  return (
+    <li class="cast-member">
+      {character && <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="cast-portrait" />}
+      <span class="cast-name">
+        {name}
+        {muted && <span class="muted">{t.muted}</span>}
+      </span>
+      {onGreet && <IconButton icon="chat" label={t.greet(name)} onClick={onGreet} />}
+      <IconButton icon="speaker" label={t.mute(name)} isPressed={muted} onClick={onMute} />
+      <IconButton icon="close" label={t.leave(name)} onClick={onLeave} />
+    </li>
+  );
+}
+
+/** Found by name while typing. */
+function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: string) => void }) {
+  const store = useStore();
+  const [typed, setTyped] = useState("");
+  const [found, setFound] = useState<CharacterItem[]>();
+  const query = typed.trim();
+  useEffect(() => {
+    setFound(undefined);
+    if (query === "") return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      const wanted = { q: query, tag: "", sort: "name" as const };
+      store.api.listCharacters(wanted, MAX_FOUND + cast.length, undefined, abort.signal)
+        .then(({ items }) => setFound(items), (thrown) => {
+          if (!abort.signal.aborted) store.report(asApiError(thrown));
+        });
+    }, SEARCH_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [query]);
+  const others = found?.filter(({ id }) => !cast.some(({ character_id }) => character_id === id)).slice(0, MAX_FOUND);
+  const t = texts.sending;
+  return (
+    <div>
+      <TextField label={t.add} hint={t.castHint} type="search" value={typed} onInput={setTyped} />
+      {others && others.length > 0 && (
+        <ul class="cast-found" aria-label={t.found}>
+          {others.map((character) => (
+            <li key={character.id}>
+              <button
+                type="button"
+                class="cast-row"
+                aria-label={t.join(character.name)}
+                onClick={() => {
+                  setTyped("");
+                  onJoin(character.id);
+                }}
+              >
+                <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="cast-portrait" />
+                <span class="cast-name">{character.name}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {others?.length === 0 && <p class="hint" role="status">{t.none}</p>}
+    </div>
+  );
+}

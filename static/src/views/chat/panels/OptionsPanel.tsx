@@ -1,0 +1,201 @@
+/** What a chat sets for itself: how the model chooses its words, and what it is told beside the messages. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../../components/Button.tsx";
+import { TextField } from "../../../components/forms/Field.tsx";
+import { Select } from "../../../components/forms/Select.tsx";
+import type { ChatOptions } from "../../../api/types.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import {
+  NUMBER_FIELDS,
+  type NumberField,
+  type NumberFieldName,
+  parseNumber,
+  parseStops,
+  stopsText,
+} from "../../../state/documents/sampling.ts";
+import { useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import { CastPart } from "./GroupSection.tsx";
+import { openChatPanel } from "./panels.tsx";
+import { SummaryPart } from "./SummarySection.tsx";
+import { WorldPart } from "./LorebooksSection.tsx";
+
+/** Pause after the last key before a change is saved. */
+const SAVE_AFTER_MS = 500;
+
+/** Depth of a note where nothing else is said: before the last turns, where it is heeded. */
+const NOTE_DEPTH = 4;
+
+/** Saves a change, at once or a moment later. */
+export type Change = (options: ChatOptions) => void;
+
+/** All of it; every change is saved by itself. */
+export function OptionsPanel({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const change = useSaving(chat);
+  const options = chat.options.value;
+  const t = texts.sending.options;
+  return (
+    <div class="options-panel">
+      <section aria-labelledby="options-told">
+        <h3 id="options-told">{t.told}</h3>
+        <Instructions options={options} onChange={change} />
+        {!chat.isTemporary && <Note options={options} onChange={change} />}
+        {!chat.isTemporary && !chat.isNew && (
+          <div class="actions-row">
+            <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.sending.preview.open}</Button>
+            <Button icon="restore" onClick={() => openChatPanel(store, "history")}>{texts.sending.history.open}</Button>
+          </div>
+        )}
+      </section>
+      {!chat.isTemporary && (
+        <>
+          <CastPart chat={chat} />
+          <WorldPart chat={chat} />
+          <SummaryPart chat={chat} onChange={change} />
+        </>
+      )}
+      <section aria-labelledby="options-sampling">
+        <h3 id="options-sampling">{t.sampling}</h3>
+        <p class="hint">{t.samplingHint}</p>
+        <Sampling options={options} onChange={change} />
+      </section>
+    </div>
+  );
+}
+
+/** Gathers changes and saves them once typing rests, and what is left when the panel goes. */
+function useSaving(chat: OpenChat): Change {
+  const store = useStore();
+  const waiting = useRef<ChatOptions>({});
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const save = () => {
+    clearTimeout(timer.current);
+    const options = waiting.current;
+    waiting.current = {};
+    if (Object.keys(options).length > 0) chat.change(options).catch((thrown) => store.report(thrown));
+  };
+  useEffect(() => save, []);
+  return (options) => {
+    waiting.current = { ...waiting.current, ...options };
+    clearTimeout(timer.current);
+    timer.current = setTimeout(save, SAVE_AFTER_MS);
+  };
+}
+
+function Instructions({ options, onChange }: { options: ChatOptions; onChange: Change }) {
+  const [text, setText] = useState(options.system_prompt ?? "");
+  const t = texts.sending.options;
+  const onInput = (typed: string) => {
+    setText(typed);
+    onChange({ system_prompt: typed.trim() === "" ? null : typed });
+  };
+  return <TextField label={t.systemPrompt} hint={t.systemPromptHint} rows={5} value={text} onInput={onInput} />;
+}
+
+function Note({ options, onChange }: { options: ChatOptions; onChange: Change }) {
+  const [note, setNote] = useState(options.note ?? { text: "", depth: NOTE_DEPTH, role: "system" });
+  const [depth, setDepth] = useState(String(note.depth));
+  const t = texts.sending.options;
+  const set = (changes: Partial<typeof note>) => {
+    const changed = { ...note, ...changes };
+    setNote(changed);
+    onChange({ note: changed.text.trim() === "" ? null : changed });
+  };
+  return (
+    <>
+      <TextField
+        label={t.note}
+        hint={t.noteHint}
+        rows={3}
+        value={note.text}
+        onInput={(text) => set({ text })}
+      />
+      {note.text.trim() !== "" && (
+        <div class="options-pair">
+          <TextField
+            label={t.noteDepth}
+            inputMode="numeric"
+            value={depth}
+            error={/^\d{1,4}$/.test(depth.trim()) ? undefined : t.bad(0, 9999)}
+            onInput={(typed) => {
+              setDepth(typed);
+              if (/^\d{1,4}$/.test(typed.trim())) set({ depth: Number(typed) });
+            }}
+          />
+          <Select
+            label={t.noteRole}
+            value={note.role}
+            options={(["system", "user", "assistant"] as const).map((value) => ({ value, name: t.roles[value] }))}
+            onChange={(role) => set({ role })}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Sampling({ options, onChange }: { options: ChatOptions; onChange: Change }) {
+  const params = useRef<Record<string, unknown>>({ ...options.params });
+  const [stops, setStops] = useState(stopsText(options.params?.stop));
+  const t = texts.sending.options;
+  const set = (name: string, value: unknown) => {
+    if (value === undefined) delete params.current[name];
+    else params.current[name] = value;
+    onChange({ params: Object.keys(params.current).length === 0 ? null : { ...params.current } });
+  };
+  return (
+    <>
+      <div class="options-grid">
+        {NUMBER_FIELDS.map((field) => (
+          <NumberInput
+            key={field.name}
+            field={field}
+            name={field.name}
+            initial={options.params?.[field.name]}
+            onChange={(value) => set(field.name, value)}
+          />
+        ))}
+      </div>
+      <TextField
+        label={t.stop}
+        hint={t.stopHint}
+        rows={2}
+        value={stops}
+        isMono
+        onInput={(typed) => {
+          setStops(typed);
+          set("stop", parseStops(typed));
+        }}
+      />
+    </>
+  );
+}
+
+/** Empty means: as the model has it. */
+function NumberInput(
+  { field, name, initial, onChange }: {
+    field: NumberField;
+    name: NumberFieldName;
+    initial: unknown;
+    onChange: (value: number | undefined) => void;
+  },
+) {
+  const [text, setText] = useState(typeof initial === "number" ? String(initial) : "");
+  const isBad = parseNumber(field, text) === "bad";
+  const t = texts.sending.options;
+  return (
+    <TextField
+      label={t.fields[name]}
+      inputMode="decimal"
+      value={text}
+      placeholder={t.standard}
+      error={isBad ? t.bad(field.min, field.max) : undefined}
+      onInput={(typed) => {
+        setText(typed);
+        const value = parseNumber(field, typed);
+        if (value !== "bad") onChange(value);
+      }}
+    />
+  );
+}

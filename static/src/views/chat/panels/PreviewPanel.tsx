@@ -1,0 +1,184 @@
+/** Exactly what the model would be sent now, with its size and what does not fit. */
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, asApiError } from "../../../api/client.ts";
+import { Button } from "../../../components/Button.tsx";
+import { ErrorNote } from "../../../components/ErrorNote.tsx";
+import type { ChatPreview, MissedLore, NotExpanded, PromptPiece } from "../../../api/types.ts";
+import { imagesOf, textOf } from "../../../state/chat/message_text.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { figure } from "../../../texts/times.ts";
+import { texts } from "../../../texts/texts.ts";
+import { useStore } from "../../../state/store.ts";
+import { nameOf as nameOfCharacter } from "../composer/NextSpeakerBar.tsx";
+
+/** Made again whenever the chat has changed, and on demand for what stands in the composer. */
+export function PreviewPanel({ chat }: { chat: OpenChat }) {
+  const [found, setFound] = useState<ChatPreview | ApiError>();
+  const [round, setRound] = useState(0);
+  const revision = chat.head.value?.revision;
+  useEffect(() => {
+    const abort = new AbortController();
+    chat.preview(abort.signal).then(setFound, (thrown) => {
+      if (!abort.signal.aborted) setFound(asApiError(thrown));
+    });
+    return () => abort.abort();
+  }, [revision, round]);
+  const again = () => setRound(round + 1);
+  const t = texts.sending.preview;
+  if (found === undefined) return <p role="status">{texts.loading}</p>;
+  if (found instanceof ApiError) return <ErrorNote title={t.failed} error={found} onRetry={again} />;
+  return (
+    <div class="preview-panel">
+      <Sums preview={found} />
+      <Button icon="redo" onClick={again}>{t.refresh}</Button>
+      <NotExpandedFields fields={found.not_expanded ?? []} />
+      <ol class="preview-list">
+        {found.messages.map((message, index) => {
+          const part = found.parts[index];
+          return (
+            <li key={index}>
+              <details open={index >= found.messages.length - 2}>
+                <summary>
+                  <span>{nameOf(part?.part ?? "", message.role)}</span>
+                  <span class="muted">{texts.chat.tokens(part?.tokens ?? 0)}</span>
+                </summary>
+                <Words words={wordsOf(message.content)} pieces={part?.pieces ?? []} />
+              </details>
+            </li>
+          );
+        })}
+      </ol>
+      <LeftOut dropped={found.dropped} />
+    </div>
+  );
+}
+
+/** What a message says, in the pieces it was put together from. */
+function Words({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
+  // Put together otherwise, the words alone are exactly what goes out.
+  const isWhole = pieces.map(({ text }) => text).join("\n\n") === words;
+  return (
+    <div class="preview-text" tabIndex={0}>
+      {!isWhole && words}
+      {pieces.map((piece, index) => (
+        <div key={index} class="preview-piece">
+          <PieceName piece={piece} />
+          {isWhole && piece.text}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPiece }) {
+  const t = texts.sending;
+  const name = entry ? t.fired(entry.lorebook_name, entry.entry_name) : title ?? pieceName(part);
+  return (
+    <p class="preview-piece-name">
+      <span>{entry ? `${name} (${reasonOf(entry.reason)})` : name}</span>
+      <span>{texts.chat.tokens(tokens)}</span>
+    </p>
+  );
+}
+
+/** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
+function NotExpandedFields({ fields }: { fields: NotExpanded[] }) {
+  if (fields.length === 0) return null;
+  const t = texts.sending.notExpanded;
+  return (
+    <section class="preview-left-out" aria-labelledby="preview-not-expanded">
+      <h3 id="preview-not-expanded">{t.title}</h3>
+      <p class="hint">{t.hint}</p>
+      <ul>
+        {fields.map(({ field, source, reason }, index) => (
+          <li key={index}>{fieldName(field, source)} ({t.reasons[reason]})</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function fieldName(field: string, source: string | undefined): string {
+  const { history, sources } = texts.sending.notExpanded;
+  if (field === "history") return history;
+  if (source === undefined) return pieceName(field);
+  const which = source === "card" || source === "chat" ? sources[source] : source;
+  return `${pieceName(field)}: ${which}`;
+}
+
+function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
+  if (pieces.length + lorebook_entries.length === 0) return null;
+  const t = texts.sending;
+  return (
+    <section class="preview-left-out" aria-labelledby="preview-left-out">
+      <h3 id="preview-left-out">{t.leftOut}</h3>
+      <ul>
+        {pieces.map((piece, index) => (
+          <li key={index}>
+            <PieceName piece={piece} />
+          </li>
+        ))}
+        {lorebook_entries.map((entry, index) => (
+          <li key={`entry ${index}`}>{t.fired(entry.lorebook_name, entry.entry_name)} ({missedOf(entry)})</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function reasonOf({ kind, key = "" }: { kind: string; key?: string }): string {
+  const { reasons } = texts.sending;
+  if (kind === "key" || kind === "recursion") return reasons[kind](key);
+  return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
+}
+
+function missedOf({ reason, key }: MissedLore): string {
+  const { missed, other, reasons } = texts.sending;
+  const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
+  return key === undefined ? why : `${reasons.key(key)}; ${why}`;
+}
+
+function pieceName(part: string): string {
+  const { pieces } = texts.sending;
+  return Object.hasOwn(pieces, part) ? pieces[part as keyof typeof pieces] : part;
+}
+
+function Sums({ preview }: { preview: ChatPreview }) {
+  const store = useStore();
+  const speakers = preview.speakers ?? [];
+  const t = texts.sending.preview;
+  return (
+    <div class="preview-sums">
+      <p>
+        <strong>{t.tokens(figure(preview.tokens), figure(preview.context_size))}</strong>
+      </p>
+      <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />
+      <p class="hint">
+        {[
+          t.answer(figure(preview.answer_tokens)),
+          preview.context_size_assumed ? t.assumed : "",
+          preview.counted_by === "estimate" ? t.estimated : "",
+        ].filter(Boolean).join(" ")}
+      </p>
+      {preview.dropped.count > 0 && <p>{t.dropped(preview.dropped.count)}</p>}
+      {!preview.fits && <p class="field-error">{t.tooLong}</p>}
+      <p class="hint">{preview.connection.name} · {preview.model}</p>
+      {preview.preset && <p class="hint">{texts.sending.presetUsed(preview.preset.name)}</p>}
+      {speakers.length > 0 && (
+        <p class="hint">{texts.sending.speaker(speakers.map((id) => nameOfCharacter(store, id)).join(", "))}</p>
+      )}
+    </div>
+  );
+}
+
+function nameOf(part: string, role: string): string {
+  const { parts, roles } = texts.sending.preview;
+  if (part === "system_prompt" || part === "note") return parts[part];
+  if (part !== "history" && Object.hasOwn(texts.sending.pieces, part)) return pieceName(part);
+  return role === "system" || role === "user" || role === "assistant" || role === "tool" ? roles[role] : role;
+}
+
+function wordsOf(content: ChatPreview["messages"][number]["content"]): string {
+  const images = imagesOf(content).length;
+  return [textOf(content), images > 0 ? `[${texts.sending.preview.images(images)}]` : ""].filter(Boolean).join("\n");
+}

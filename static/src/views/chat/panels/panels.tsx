@@ -1,0 +1,26 @@
+/** What a chat shows at the right edge: its options, and what would be sent. Loaded when first opened. */
+import { lazy } from "../../../components/Lazy.tsx";
+import { type Store, useStore } from "../../../state/store.ts";
+import { texts } from "../../../texts/texts.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import type { ComponentType } from "preact";
+
+/** The panels there are. */
+export type ChatPanel = "options" | "preview" | "history";
+
+const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
+  options: lazy(() => import("./OptionsPanel.tsx").then(({ OptionsPanel }) => OptionsPanel)),
+  preview: lazy(() => import("./PreviewPanel.tsx").then(({ PreviewPanel }) => PreviewPanel)),
+  history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
+};
+
+/** Opens a panel about the chat that is open. */
+export function openChatPanel(store: Store, id: ChatPanel): void {
+  store.openPanel({ id, title: texts.chat[id].title, view: () => <OfOpenChat id={id} /> });
+}
+
+function OfOpenChat({ id }: { id: ChatPanel }) {
+  const chat = useStore().chat.value;
+  const View = VIEWS[id];
+  return chat ? <View key={chat.id} chat={chat} /> : null;
+}

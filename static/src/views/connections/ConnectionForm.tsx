@@ -1,0 +1,159 @@
+/** The fields of a connection with Test and Save. */
+import { useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Connection, ConnectionKind, ConnectionVerdict } from "../../api/types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { useStore } from "../../state/store.ts";
+import { figure } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { type ConnectionFields, fieldsOf, findProblems, inputOf } from "./connection_fields.ts";
+import { CONNECTION_PRESETS, type ConnectionPreset, presetOf, withPreset } from "./connection_presets.ts";
+import { Verdict } from "./ConnectionTestResult.tsx";
+
+const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
+
+type Busy = "test" | "save" | "use" | undefined;
+
+/** The form of a new connection, or of a saved one. */
+export function ConnectionForm({ connection }: { connection: Connection | undefined }) {
+  const store = useStore();
+  const t = texts.form;
+  const [fields, setFields] = useState(() => fieldsOf(connection));
+  const [isChecked, setChecked] = useState(false);
+  const [busy, setBusy] = useState<Busy>();
+  const [verdict, setVerdict] = useState<ConnectionVerdict>();
+  const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
+  const problems = findProblems(fields);
+  const preset = presetOf(fields);
+  const set = (changes: Partial<ConnectionFields>) => {
+    setFields({ ...fields, ...changes });
+    // What was tried was another server or key; the model and the size do not change whether it answers.
+    if ("baseUrl" in changes || "kind" in changes || "apiKey" in changes) setVerdict(undefined);
+  };
+
+  /** Runs one request at a time; its failure stands in the form and the fields stay. */
+  const attempt = async (kind: Busy, title: string, work: () => Promise<void>) => {
+    setChecked(true);
+    if (problems.isUrlBad || problems.isContextBad) return;
+    setBusy(kind);
+    setFailure(undefined);
+    setVerdict(undefined);
+    try {
+      await work();
+    } catch (thrown) {
+      setFailure({ title, error: asApiError(thrown) });
+    }
+    setBusy(undefined);
+  };
+  const test = () =>
+    attempt("test", t.testFailed, async () => {
+      setVerdict(await store.connections.test(inputOf(fields, connection?.id)));
+    });
+  const save = (isToUse: boolean) =>
+    attempt(isToUse ? "use" : "save", t.saveFailed, async () => {
+      const saved = await store.connections.save(inputOf(fields, connection?.id));
+      if (isToUse) await store.connections.activate(saved.id);
+      store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
+      // Who came from the wizard goes on with its next step.
+      store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
+    });
+  const clearKey = () =>
+    attempt("save", t.saveFailed, async () => {
+      if (connection) await store.connections.clearKey(connection.id);
+      store.toasts.show(t.keyCleared);
+    });
+
+  return (
+    <form
+      class="form"
+      noValidate
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save(false);
+      }}
+    >
+      {!connection && <Presets current={preset} onChoose={(chosen) => set(withPreset(fields, chosen))} />}
+      <TextField
+        id="url"
+        type="url"
+        inputMode="url"
+        label={t.url}
+        hint={t.urlHint}
+        error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
+        isRequired
+        value={fields.baseUrl}
+        onInput={(baseUrl) => set({ baseUrl })}
+      />
+      <Select
+        id="kind"
+        label={t.kind}
+        value={fields.kind}
+        options={KINDS.map((value) => ({ value, name: texts.connections.kinds[value] }))}
+        onChange={(kind) => set({ kind })}
+      />
+      <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
+      <KeyField
+        standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
+        hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
+        onInput={(apiKey) => set({ apiKey })}
+        onClear={() => void clearKey()}
+      />
+      <TextField
+        id="model"
+        label={t.model}
+        hint={verdict && verdict.models.length > 0 ? t.modelOffered(verdict.models.length) : t.modelHint}
+        list={verdict?.models ?? []}
+        isMono
+        value={fields.model}
+        onInput={(model) => set({ model })}
+      />
+      <TextField
+        id="context"
+        inputMode="numeric"
+        label={t.context}
+        hint={verdict?.context_size ? t.contextKnown(figure(verdict.context_size)) : t.contextHint}
+        error={isChecked && problems.isContextBad ? t.contextBad : undefined}
+        value={fields.contextSize}
+        onInput={(contextSize) => set({ contextSize })}
+      />
+      {verdict && <Verdict verdict={verdict} />}
+      {failure && <ErrorNote title={failure.title} error={failure.error} />}
+      <div class="actions-row">
+        <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
+        {!connection?.active && (
+          <Button kind="primary" isBusy={busy === "use"} onClick={() => void save(true)}>{t.saveAndUse}</Button>
+        )}
+        <Button isBusy={busy === "test"} onClick={() => void test()}>
+          {busy === "test" ? texts.connections.testing : texts.connections.test}
+        </Button>
+        <LinkButton href="/settings/connections" kind="quiet">{texts.cancel}</LinkButton>
+      </div>
+    </form>
+  );
+}
+
+/** Suggestions that fill the form; everything stays open to change. */
+function Presets(
+  { current, onChoose }: { current: ConnectionPreset | undefined; onChoose: (preset: ConnectionPreset) => void },
+) {
+  return (
+    <div role="group" aria-label={texts.form.presets} class="chips">
+      {CONNECTION_PRESETS.map((preset) => (
+        <button
+          key={preset.name}
+          type="button"
+          class="chip"
+          aria-pressed={preset === current}
+          onClick={() => onChoose(preset)}
+        >
+          {preset.name}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,75 @@
+/** What this is, which version of it, under which terms, and whether anything is wrong with the installation. */
+import { type Finding, readFindings } from "../../api/diagnostics.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Icon, type IconName } from "../../components/Icon.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { useStore } from "../../state/store.ts";
+import { type Said, saidFinding, useSaid } from "../../texts/said.ts";
+import { texts } from "../../texts/texts.ts";
+import { Licences } from "./Licenses.tsx";
+import { useReading } from "../use_resource.ts";
+
+/** The version the server reports, and what its doctor finds. */
+export function AboutPage() {
+  const version = useStore().connections.health.value?.version;
+  const t = texts.about;
+  return (
+    <section class="privacy">
+      <h2>{texts.settings.about}</h2>
+      <div class="privacy-part">
+        <p>{t.text}</p>
+        {version && <p class="muted">{t.version} {version}</p>}
+      </div>
+      <Licences />
+      <Findings />
+    </section>
+  );
+}
+
+function Findings() {
+  const { api } = useStore();
+  const { value, error, isBusy, again } = useReading(() => readFindings(api.client));
+  const said = useSaid(); // loads while the installation is looked at
+  const t = texts.about;
+  const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
+  return (
+    <section class="privacy-part" aria-labelledby="findings">
+      <h3 id="findings" tabIndex={-1}>{t.findings}</h3>
+      {error && <ErrorNote title={t.findingsFailed} error={error} onRetry={again} />}
+      <p class="muted" role="status">{value === undefined ? isBusy && t.looking : t.wrong(wrong)}</p>
+      {value && (
+        <List label={t.findings}>
+          {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={said} />)}
+        </List>
+      )}
+      <div class="actions-row">
+        <Button icon="search" isBusy={isBusy} onClick={again}>{t.lookAgain}</Button>
+      </div>
+    </section>
+  );
+}
+
+const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
+
+function FindingRow({ finding, said }: { finding: Finding; said: Said | undefined }) {
+  const { level } = finding;
+  const { about, remedy } = saidFinding(said, finding);
+  return (
+    <ListRow
+      start={
+        <span class={`finding ${level}`}>
+          <Icon name={ICONS[level]} />
+        </span>
+      }
+      title={about}
+      text={[texts.about.levels[level], remedy].filter(Boolean).join(" · ")}
+    />
+  );
+}
+
+/** What is wrong first. */
+function ordered(findings: readonly Finding[]): Finding[] {
+  const levels: Finding["level"][] = ["problem", "note", "ok"];
+  return [...findings].sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
+}

@@ -1,0 +1,59 @@
+/** The data: the ways in and out, what takes room, and the backups. */
+import { type DataReport, readData } from "../../api/diagnostics.ts";
+import { LinkButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { IMPORT_ADDRESS } from "../../state/import_export/imports.ts";
+import { bytes } from "../activity/format_progress.ts";
+import { BackupsPart } from "../import_export/BackupsSection.tsx";
+import { ExportPart } from "../import_export/ExportSection.tsx";
+import { useReading } from "../use_resource.ts";
+
+/** Measured when it opens. */
+export function DataPage() {
+  const { api } = useStore();
+  const { value, error, again } = useReading(() => readData(api.client));
+  const t = texts.data;
+  return (
+    <section class="privacy">
+      <h2>{t.title}</h2>
+      <Import />
+      <ExportPart />
+      {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
+      {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
+      {value && <BackupsPart report={value} onChange={again} />}
+      {value && <Space report={value} />}
+    </section>
+  );
+}
+
+function Import() {
+  const t = texts.moving;
+  return (
+    <section class="privacy-part" aria-labelledby="import">
+      <h3 id="import" tabIndex={-1}>{t.title}</h3>
+      <p>{t.startHint}</p>
+      <div class="actions-row">
+        <LinkButton href={IMPORT_ADDRESS}>{t.start}</LinkButton>
+      </div>
+    </section>
+  );
+}
+
+function Space({ report }: { report: DataReport }) {
+  const t = texts.data;
+  const total = report.used.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+  return (
+    <section class="privacy-part" aria-labelledby="space">
+      <h3 id="space" tabIndex={-1}>{t.space}</h3>
+      <p class="muted">{t.total(bytes(total))}</p>
+      <List label={t.space}>
+        {report.used.map(({ what, size_bytes }) => (
+          <ListRow key={what} title={t.uses[what]} end={<span class="muted">{bytes(size_bytes)}</span>} />
+        ))}
+      </List>
+    </section>
+  );
+}

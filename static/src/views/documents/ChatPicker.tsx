@@ -1,0 +1,57 @@
+/** Chooses a chat and says of it whether something belongs to it. */
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ConversationChanges, ConversationHead } from "../../api/types.ts";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { useStore } from "../../state/store.ts";
+import { titleOf } from "../shell/ChatRow.tsx";
+
+/** A choice among the chats. */
+export function ChatSelect(
+  { label, none, value, onChange }: { label: string; none: string; value: string; onChange: (id: string) => void },
+) {
+  const chats = useStore().chats.shown.value;
+  const options = [{ value: "", name: none }, ...chats.map((chat) => ({ value: chat.id, name: titleOf(chat) }))];
+  return <Select label={label} value={value} options={options} onChange={onChange} />;
+}
+
+/** The chat, and a switch once it is chosen. */
+export function ChatLink(
+  { label, none, linkLabel, failed, isLinked, changesFor }: {
+    label: string;
+    none: string;
+    linkLabel: string;
+    failed: string;
+    isLinked: (chat: ConversationHead) => boolean;
+    changesFor: (chat: ConversationHead, isOn: boolean) => ConversationChanges;
+  },
+) {
+  const store = useStore();
+  const [id, setId] = useState("");
+  const [chat, setChat] = useState<ConversationHead>();
+  const [error, setError] = useState<ApiError>();
+  const read = () => {
+    setChat(undefined);
+    setError(undefined);
+    if (id === "") return;
+    let isWanted = true;
+    store.api.getHead(id).then(
+      (head) => isWanted && setChat(head),
+      (thrown) => isWanted && setError(asApiError(thrown)),
+    );
+    return () => void (isWanted = false);
+  };
+  useEffect(read, [id]);
+  const change = (head: ConversationHead, isOn: boolean) => {
+    store.api.changeConversation(head.id, changesFor(head, isOn)).then(setChat, (thrown) => store.report(thrown));
+  };
+  return (
+    <div class="chat-link">
+      <ChatSelect label={label} none={none} value={id} onChange={setId} />
+      {error && <ErrorNote title={failed} error={error} onRetry={read} />}
+      {chat && <Switch label={linkLabel} isOn={isLinked(chat)} onChange={(isOn) => change(chat, isOn)} />}
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+/** A picture for the chat: its prompt, made of the last turns and open to change, and how far it is. */
+import { useEffect, useState } from "preact/hooks";
+import { imageApi } from "../../api/images.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import { Sheet } from "../../components/overlays/Sheet.tsx";
+import { Drawing } from "../../state/chat/image_generation.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { useStore } from "../../state/store.ts";
+import { figure, percent } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Closed early the picture comes all the same, to the message that was the last when it was asked for. */
+export function DrawDialog(
+  { chat, prompt = "", onClose }: { chat: OpenChat; prompt?: string; onClose: () => void },
+) {
+  const store = useStore();
+  const t = texts.images;
+  const [drawing] = useState(() => new Drawing(imageApi(store.api.client)));
+  const [messageId] = useState(() => chat.lastMessage.peek()?.id);
+  const isAsked = store.connections.active.value?.kind !== "demo";
+  const derive = () => void drawing.derive(chat.pages.items.peek(), isAsked);
+  useEffect(() => {
+    void drawing.open(chat.pages.items.peek(), isAsked, prompt);
+    return () => drawing.leave();
+  }, []);
+  const state = drawing.state.value;
+  useEffect(() => {
+    if (state !== "done") return;
+    for (const warning of drawing.result.peek()?.warnings ?? []) store.toasts.show(warning);
+    onClose();
+  }, [state]);
+  const draw = () => messageId !== undefined && void drawing.draw(chat.id, messageId);
+  const cancel = () => drawing.cancel((id) => store.activity.cancel(id)).catch((thrown) => store.report(thrown));
+  const error = drawing.error.value;
+  if (state === "unset") {
+    return (
+      <Sheet title={t.draw} onClose={onClose}>
+        {error
+          ? <ErrorNote title={t.loadFailed} error={error} />
+          : (
+            <EmptyState level={3} title={t.none} text={t.noneText}>
+              <LinkButton href="/settings/images" kind="primary">{t.discover}</LinkButton>
+            </EmptyState>
+          )}
+      </Sheet>
+    );
+  }
+  const isDrawing = state === "drawing";
+  return (
+    <Sheet
+      title={t.draw}
+      onClose={onClose}
+      actions={
+        <>
+          {isDrawing
+            ? <Button icon="stop" onClick={() => void cancel()}>{t.cancelDrawing}</Button>
+            : (
+              <Button kind="quiet" icon="redo" isDisabled={state !== "ready"} onClick={derive}>
+                {t.deriveAgain}
+              </Button>
+            )}
+          <Button
+            kind="primary"
+            isBusy={isDrawing}
+            isDisabled={state !== "ready" || drawing.prompt.value.trim() === ""}
+            onClick={draw}
+          >
+            {t.drawNow}
+          </Button>
+        </>
+      }
+    >
+      <div class="form">
+        {state === "deriving" && (
+          <div class="draw-deriving" role="status">
+            <span class="pulse" aria-hidden="true" />
+            <span>{t.deriving}</span>
+            <Button kind="quiet" onClick={() => drawing.stopDeriving()}>{t.byHand}</Button>
+          </div>
+        )}
+        <TextField
+          rows={5}
+          label={t.prompt}
+          hint={t.promptHint}
+          maxLength={20_000}
+          isDisabled={state === "deriving"}
+          value={drawing.prompt.value}
+          onInput={(text) => drawing.prompt.value = text}
+        />
+        <TextField
+          label={t.negative}
+          maxLength={20_000}
+          value={drawing.negative.value}
+          onInput={(text) => drawing.negative.value = text}
+        />
+        {isDrawing && <Course drawing={drawing} />}
+        {error && <ErrorNote title={t.drawFailed} error={error} />}
+      </div>
+    </Sheet>
+  );
+}
+
+/** How far it is, with the picture as it is now. */
+function Course({ drawing }: { drawing: Drawing }) {
+  const t = texts.images;
+  const now = drawing.progress.value;
+  const steps = now?.step !== undefined && now.steps !== undefined
+    ? t.stepOf(figure(now.step), figure(now.steps))
+    : undefined;
+  return (
+    <div class="draw-course">
+      {now?.preview && <img src={now.preview} alt={t.preview} />}
+      <Progress
+        label={t.drawing}
+        value={now?.progress ?? null}
+        text={now === undefined ? t.waiting : steps ?? percent(now.progress)}
+      />
+      <p class="muted">{t.goesOn}</p>
+    </div>
+  );
+}

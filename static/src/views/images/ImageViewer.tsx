@@ -1,0 +1,133 @@
+/** The pictures of a chat: one as large as the page allows, its neighbours, or all of them side by side. */
+import { useEffect, useState } from "preact/hooks";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { Modal } from "../../components/overlays/Modal.tsx";
+import { type ChatPicture, detachPicture, picturesIn } from "../../state/chat/chat_images.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Escape closes it; the arrow keys go to the neighbours. */
+export function PictureDialog(
+  { chat, messageId, url, onClose }: { chat: OpenChat; messageId: string; url: string; onClose: () => void },
+) {
+  const store = useStore();
+  const t = texts.images;
+  const pictures = picturesIn(chat.pages.items.value);
+  const [shown, setShown] = useState<Pick<ChatPicture, "messageId" | "url">>({ messageId, url });
+  const [isOverview, setOverview] = useState(false);
+  const place = pictures.findIndex((each) => each.url === shown.url && each.messageId === shown.messageId);
+  // One that is gone gives way to the one in its place.
+  const [lastPlace, setLastPlace] = useState(0);
+  const at = place >= 0 ? place : Math.min(lastPlace, pictures.length - 1);
+  const picture = pictures[at];
+  useEffect(() => {
+    if (picture === undefined) onClose();
+    else if (place < 0) setShown(picture);
+    else setLastPlace(place);
+  }, [picture?.url, picture?.messageId]);
+  if (picture === undefined) return null;
+  const go = (step: number) => setShown(pictures[(at + step + pictures.length) % pictures.length]!);
+  const detach = () =>
+    detachPicture(store, chat, picture, { done: t.detached, undo: texts.undo }).catch((thrown) => store.report(thrown));
+  return (
+    <Modal class="zoom" label={isOverview ? t.all : texts.chat.image(at + 1)} onClose={onClose}>
+      <div
+        class="zoom-content"
+        onKeyDown={(event) => {
+          if (isOverview || pictures.length < 2) return;
+          if (event.key === "ArrowLeft") go(-1);
+          else if (event.key === "ArrowRight") go(1);
+        }}
+      >
+        <div class="zoom-bar">
+          {!isOverview && pictures.length > 1 && (
+            <>
+              <IconButton icon="left" label={t.previous} onClick={() => go(-1)} />
+              <span aria-live="polite">{t.place(at + 1, pictures.length)}</span>
+              <IconButton icon="right" label={t.next} onClick={() => go(1)} />
+            </>
+          )}
+          <span class="zoom-space" />
+          <IconButton icon="image" label={t.all} isPressed={isOverview} onClick={() => setOverview(!isOverview)} />
+          {!isOverview && (
+            <>
+              <a class="icon-button quiet" href={picture.url} download aria-label={t.download} title={t.download}>
+                <Icon name="down" />
+              </a>
+              {picture.attached !== undefined && (
+                <IconButton
+                  icon="trash"
+                  label={t.detach}
+                  onClick={() => void detach()}
+                />
+              )}
+            </>
+          )}
+          <IconButton icon="close" label={texts.close} onClick={onClose} />
+        </div>
+        {isOverview
+          ? (
+            <Overview
+              chat={chat}
+              pictures={pictures}
+              onChoose={(chosen) => {
+                setShown(chosen);
+                setOverview(false);
+              }}
+            />
+          )
+          : <Large key={`${picture.messageId} ${picture.url}`} url={picture.url} n={at + 1} />}
+      </div>
+    </Modal>
+  );
+}
+
+/** Fitted to the page; a click shows it in its own size. */
+function Large({ url, n }: { url: string; n: number }) {
+  const [isFull, setFull] = useState(false);
+  return (
+    <button
+      type="button"
+      class={isFull ? "zoom-image is-full" : "zoom-image"}
+      aria-pressed={isFull}
+      aria-label={texts.images.fullSize}
+      onClick={() => setFull(!isFull)}
+    >
+      <img src={url} alt={texts.chat.image(n)} />
+    </button>
+  );
+}
+
+/** All of them, and the way to those of older messages. */
+function Overview(
+  { chat, pictures, onChoose }: {
+    chat: OpenChat;
+    pictures: readonly ChatPicture[];
+    onChoose: (picture: ChatPicture) => void;
+  },
+) {
+  const store = useStore();
+  return (
+    <div class="zoom-overview">
+      {chat.pages.hasOlder.value && (
+        <Button
+          isBusy={chat.pages.isLoading.value}
+          onClick={() => void chat.pages.loadOlder().catch((thrown) => store.report(thrown))}
+        >
+          {texts.images.older}
+        </Button>
+      )}
+      <ul class="zoom-grid">
+        {pictures.map((picture, index) => (
+          <li key={`${picture.messageId} ${picture.url}`}>
+            <button type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => onChoose(picture)}>
+              <img src={picture.url} alt="" loading="lazy" decoding="async" />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

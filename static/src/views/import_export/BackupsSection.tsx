@@ -1,0 +1,157 @@
+/** The backups: how they come about, one made now, and those that lie there. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Job } from "../../api/types.ts";
+import { backupPath, removeBackup, startBackup } from "../../api/import_export.ts";
+import type { DataReport } from "../../api/diagnostics.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import { useStore } from "../../state/store.ts";
+import { fullMoment, moment } from "../../texts/times.ts";
+import { texts } from "../../texts/texts.ts";
+import { bytes, progressWords } from "../activity/format_progress.ts";
+import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
+import { SaveLink } from "./DownloadLink.tsx";
+
+const BACKUP_COMMAND = "parlor backup FILE";
+
+/** @param props.onChange Called when a backup has come or gone: the list is old then. */
+export function BackupsPart({ report, onChange }: { report: DataReport; onChange: () => void }) {
+  const { api, toasts } = useStore();
+  const t = texts.data;
+  const [doomed, setDoomed] = useState<DataReport["backups"][number]>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const hasRemoved = useRef(false);
+  const remove = async (name: string) => {
+    await removeBackup(api.client, name);
+    toasts.show(texts.backups.removed);
+    hasRemoved.current = true;
+    onChange();
+  };
+  // With its row went the button to which the focus came back.
+  useEffect(() => {
+    if (hasRemoved.current && document.activeElement === document.body) heading.current?.focus();
+    hasRemoved.current = false;
+  }, [report]);
+  const now = new Date();
+  const hasFolder = report.backup_dir !== null;
+  return (
+    <section class="privacy-part" aria-labelledby="backups">
+      <h3 id="backups" tabIndex={-1} ref={heading}>{t.backups}</h3>
+      {hasFolder
+        ? <p class="muted">{t.daily(report.backup_dir!, report.backup_keep)} {texts.backups.kept}</p>
+        : <Notice tone="warning" title={t.noBackups}>{t.noBackupsText}</Notice>}
+      {hasFolder && <BackupNow onMade={onChange} />}
+      {hasFolder && report.backups.length === 0 && <p>{t.noneYet}</p>}
+      {report.backups.length > 0 && (
+        <List label={t.backups}>
+          {report.backups.map(({ name, size_bytes, made_at }) => (
+            <ListRow
+              key={name}
+              title={name}
+              text={`${moment(made_at, now)} · ${bytes(size_bytes)}`}
+              end={
+                <>
+                  <SaveLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
+                    {texts.backups.saveShort}
+                  </SaveLink>
+                  <IconButton
+                    icon="trash"
+                    label={texts.backups.remove(name)}
+                    onClick={() => setDoomed({ name, size_bytes, made_at })}
+                  />
+                </>
+              }
+            />
+          ))}
+        </List>
+      )}
+      {doomed && (
+        <ConfirmDialog
+          title={texts.backups.removeAsk}
+          action={texts.backups.removeShort}
+          act={() => remove(doomed.name)}
+          onClose={() => setDoomed(undefined)}
+        >
+          <p class="moving-file">{doomed.name}</p>
+          <p>{fullMoment(doomed.made_at)} · {bytes(doomed.size_bytes)}</p>
+          <p>{texts.backups.removeText}</p>
+        </ConfirmDialog>
+      )}
+      {report.backups.length > 0 && <p class="muted">{texts.backups.sealed}</p>}
+      <p>{t.byHand}</p>
+      <p>
+        <code>{BACKUP_COMMAND}</code>
+      </p>
+      <p class="muted">{t.key}</p>
+    </section>
+  );
+}
+
+function BackupNow({ onMade }: { onMade: () => void }) {
+  const store = useStore();
+  const { activity } = store;
+  const t = texts.backups;
+  const [error, setError] = useState<ApiError>();
+  const [isStarting, setStarting] = useState(false);
+  const running = activity.runningJobs.value.find(({ kind }) => kind === "backup");
+  // The one that was seen here, to say how it ended.
+  const [followedId, follow] = useState<string>();
+  if (running && running.id !== followedId) follow(running.id);
+  const ended = activity.endedJobs.value.find(({ id }) => id === followedId);
+  useEffect(() => {
+    if (ended?.state === "done") onMade();
+  }, [ended?.state]);
+  const start = async () => {
+    setStarting(true);
+    setError(undefined);
+    try {
+      follow((await startBackup(store.api.client)).id);
+      await activity.refresh();
+    } catch (thrown) {
+      setError(asApiError(thrown));
+    } finally {
+      setStarting(false);
+    }
+  };
+  return (
+    <>
+      {error && <ErrorNote title={t.failed} error={error} />}
+      {ended && <Ending job={ended} />}
+      {running
+        ? (
+          <div class="card moving-step">
+            <p role="status">{t.running}</p>
+            <Progress
+              label={t.running}
+              value={running.progress?.total ? running.progress.done / running.progress.total : null}
+              text={progressWords(running.progress)}
+            />
+            <div class="actions-row">
+              <Button
+                onClick={() => void activity.cancel(running.id).catch((thrown) => store.report(thrown))}
+                label={texts.activity.cancelJob(running.title)}
+              >
+                {texts.cancel}
+              </Button>
+            </div>
+          </div>
+        )
+        : (
+          <div class="actions-row">
+            <Button isBusy={isStarting} onClick={() => void start()}>{t.now}</Button>
+          </div>
+        )}
+    </>
+  );
+}
+
+function Ending({ job: { state, error } }: { job: Job }) {
+  const t = texts.backups;
+  if (state === "done") return <p role="status">{t.done}</p>;
+  if (state === "failed") return <Notice tone="danger" title={t.failed}>{error?.message}</Notice>;
+  return null;
+}

@@ -1,0 +1,49 @@
+/** A link that saves an answer of our server as a file. */
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { findStorage } from "../../state/app/device.ts";
+import { findKeptToken } from "../../state/app/device_token.ts";
+import { useStore } from "../../state/store.ts";
+
+/**
+ * The browser saves it by itself as it comes, however large it is. Where this device signs in with a token, which no link
+ * carries, the page fetches it first and hands it over.
+ */
+export function SaveLink(
+  { path, fileName, label, children, kind = "plain" }: {
+    path: string;
+    fileName: string;
+    /** A fuller name where the words alone do not tell which file. */
+    label?: string;
+    children: string;
+    kind?: "plain" | "primary";
+  },
+) {
+  const store = useStore();
+  const [isBusy, setBusy] = useState(false);
+  if (findKeptToken(findStorage(globalThis.window)) === undefined) {
+    return (
+      <a class={`button ${kind}`} href={path} download={fileName} aria-label={label}>
+        <Icon name="down" />
+        <span>{children}</span>
+      </a>
+    );
+  }
+  const save = async () => {
+    setBusy(true);
+    try {
+      const answer = await store.api.client.send("GET", path);
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await answer.blob());
+      link.download = fileName;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    } catch (thrown) {
+      store.report(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return <Button kind={kind} icon="down" isBusy={isBusy} label={label} onClick={() => void save()}>{children}</Button>;
+}

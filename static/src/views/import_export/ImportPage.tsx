@@ -1,0 +1,127 @@
+/** Moving in: choose a file, see what would come in, bring it in, see what came. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { ApiError } from "../../api/client.ts";
+import type { ImportReport } from "../../api/import_export.ts";
+import type { Job } from "../../api/types.ts";
+import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/import_export/imports.ts";
+import { useStore } from "../../state/store.ts";
+import { useReading } from "../use_resource.ts";
+import { fullMoment } from "../../texts/times.ts";
+import { useSaid } from "../../texts/said.ts";
+import { texts } from "../../texts/texts.ts";
+import { FileChoice, kindName } from "./ImportFilePicker.tsx";
+import { Report } from "./ImportReport.tsx";
+import { SendingCard, WorkCard } from "./ImportProgress.tsx";
+
+/** One step after the other; each goes on when the page is left. */
+export function ImportPage() {
+  const store = useStore();
+  const moving = movingOf(store);
+  const t = texts.moving;
+  // What an earlier page began shows once the jobs are known.
+  const jobsState = store.activity.state.value;
+  useEffect(() => void moving.open(), [jobsState]);
+  const { before } = moving;
+  useSaid(); // there by the time a report is
+  return (
+    <section class="moving">
+      <p>
+        <a class="back-link" href="/settings/data">{t.back}</a>
+      </p>
+      <h2>{t.title}</h2>
+      <p class="muted">{t.intro}</p>
+      {!globalThis.isSecureContext && <Notice tone="warning">{t.plainHttp}</Notice>}
+      <Step moving={moving} />
+      {before.value && <Before key={before.value.id} moving={moving} job={before.value} />}
+    </section>
+  );
+}
+
+/** The import before; its report is read once somebody wants to see it. */
+function Before({ moving, job }: { moving: Moving; job: Job }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
+      <summary>{texts.moving.beforeTitle}, {fullMoment(job.updated_at)}</summary>
+      {isOpen && <WithReport moving={moving} job={job}>{(report) => <Report report={report} />}</WithReport>}
+    </details>
+  );
+}
+
+/** Reads the report of a job, or says why it cannot be read. */
+function WithReport(
+  { moving, job, children }: { moving: Moving; job: Job; children: (report: ImportReport) => ComponentChildren },
+) {
+  const { value, error, again } = useReading(() => moving.readReport(job));
+  if (value) return <>{children(value)}</>;
+  if (error) return <ErrorNote title={texts.moving.reportFailed} error={error} onRetry={again} />;
+  return <p class="muted" role="status">{texts.loading}</p>;
+}
+
+function Step({ moving }: { moving: Moving }) {
+  const sending = moving.sending.value;
+  const job = moving.job.value;
+  if (sending) return <SendingCard moving={moving} sending={sending} />;
+  if (job && isRunning(job)) return <WorkCard moving={moving} job={job} />;
+  const outcome = outcomeOf(job);
+  if (job && outcome) {
+    return (
+      <div key={job.id} class="card moving-step">
+        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.moving.trialTitle : texts.moving.reportTitle}</h3>
+        <WithReport moving={moving} job={job}>
+          {(report) => outcome.dry_run ? <Trial moving={moving} report={report} /> : <Report report={report} />}
+        </WithReport>
+        {!outcome.dry_run && (
+          <div class="actions-row">
+            <Button onClick={() => moving.startOver()}>{texts.moving.again}</Button>
+          </div>
+        )}
+      </div>
+    );
+  }
+  return (
+    <>
+      {job && <Ended job={job} />}
+      <FileChoice moving={moving} />
+    </>
+  );
+}
+
+/** Why a job came to nothing. */
+function Ended({ job }: { job: Job }) {
+  const t = texts.moving;
+  if (job.state === "cancelled") return <p class="muted" role="status">{t.cancelled}</p>;
+  const { code = "internal", message = "" } = job.error ?? {};
+  return (
+    <ErrorNote title={t.importFailed} error={new ApiError(0, { code, message })}>
+      {t.importFailedText}
+    </ErrorNote>
+  );
+}
+
+function Trial({ moving, report }: { moving: Moving; report: ImportReport }) {
+  const t = texts.moving;
+  const error = moving.error.value;
+  const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
+  return (
+    <>
+      <p class="muted">{[moving.file.value?.name, kindName(report.kind)].filter(Boolean).join(" · ")}</p>
+      <Report report={report} />
+      {error && <ErrorNote title={t.importFailed} error={error} />}
+      <div class="actions-row">
+        {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.bringIn}</Button>}
+        {moving.file.value && <Button onClick={() => moving.changeKind(moving.kind.value)}>{t.changeKind}</Button>}
+        <Button kind={isAnything ? "quiet" : "plain"} onClick={() => moving.startOver()}>{t.otherFile}</Button>
+      </div>
+    </>
+  );
+}
+
+/** The step before took its button, and the focus with it. */
+function focusOnce(heading: HTMLElement | null): void {
+  if (heading && document.activeElement === document.body) heading.focus({ preventScroll: true });
+}

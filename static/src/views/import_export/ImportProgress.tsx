@@ -1,0 +1,58 @@
+/** A file that is being sent, and a job that reads it. */
+import { Button } from "../../components/Button.tsx";
+import { Progress } from "../../components/Progress.tsx";
+import type { Job } from "../../api/types.ts";
+import type { Moving, Sending } from "../../state/import_export/imports.ts";
+import { texts } from "../../texts/texts.ts";
+import { bytes, progressWords } from "../activity/format_progress.ts";
+
+/** How far a file is, how fast it goes, and Cancel. */
+export function SendingCard({ moving, sending }: { moving: Moving; sending: Sending }) {
+  const t = texts.moving;
+  return (
+    <div class="card moving-step">
+      <div role="status">
+        <h3>{t.sending}</h3>
+        <p>{sending.name}</p>
+      </div>
+      <Progress label={t.sending} value={shareOf(sending)} text={sendingWords(sending)} />
+      <p class="muted">{t.goesOn}</p>
+      <div class="actions-row">
+        <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** How far the job is, and Cancel. */
+export function WorkCard({ moving, job }: { moving: Moving; job: Job }) {
+  const t = texts.moving;
+  const { progress } = job;
+  return (
+    <div class="card moving-step">
+      <div role="status">
+        <h3>{job.title}</h3>
+      </div>
+      <Progress
+        label={job.title}
+        value={progress?.total ? progress.done / progress.total : null}
+        text={progressWords(progress)}
+      />
+      <p class="muted">{t.goesOnThere}</p>
+      <div class="actions-row">
+        <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** Gives the part that is out. */
+export function shareOf({ sentBytes, totalBytes }: Sending): number {
+  return totalBytes === 0 ? 1 : sentBytes / totalBytes;
+}
+
+/** Gives `12 MB of 40 MB · 3.2 MB a second`. */
+export function sendingWords({ sentBytes, totalBytes, bytesPerSecond }: Sending): string {
+  const done = texts.activity.of(bytes(sentBytes), bytes(totalBytes));
+  return bytesPerSecond > 0 ? `${done} · ${texts.moving.rate(bytes(bytesPerSecond))}` : done;
+}

@@ -1,0 +1,134 @@
+/** What an import brought, or would: how many of each kind with ways to them, and what did not come in, with the reasons. */
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import type { ImportedThing, ImportReport, ReportItem, ReportLine } from "../../api/import_export.ts";
+import { figure } from "../../texts/times.ts";
+import { saidReason, useSaid } from "../../texts/said.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
+const PLACES: Partial<Record<ImportedThing, { one: (id: string) => string; all: string }>> = {
+  conversation: { one: (id) => `/c/${id}`, all: "/search" },
+  character: { one: (id) => `/characters/${id}`, all: "/characters" },
+  persona: { one: (id) => `/settings/personas/${id}`, all: "/settings/personas" },
+  lorebook: { one: (id) => `/settings/lorebooks/${id}`, all: "/settings/lorebooks" },
+  preset: { one: (id) => `/settings/presets/${id}`, all: "/settings/presets" },
+  voice: { one: () => "/settings/voice", all: "/settings/voice" },
+  workflow: { one: () => "/settings/images", all: "/settings/images" },
+  connection: { one: () => "/settings/connections", all: "/settings/connections" },
+  image_connection: { one: () => "/settings/images", all: "/settings/images" },
+  settings: { one: () => "/settings/general", all: "/settings/general" },
+};
+
+const LEVELS: ReportLine["level"][] = ["refused", "left_out", "changed", "kept"];
+/** Lines that are shown before one asks for more. */
+const LINES_AT_ONCE = 100;
+
+/** Of a trial the things are named; of an import they are links. */
+export function Report({ report }: { report: ImportReport }) {
+  const t = texts.moving;
+  const things = (Object.keys(report.counts) as ImportedThing[]).filter((thing) => sum(report, thing) > 0);
+  const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
+  const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
+  return (
+    <div class="moving-report">
+      {isNothing && <p>{isHere ? t.trialAll : report.dry_run ? t.trialNothing : t.reportNothing}</p>}
+      {things.length > 0 && (
+        <ul class="moving-things">
+          {things.map((thing) => <Thing key={thing} thing={thing} report={report} />)}
+        </ul>
+      )}
+      {LEVELS.map((level) => (
+        <Lines
+          key={level}
+          level={level}
+          lines={report.lines.filter((line) => line.level === level)}
+        />
+      ))}
+      {report.lines_dropped > 0 && <p class="muted">{t.linesDropped(report.lines_dropped)}</p>}
+    </div>
+  );
+}
+
+function Thing({ thing, report }: { thing: ImportedThing; report: ImportReport }) {
+  const t = texts.moving;
+  const { added, updated, present, refused } = report.counts[thing];
+  const came = added + updated;
+  const more = [
+    thing === "conversation" && came > 0 && t.messages(report.messages),
+    updated > 0 && t.updated(updated),
+    present > 0 && t.present(present),
+    refused > 0 && t.refused(refused),
+  ].filter((words) => words !== false);
+  const items = report.items?.filter(({ what }) => what === thing) ?? [];
+  const head = (
+    <>
+      <strong>{t.things[thing](came)}</strong>
+      {more.length > 0 && <span class="muted">{` · ${more.join(" · ")}`}</span>}
+    </>
+  );
+  if (items.length === 0) return <li class="moving-thing">{head}</li>;
+  const place = PLACES[thing];
+  return (
+    <li class="moving-thing">
+      <details>
+        <summary>{head}</summary>
+        <List label={t.things[thing](came)}>
+          {items.map((item) => <Item key={item.id} item={item} isHere={!report.dry_run} />)}
+        </List>
+        {came > items.length && (
+          <p>
+            {place && !report.dry_run
+              ? <a href={place.all}>{t.more(came - items.length)}</a>
+              : <span class="muted">{t.more(came - items.length)}</span>}
+          </p>
+        )}
+      </details>
+    </li>
+  );
+}
+
+function Item({ item: { what, id, name, state }, isHere }: { item: ReportItem; isHere: boolean }) {
+  const t = texts.moving;
+  return (
+    <ListRow
+      title={name || t.unnamed}
+      text={state === "updated" && t.isUpdated}
+      href={isHere ? PLACES[what]?.one(encodeURIComponent(id)) : undefined}
+    />
+  );
+}
+
+function Lines({ level, lines }: { level: ReportLine["level"]; lines: ReportLine[] }) {
+  const t = texts.moving;
+  const [shown, setShown] = useState(LINES_AT_ONCE);
+  const said = useSaid();
+  if (lines.length === 0) return null;
+  const words = t.lines[level](lines.length);
+  return (
+    <details class="moving-lines">
+      <summary>{words}</summary>
+      <List label={words}>
+        {lines.slice(0, shown).map(({ source, count, ...line }, index) => (
+          <ListRow
+            key={index}
+            title={source || t.files(count ?? 1)}
+            text={saidReason(said, line)}
+            end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
+          />
+        ))}
+      </List>
+      {lines.length > shown && (
+        <div class="actions-row">
+          <Button onClick={() => setShown(shown + LINES_AT_ONCE)}>{t.showMore(figure(lines.length - shown))}</Button>
+        </div>
+      )}
+    </details>
+  );
+}
+
+function sum({ counts }: ImportReport, thing: ImportedThing): number {
+  const { added, updated, present, refused } = counts[thing];
+  return added + updated + present + refused;
+}

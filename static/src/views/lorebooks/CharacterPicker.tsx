@@ -1,0 +1,74 @@
+/** The characters a lorebook is for: found by typing, since there may be thousands. */
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { CharacterItem } from "../../api/character_types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** How many are offered; who wants others types more. */
+const OFFERED = 6;
+
+/** Those chosen, and the search for more. */
+export function CharacterChoice({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+  const { people } = useStore();
+  const t = texts.lorebooks;
+  useEffect(() => ids.forEach((id) => people.wantCharacter(id)), [ids]);
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.fields.character_ids}</legend>
+      {ids.length === 0 && <p class="muted">{t.noCharacters}</p>}
+      {ids.map((id) => {
+        const name = people.character(id)?.name ?? t.unknownOne;
+        return (
+          <div key={id} class="chosen-row">
+            <span>{name}</span>
+            <IconButton
+              icon="close"
+              label={t.removeCharacter(name)}
+              onClick={() => onChange(ids.filter((each) => each !== id))}
+            />
+          </div>
+        );
+      })}
+      <CharacterSearch taken={ids} onChoose={(id) => onChange([...ids, id])} />
+    </fieldset>
+  );
+}
+
+function CharacterSearch({ taken, onChoose }: { taken: string[]; onChoose: (id: string) => void }) {
+  const { api } = useStore();
+  const [query, setQuery] = useState("");
+  const [found, setFound] = useState<CharacterItem[]>([]);
+  const [error, setError] = useState<ApiError>();
+  const t = texts.lorebooks;
+  useEffect(() => {
+    const abort = new AbortController();
+    setError(undefined);
+    api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + taken.length, undefined, abort.signal).then(
+      ({ items }) => setFound(items),
+      (thrown) => abort.signal.aborted || setError(asApiError(thrown)),
+    );
+    return () => abort.abort();
+  }, [query, taken.length]);
+  return (
+    <>
+      <TextField label={t.findCharacter} type="search" value={query} onInput={setQuery} />
+      {error && <ErrorNote title={texts.characters.loadFailed} error={error} />}
+      <div class="chips">
+        {found.filter(({ id }) => !taken.includes(id)).slice(0, OFFERED).map(({ id, name }) => (
+          <Button
+            key={id}
+            icon="plus"
+            label={t.addCharacter(name)}
+            onClick={() => onChoose(id)}
+          >
+            {name}
+          </Button>
+        ))}
+      </div>
+    </>
+  );
+}

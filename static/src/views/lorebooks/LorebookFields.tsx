@@ -1,0 +1,123 @@
+/** What holds for a lorebook as a whole: its name, for whom it is there, how it is scanned. */
+import { useEffect } from "preact/hooks";
+import type { LorebookFields, LorebookScope } from "../../api/lorebooks.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { ChatLink } from "../documents/ChatPicker.tsx";
+import { NumberInput } from "../../components/forms/NumberInput.tsx";
+import { CharacterChoice } from "./CharacterPicker.tsx";
+import type { LorebookPartProps } from "./LorebookPage.tsx";
+
+const SCOPES: readonly LorebookScope[] = ["global", "character", "persona", "chat"];
+
+/** The form. */
+export function BookFields({ editor }: LorebookPartProps) {
+  const t = texts.lorebooks;
+  const fields = editor.data.value!;
+  const { book } = fields;
+  const setBook = (name: string, value: unknown) => {
+    const { [name]: _, ...others } = book;
+    const changed = value === undefined ? others : { ...others, [name]: value };
+    editor.set({ book: { ...changed, entries: book.entries } }, name);
+  };
+  return (
+    <div class="form">
+      <TextField
+        label={t.fields.name}
+        value={fields.name}
+        maxLength={200}
+        isRequired
+        error={editor.isIncomplete.value ? t.nameless : undefined}
+        onInput={(name) => editor.set({ name })}
+      />
+      <Switch label={t.fields.enabled} isOn={fields.enabled} onChange={(enabled) => editor.set({ enabled })} />
+      <Select
+        label={t.fields.scope}
+        value={fields.scope}
+        options={SCOPES.map((value) => ({ value, name: t.scopes[value] }))}
+        onChange={(scope) => editor.set({ scope })}
+      />
+      <Binding id={editor.id} fields={fields} onChange={(changes) => editor.set(changes)} />
+      <div class="options-pair">
+        <NumberInput
+          label={t.scanDepth}
+          hint={t.scanDepthHint}
+          value={typeof book.scan_depth === "number" ? book.scan_depth : undefined}
+          min={0}
+          max={10_000}
+          placeholder="2"
+          onChange={(value) => setBook("scan_depth", value)}
+        />
+        <NumberInput
+          label={t.budget}
+          hint={t.budgetHint}
+          value={typeof book.token_budget === "number" ? book.token_budget : undefined}
+          min={0}
+          max={10_000_000}
+          onChange={(value) => setBook("token_budget", value)}
+        />
+      </div>
+      <Select
+        label={t.recursive}
+        value={book.recursive_scanning === undefined ? "standard" : book.recursive_scanning ? "yes" : "no"}
+        options={(["standard", "yes", "no"] as const).map((value) => ({ value, name: t.recursives[value] }))}
+        onChange={(value) => setBook("recursive_scanning", value === "standard" ? undefined : value === "yes")}
+      />
+    </div>
+  );
+}
+
+/** Those it is for, where it is not for everything. */
+function Binding(
+  { id, fields, onChange }: {
+    id: string;
+    fields: LorebookFields;
+    onChange: (changes: Partial<LorebookFields>) => void;
+  },
+) {
+  const t = texts.lorebooks;
+  if (fields.scope === "character") {
+    return <CharacterChoice ids={fields.character_ids} onChange={(character_ids) => onChange({ character_ids })} />;
+  }
+  if (fields.scope === "persona") {
+    return <PersonaChoice ids={fields.persona_ids} onChange={(persona_ids) => onChange({ persona_ids })} />;
+  }
+  if (fields.scope === "global") return null;
+  return (
+    <ChatLink
+      label={t.chatLinkPick}
+      none={t.chatLinkNone}
+      linkLabel={t.chatLink}
+      failed={texts.presets.use.chatFailed}
+      isLinked={({ lorebook_ids }) => lorebook_ids?.includes(id) ?? false}
+      changesFor={({ lorebook_ids }, isOn) => {
+        const others = (lorebook_ids ?? []).filter((each) => each !== id);
+        return { lorebook_ids: isOn ? [...others, id] : others };
+      }}
+    />
+  );
+}
+
+function PersonaChoice({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+  const { people } = useStore();
+  useEffect(() => people.wantPersonas(), []);
+  const t = texts.lorebooks;
+  const personas = people.shownPersonas.value;
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.fields.persona_ids}</legend>
+      {people.personasState.value === "ready" && personas.length === 0 && <p class="muted">{t.noPersonas}</p>}
+      {personas.map(({ id, name }) => (
+        <Switch
+          key={id}
+          label={name}
+          isOn={ids.includes(id)}
+          onChange={(isOn) => onChange(isOn ? [...ids, id] : ids.filter((each) => each !== id))}
+        />
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,36 @@
+/** What is being read aloud, with Pause and Stop: in sight wherever the reader scrolls. */
+import { IconButton } from "../../components/Button.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { Reading } from "../../speech/playback_queue.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Nothing while nothing is heard. Spoken is only that it was held, perhaps by the browser: the rest can be heard. */
+export function SpeechBar() {
+  const { speaking } = useStore();
+  const heard = speaking.now.value;
+  if (!heard) return null;
+  // Until its parts are loaded there is only the wish.
+  const reading = heard instanceof Reading ? heard : undefined;
+  const phase = reading?.phase.value ?? "preparing";
+  const isPaused = phase === "paused";
+  const t = texts.voice;
+  return (
+    <div class="column">
+      <div class="speech-bar" role="group" aria-label={t.bar}>
+        <Icon name="speaker" />
+        <span class="speech-bar-state">
+          {!isPaused && t.phases[phase]}
+          <span role="status">{isPaused && t.phases.paused}</span>
+        </span>
+        <IconButton
+          icon={isPaused ? "play" : "pause"}
+          label={isPaused ? t.resume : t.pause}
+          isDisabled={!reading}
+          onClick={() => isPaused ? reading?.resume() : reading?.pause()}
+        />
+        <IconButton icon="stop" label={t.stop} onClick={() => speaking.stop()} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+/** Speech: the server that speaks, how it sounds, and the library of voice samples. */
+import { useEffect } from "preact/hooks";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { LibraryPart } from "./VoiceLibrarySection.tsx";
+import { ServerPart } from "./SpeechServerSection.tsx";
+import { SoundPart } from "./PlaybackSection.tsx";
+import { useVoices } from "./use_voices.ts";
+
+/** The page; leaving it ends what is heard. */
+export function VoicePage() {
+  const { speaking } = useStore();
+  const { speech, library } = useVoices();
+  useEffect(() => () => speaking.stop(), []);
+  const t = texts.voice;
+  const error = speech.error.value;
+  return (
+    <section class="voice-page">
+      <h2>{t.title}</h2>
+      <p class="muted">{t.intro}</p>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void speech.refresh()} />}
+      {speech.config.value && (
+        <>
+          <ServerPart speech={speech} config={speech.config.value} />
+          <SoundPart speech={speech} library={library} config={speech.config.value} />
+        </>
+      )}
+      <LibraryPart library={library} />
+    </section>
+  );
+}

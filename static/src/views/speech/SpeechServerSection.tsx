@@ -1,0 +1,108 @@
+/** The speech server: its address, key, model and format, and a trial that can be heard. */
+import { useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { SpeechConfig } from "../../api/speech_types.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import type { SpeechSettings } from "../../state/speech/speech_settings.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { TrialVerdict } from "./SpeechTestResult.tsx";
+
+/** Formats there are to choose; the first is heard earliest. */
+const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
+
+/** The form; what it holds counts once it is saved, and a trial saves it first. */
+export function ServerPart({ speech, config }: { speech: SpeechSettings; config: SpeechConfig }) {
+  const store = useStore();
+  const t = texts.voice;
+  const [typed, setTyped] = useState<Partial<Pick<SpeechConfig, "base_url" | "model" | "format">>>({});
+  const [key, setKey] = useState("");
+  const [busy, setBusy] = useState<"save" | "try">();
+  const [error, setError] = useState<ApiError>();
+  const fields = { ...config, ...typed };
+  const set = (changes: typeof typed) => {
+    setTyped({ ...typed, ...changes });
+    speech.trial.value = undefined;
+  };
+  const run = async (kind: "save" | "try", work: () => Promise<void> | void) => {
+    setBusy(kind);
+    setError(undefined);
+    try {
+      await speech.change({ ...typed, ...(key === "" ? {} : { api_key: key }) });
+      setTyped({});
+      setKey("");
+      await work();
+    } catch (thrown) {
+      setError(asApiError(thrown));
+    }
+    setBusy(undefined);
+  };
+  const clearKey = () => {
+    speech.change({ api_key: null }).then(() => store.toasts.show(texts.form.keyCleared), setError);
+  };
+  return (
+    <>
+      <h3>{t.server}</h3>
+      <form
+        class="form"
+        noValidate
+        autocomplete="off"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run("save", () => store.toasts.show(t.saved));
+        }}
+      >
+        <TextField
+          id="speech-url"
+          type="url"
+          inputMode="url"
+          label={t.url}
+          hint={t.urlHint}
+          value={fields.base_url}
+          onInput={(base_url) => set({ base_url })}
+        />
+        <KeyField
+          id="speech-key"
+          standing={{ stored: config, address: fields.base_url, typed: key }}
+          hint={t.keyHint}
+          onInput={setKey}
+          onClear={clearKey}
+        />
+        <TextField
+          id="speech-model"
+          isMono
+          label={t.model}
+          hint={speech.models.value.length > 0 ? t.modelOffered(speech.models.value.length) : t.modelHint}
+          list={speech.models.value}
+          value={fields.model}
+          onInput={(model) => set({ model })}
+        />
+        <Select
+          id="speech-format"
+          label={t.format}
+          hint={t.formatHint}
+          value={fields.format}
+          options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
+          onChange={(format) => set({ format })}
+        />
+        {speech.trial.value && <TrialVerdict trial={speech.trial.value} />}
+        {error && <ErrorNote title={t.saveFailed} error={error} />}
+        <div class="actions-row">
+          <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>
+          <Button
+            icon="speaker"
+            isBusy={busy === "try"}
+            isDisabled={fields.base_url.trim() === ""}
+            onClick={() => void run("try", () => speech.try(t.sentence))}
+          >
+            {busy === "try" ? t.trying : t.try}
+          </Button>
+        </div>
+      </form>
+    </>
+  );
+}

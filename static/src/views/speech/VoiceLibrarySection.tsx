@@ -1,0 +1,73 @@
+/** The library of voice samples: record, upload, fetch; hear, rename, delete. */
+import { useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState } from "../../components/EmptyState.tsx";
+import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
+import { texts } from "../../texts/texts.ts";
+import { ImportDialog } from "./VoiceImportDialog.tsx";
+import { ImportRow } from "./VoiceImportRow.tsx";
+import { RecordDialog } from "./RecordDialog.tsx";
+import { SampleRow } from "./VoiceSampleRow.tsx";
+
+/** The part. */
+export function LibraryPart({ library }: { library: VoiceLibrary }) {
+  const t = texts.voice.library;
+  const [dialog, setDialog] = useState<"record" | "import">();
+  const [failed, setFailed] = useState<ApiError>();
+  const chooser = useRef<HTMLInputElement>(null);
+  const upload = async (files: File[]) => {
+    setFailed(undefined);
+    try {
+      for (const file of files) await library.add(file, nameOf(file));
+    } catch (thrown) {
+      setFailed(asApiError(thrown));
+    }
+  };
+  const samples = library.shown.value;
+  const [error, importError] = [library.error.value, library.importError.value];
+  return (
+    <>
+      <h3 id="voice-library" tabIndex={-1}>{t.title}</h3>
+      <p class="muted">{t.intro}</p>
+      <div class="actions-row">
+        <Button icon="microphone" onClick={() => setDialog("record")}>{t.record}</Button>
+        <Button icon="send" onClick={() => chooser.current?.click()}>{t.upload}</Button>
+        <Button icon="down" onClick={() => setDialog("import")}>{t.fetch}</Button>
+        <input
+          ref={chooser}
+          type="file"
+          hidden
+          multiple
+          accept="audio/*,.m4a,.webm,.ogg,.opus,.flac"
+          onChange={(event) => {
+            void upload([...event.currentTarget.files ?? []]);
+            event.currentTarget.value = "";
+          }}
+        />
+      </div>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void library.refresh()} />}
+      {failed && <ErrorNote title={t.addFailed} error={failed} />}
+      {importError && <ErrorNote title={t.fetchFailed} error={importError} />}
+      {library.imports.value.length > 0 && (
+        <ul class="cards" aria-label={t.imports}>
+          {library.imports.value.map((job) => <ImportRow key={job.id} job={job} />)}
+        </ul>
+      )}
+      {samples?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
+      {samples && samples.length > 0 && (
+        <ul class="cards voice-samples" aria-label={t.title}>
+          {samples.map((sample) => <SampleRow key={sample.id} library={library} sample={sample} />)}
+        </ul>
+      )}
+      {dialog === "record" && <RecordDialog library={library} onClose={() => setDialog(undefined)} />}
+      {dialog === "import" && <ImportDialog library={library} onClose={() => setDialog(undefined)} />}
+    </>
+  );
+}
+
+/** What stands before the last point of a file's name. */
+function nameOf({ name }: File): string {
+  return name.replace(/\.[^.]*$/, "").trim() || name;
+}

@@ -1,0 +1,99 @@
+/**
+ * The choice of a voice: those of the speech server, those of the library, or one by its name; each can be heard.
+ *
+ * Props: `speech`, `library`, `label`, `value` (empty is `standard`), `standard` (what an empty choice is called),
+ * `onChange(voice)`; `id?`, `hint?`.
+ */
+import { useState } from "preact/hooks";
+import { IconButton } from "../../components/Button.tsx";
+import { Field, type FieldProps } from "../../components/forms/Field.tsx";
+import { type SpeechSettings, trialKey } from "../../state/speech/speech_settings.ts";
+import { useStore } from "../../state/store.ts";
+import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** No voice has a name of nothing but this. */
+const OTHER = "\n";
+
+/** A list with a button that lets the chosen voice be heard. */
+export function VoicePicker(
+  props: FieldProps & {
+    speech: SpeechSettings;
+    library: VoiceLibrary;
+    value: string;
+    standard: string;
+    onChange: (voice: string) => void;
+  },
+) {
+  const { speech, library, value, standard, onChange } = props;
+  const { speaking } = useStore();
+  const [typed, setTyped] = useState<string>();
+  const t = texts.voice;
+  const choice = speech.choice.value;
+  const samples = library.shown.value ?? [];
+  // Where the samples are all there is, the server's list says the same.
+  const listed = choice?.source === "files" ? [] : choice?.voices ?? [];
+  const isKnown = value === "" || [...listed, ...samples].some(({ id }) => id === value);
+  const isHeard = speaking.now.value?.key === trialKey(value);
+  const choose = (voice: string) => {
+    // What is typed counts once it is left, not with every letter.
+    setTyped(voice === OTHER ? "" : undefined);
+    if (voice !== OTHER) onChange(voice);
+  };
+  return (
+    <>
+      <Field id={props.id} label={props.label} hint={props.hint} error={props.error}>
+        {(describedBy, id) => (
+          <div class="with-button">
+            <select
+              id={id}
+              value={typed === undefined ? value : OTHER}
+              aria-describedby={describedBy}
+              onChange={(event) => choose(event.currentTarget.value)}
+            >
+              <option value="">{standard}</option>
+              {!isKnown && <option value={value}>{value}</option>}
+              {choice && listed.length > 0 && (
+                <optgroup label={t.sources[choice.source]}>
+                  {listed.map((voice) => <option key={voice.id} value={voice.id}>{nameOf(voice)}</option>)}
+                </optgroup>
+              )}
+              {samples.length > 0 && (
+                <optgroup label={t.sources.files}>
+                  {samples.map((sample) => <option key={sample.id} value={sample.id}>{sample.name}</option>)}
+                </optgroup>
+              )}
+              <option value={OTHER}>{t.other}</option>
+            </select>
+            <IconButton
+              icon={isHeard ? "stop" : "speaker"}
+              label={isHeard ? t.stop : t.hear(props.label)}
+              onClick={() => speech.hear(value, t.sentence)}
+            />
+          </div>
+        )}
+      </Field>
+      {typed !== undefined && (
+        <Field label={t.otherName} hint={t.otherHint}>
+          {(describedBy, id) => (
+            <input
+              id={id}
+              type="text"
+              maxLength={300}
+              autocomplete="off"
+              spellcheck={false}
+              aria-describedby={describedBy}
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+              onChange={(event) => choose(event.currentTarget.value.trim())}
+            />
+          )}
+        </Field>
+      )}
+    </>
+  );
+}
+
+function nameOf({ name, language }: { name: string; language?: string }): string {
+  return language === undefined ? name : `${name} (${language})`;
+}

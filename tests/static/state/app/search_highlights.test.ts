@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { markWords } from "../../../../static/src/state/app/search_highlights.ts";
+
+const marked = (text: string, query: string) =>
+  markWords(text, query).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("");
+
+test.each([
+  ["The Duck and the duckling", "duck", "The [Duck] and the [duck]ling"],
+  ["one two three", "three one", "[one] two [three]"],
+  ["a phrase here, a word", '"a phrase" word', "[a phrase] here, a [word]"],
+  ["(a+b)* costs $5", "(a+b)* $5", "[(a+b)*] costs [$5]"],
+  ["cat category", "cat category", "[cat] [category]"],
+  ["夜は静かに", "静か", "夜は[静か]に"],
+  ["nothing", "", "nothing"],
+  ["<b>bold</b>", "<b>", "[<b>]bold</b>"],
+])("in %j, %j marks %j", (text, query, expected) => expect(marked(text, query)).toBe(expected));

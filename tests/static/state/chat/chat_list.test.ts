@@ -1,0 +1,74 @@
+import { beforeEach, expect, test } from "vitest";
+import type { Api } from "../../../../static/src/api/api.ts";
+import type { ConversationSummary, Page } from "../../../../static/src/api/types.ts";
+import { Chats } from "../../../../static/src/state/chat/chat_list.ts";
+
+const item = (changes: Partial<ConversationSummary> = {}) =>
+  ({ id: "c1", title: "Plain", updated_at: "2026-01-01T00:00:00.000Z", ...changes }) as ConversationSummary;
+
+/** Requests that wait until the test answers them. */
+let lists: PromiseWithResolvers<Page<ConversationSummary>>[];
+let changes: PromiseWithResolvers<void>[];
+let chats: Chats;
+beforeEach(() => {
+  [lists, changes] = [[], []];
+  const waiting = <T>(all: PromiseWithResolvers<T>[]) => {
+    all.push(Promise.withResolvers<T>());
+    return all.at(-1)!.promise;
+  };
+  chats = new Chats({
+    listConversations: () => waiting(lists),
+    changeConversation: () => waiting(changes),
+  } as unknown as Api);
+});
+
+const answer = (n: number, ...items: ConversationSummary[]) => lists[n]!.resolve({ items, next_cursor: null });
+const listed = async (...items: ConversationSummary[]) => {
+  const refreshed = chats.refresh();
+  answer(lists.length - 1, ...items);
+  await refreshed;
+};
+
+test("a list that was asked for before a change was taken does not undo it on the page", async () => {
+  await listed(item());
+  const refreshed = chats.refresh();
+  const changed = chats.change("c1", { folder: "Letters" });
+  changes[0]!.resolve();
+  await changed;
+  answer(1, item());
+  await refreshed;
+  expect(chats.items.value).toEqual([item({ folder: "Letters" })]);
+  await listed(item({ folder: "Elsewhere" }));
+  expect(chats.items.value).toEqual([item({ folder: "Elsewhere" })]);
+});
+
+test("a list that comes while changes are on their way shows them, in their order", async () => {
+  await listed(item());
+  const first = chats.change("c1", { title: "One", pinned: true });
+  const second = chats.change("c1", { title: "Two" });
+  await listed(item());
+  expect(chats.items.value).toEqual([item({ title: "Two", pinned: true })]);
+  changes.forEach(({ resolve }) => resolve());
+  await Promise.all([first, second]);
+  await listed(item({ title: "Three" }));
+  expect(chats.items.value).toEqual([item({ title: "Three" })]);
+});
+
+test("a change that is refused is put back, and no later list has it", async () => {
+  await listed(item());
+  const refreshed = chats.refresh();
+  const changed = chats.change("c1", { pinned: true });
+  changes[0]!.reject(new Error("full"));
+  await expect(changed).rejects.toThrow("full");
+  answer(1, item());
+  await refreshed;
+  expect(chats.items.value).toEqual([item()]);
+});
+
+test("of two readings the one begun last counts, whichever answer comes last", async () => {
+  const older = chats.refresh();
+  await listed(item({ title: "Newer" }));
+  answer(0, item({ title: "Older" }));
+  await older;
+  expect(chats.items.value).toEqual([item({ title: "Newer" })]);
+});

@@ -1,0 +1,46 @@
+import { type Zippable, zipSync } from "fflate";
+import { expect, test } from "vitest";
+import { guessKind } from "../../../../static/src/state/import_export/import_detection.ts";
+import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
+import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const zip = (files: Zippable) => zipSync(files) as Uint8Array<ArrayBuffer>;
+const below = (folder: string, files: Record<string, Uint8Array>) =>
+  Object.fromEntries(Object.entries(files).map(([path, bytes]) => [`${folder}/${path}`, bytes]));
+
+test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: string | undefined]>([
+  ["a folder of SillyTavern", "a.zip", zip(tavernFolder()), "sillytavern"],
+  ["the same, some folders down", "a.zip", zip(below("data/default-user", tavernFolder())), "sillytavern"],
+  ["chats in a zip", "a.zip", zip({ "Evening.jsonl": text("{}") }), "tavern"],
+  ["an export of Parlor", "a.zip", zip({ "parlor-export.json": text("{}"), "characters/a.png": text("") }), "parlor"],
+  ["an export of ChatGPT", "a.zip", zip({ "chat.html": text(""), "conversations.json": text("[]") }), "chatgpt"],
+  ["its chats alone", "conversations.json", text('[{"title":"A","mapping":{"x":{}}}]'), "chatgpt"],
+  ["chats of Open WebUI", "e.json", text('[{"id":"1","chat":{"history":{"currentId":"a"}}}]'), "openwebui"],
+  ["one chat", "Evening.jsonl", text('{"mes":"Hi"}\n'), "tavern"],
+  ["one chat under another name", "Evening.txt", text('{"user_name":"A"}\n{"mes":"Hi"}\n'), "tavern"],
+  ["a card as PNG", "Fox.png", sillyTavernPng(sillyTavernCard("Fox")), "card"],
+  ["a card as JSON", "Fox.json", text(JSON.stringify(sillyTavernCard("Fox"))), "card"],
+  ["a card as CHARX", "Fox.charx", zip({ "card.json": text("{}"), "assets/icon/a.png": text("") }), "card"],
+  ["a chat of RisuAI", "chat.json", text('{"type":"risuChat","ver":1,"data":{}}'), "risuai"],
+  ["a zip of other things", "a.zip", zip({ "notes.txt": text("") }), undefined],
+  ["a zip that is cut off", "a.zip", zip(tavernFolder()).slice(0, 500), undefined],
+  ["words", "a.txt", text("Once upon a time"), undefined],
+  ["nothing", "a.json", new Uint8Array(), undefined],
+])("%s is known for what it is", async (_, name, bytes, kind) => {
+  expect(await guessKind(new File([bytes], name))).toBe(kind);
+});
+
+test("of a large file little is read", async () => {
+  const files: Zippable = { "characters/big.png": [new Uint8Array(30_000_000), { level: 0 }] };
+  const file = new File([zip(files)], "a.zip");
+  let readBytes = 0;
+  const slice = file.slice.bind(file);
+  file.slice = (from, to, type) => {
+    const part = slice(from, to, type);
+    readBytes += part.size;
+    return part;
+  };
+  expect(await guessKind(file)).toBe("sillytavern");
+  expect(readBytes).toBeLessThan(1_000_000);
+});

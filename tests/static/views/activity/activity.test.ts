@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Job } from "../../../../static/src/api/types.ts";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const NOW = new Date().toISOString();
+const DOWNLOAD: Job = {
+  id: "j1",
+  kind: "download",
+  title: "gemma-3-4b.gguf",
+  state: "running",
+  progress: { done: 1_200_000_000, total: 4_000_000_000, unit: "bytes" },
+  created_at: NOW,
+  updated_at: NOW,
+};
+
+test("one view shows all that runs, live, and each can be ended there", async () => {
+  await using ui = await bench.open("/activity", {
+    prepare: (api) => {
+      api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]);
+      api.house.jobs = [DOWNLOAD, {
+        ...DOWNLOAD,
+        id: "j0",
+        title: "An import",
+        state: "failed",
+        error: { code: "x", message: "No room" },
+      }];
+    },
+  });
+  const { page, api } = ui;
+  const running = page.getByRole("list", { name: "Running" });
+  await running.getByText("1.2 GB of 4 GB").waitFor();
+  await page.getByRole("list", { name: "Recently ended" }).getByText("No room").waitFor();
+  const reply = api.startReply("c1", "r1");
+  await running.getByRole("link", { name: "A story" }).waitFor();
+  await page.getByRole("link", { name: /^Activity\s*, 2 running$/ }).waitFor();
+  api.house.jobs = api.house.jobs.map((job) =>
+    job.id === "j1" ? { ...job, progress: { ...job.progress!, done: 3_000_000_000 } } : job
+  );
+  api.publish("job", "j1");
+  await running.getByText("3 GB of 4 GB").waitFor();
+  await page.getByRole("button", { name: "Stop the reply in “A story”" }).click();
+  await eventually(() => reply.message.status, (status) => status === "stopped");
+  await page.getByRole("button", { name: "Cancel “gemma-3-4b.gguf”" }).click();
+  await page.getByText("Nothing is running").waitFor();
+  await page.getByText(/^Cancelled/).waitFor();
+  expect(ui.errors).toEqual([]);
+});
+
+test("a job that cannot be cancelled any more says why, and stays", async () => {
+  await using ui = await bench.open("/activity", {
+    prepare: (api) => {
+      api.house.jobs = [DOWNLOAD];
+      api.refuse("POST /api/jobs/j1/cancel", { status: 409, code: "conflict", message: "The job is being verified" });
+    },
+  });
+  await ui.page.getByRole("button", { name: "Cancel “gemma-3-4b.gguf”" }).click();
+  await ui.page.getByText("The job is being verified").waitFor();
+  await ui.page.getByText("1.2 GB of 4 GB").waitFor();
+});
+
+test("what was deleted is listed in the trash, comes back from there, and goes for good only when asked", async () => {
+  await using ui = await bench.open("/settings/trash", {
+    prepare: (api) => {
+      api.house.trash = [
+        { id: "t1", kind: "conversation", title: "Lost chat", deleted_at: NOW },
+        { id: "t2", kind: "message", title: "Hello there", deleted_at: NOW },
+      ];
+      api.house.restores.set("t1", () => {
+        const conversation = api.addConversation("c1", "Lost chat");
+        api.publish("conversation", "c1", conversation.revision);
+      });
+    },
+  });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Restore “Lost chat”" }).click();
+  await page.getByText("“Lost chat” is back").waitFor();
+  await page.getByRole("navigation").getByRole("link", { name: "Lost chat" }).waitFor();
+  await page.getByRole("button", { name: "Empty the trash" }).click();
+  const dialog = page.getByRole("dialog", { name: "Empty the trash?" });
+  await dialog.getByText("1 entry is deleted for good").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  expect(api.house.trash).toHaveLength(1);
+  await page.getByRole("button", { name: "Empty the trash" }).click();
+  await dialog.getByRole("button", { name: "Empty the trash" }).click();
+  await page.getByRole("heading", { name: "The trash is empty" }).waitFor();
+  expect(api.house.trash).toEqual([]);
+});
+
+test("what cannot be brought back says why", async () => {
+  await using ui = await bench.open("/settings/trash", {
+    prepare: (api) => {
+      api.house.trash = [{ id: "t1", kind: "message", title: "Hello", deleted_at: NOW }];
+      api.refuse("POST /api/trash/t1/restore", { status: 409, code: "conflict", message: "Its chat is gone" });
+    },
+  });
+  await ui.page.getByRole("button", { name: "Restore “Hello”" }).click();
+  await ui.page.getByText("Its chat is gone").waitFor();
+  expect(await ui.page.getByRole("button", { name: "Restore “Hello”" }).isEnabled()).toBe(true);
+});

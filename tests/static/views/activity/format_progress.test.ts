@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { loadLater } from "../../../../static/src/texts/en/en.ts";
+import { bytes, progressWords } from "../../../../static/src/views/activity/format_progress.ts";
+
+await loadLater();
+
+test.each([[0, "0 B"], [999, "999 B"], [1000, "1 kB"], [1_234_567, "1.2 MB"], [4e9, "4 GB"], [3.5e12, "3.5 TB"], [
+  9e15,
+  "9,000 TB",
+]])(
+  "%d bytes read as %s",
+  (size, text) => expect(bytes(size)).toBe(text),
+);
+
+test("progress says what is counted, of how much where that is known", () => {
+  expect(progressWords({ done: 3, total: 8, unit: "steps" })).toBe("3 of 8 steps");
+  expect(progressWords({ done: 1200, total: null, unit: "files" })).toBe("1,200 files");
+  expect(progressWords({ done: 5, total: null, unit: "bytes" })).toBe("5 B");
+  expect(progressWords({ done: 2, total: 3, unit: "cards" })).toBe("2 of 3 cards");
+  expect(progressWords({ done: 40, total: 100, unit: "percent" })).toBe("40%");
+  expect(progressWords(null)).toBeUndefined();
+});

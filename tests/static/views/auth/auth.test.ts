@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AxeFinding, findAxeProblems } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { LOOKS, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const RICH =
+  "# Title\n\nText with `code`, a [link](https://a.example) and **more**.\n\n### Deep\n\n```js\nlet x;\n```\n\n" +
+  "| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\n\n1. one\n2. two";
+
+/** Puts something into every place there is. */
+function fill(api: FakeApi): void {
+  api.addConversation("full", "A full chat", [
+    { role: "user", content: "Go" },
+    { role: "assistant", content: RICH, reasoning: "Hm", model: "m", usage: { completion_tokens: 3 } },
+  ]);
+  const error = { code: "upstream_error", message: "It went away", request_id: "r" };
+  api.addConversation("failed", "A failed chat", [{ role: "user", content: "Go" }, {
+    role: "assistant",
+    content: "Half",
+    status: "failed",
+    error,
+  }]);
+  api.addConversation("cut", "A cut chat", [{ role: "user", content: "Go" }, {
+    role: "assistant",
+    content: "Half",
+    status: "interrupted",
+  }]);
+  api.addConversation("running", "A running chat", [{ role: "user", content: "Go" }]);
+  api.startReply("running", "r1").say("On its way");
+  api.addConversation("waiting", "A waiting chat", [{ role: "user", content: "Go" }]);
+  api.startReply("waiting", "r2");
+  Object.assign(api.addConversation("pinned", "A pinned chat"), { pinned: true });
+  Object.assign(api.addConversation("filed", "A filed chat"), { folder: "Work" });
+  const now = new Date().toISOString();
+  const job = {
+    kind: "download",
+    title: "A model",
+    progress: { done: 1, total: 4, unit: "bytes" },
+    created_at: now,
+    updated_at: now,
+  };
+  api.house.jobs = [{ ...job, id: "j1", state: "running" }, {
+    ...job,
+    id: "j2",
+    state: "failed",
+    error: { code: "x", message: "No room" },
+  }];
+  api.house.trash = [{ id: "t1", kind: "conversation", title: "A lost chat", deleted_at: now }];
+  api.isSetupCompleted = false;
+  api.hint = "bare_proxy";
+  api.found = [{ base_url: "http://127.0.0.1:8080/v1", kind: "openai", software: "llama.cpp", models: ["m"] }];
+  api.connections.push({
+    id: "mine",
+    name: "Mine",
+    kind: "openai",
+    base_url: "https://llm.example/v1",
+    has_key: true,
+    active: false,
+  });
+}
+
+const SCREENS: [path: string, readyText: string][] = [
+  ["/new", "What is on your mind?"],
+  ["/c/full", "Title"],
+  ["/c/failed", "It went away"],
+  ["/c/cut", "The reply was cut off"],
+  ["/c/running", "On its way"],
+  ["/c/waiting", "Waiting for the model"],
+  ["/c/nowhere", "This chat does not exist"],
+  ["/settings/general", "Text size"],
+  ["/settings/connections", "In use"],
+  ["/settings/connections/mine", "Edit the connection"],
+  ["/settings/trash", "A lost chat"],
+  ["/settings/about", "Version"],
+  ["/search", "Find what was said"],
+  ["/search?q=go", "hits"],
+  ["/search?q=nowhere", "Nothing found"],
+  ["/activity", "No room"],
+  ["/no/such/page", "Nothing here"],
+];
+
+test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorScheme, _, options) => {
+  await using ui = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce", prepare: fill });
+  const found: Record<string, AxeFinding[]> = {};
+  for (const [path, readyText] of SCREENS) {
+    await ui.page.goto(ui.api.origin + path);
+    await ui.page.getByText(readyText).first().waitFor();
+    const problems = await findAxeProblems(ui.page);
+    if (problems.length > 0) found[path] = problems;
+    const width = await ui.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(width, `${path} scrolls sideways`).toBeLessThanOrEqual(0);
+  }
+  await ui.page.goto(`${ui.api.origin}/settings/connections`);
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByRole("button", { name: "Test: Mine" }).click();
+  await ui.page.getByText("The connection works").waitFor();
+  await ui.page.getByRole("button", { name: "Delete: Mine" }).click();
+  await ui.page.getByRole("button", { name: "Undo" }).waitFor();
+  found.afterActions = await findAxeProblems(ui.page);
+  if (ui.page.viewportSize()!.width < 720) {
+    await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+    await ui.page.getByRole("link", { name: "A full chat" }).waitFor();
+    found.drawer = await findAxeProblems(ui.page);
+  }
+  expect(Object.fromEntries(Object.entries(found).filter(([, problems]) => problems.length > 0))).toEqual({});
+  expect(ui.errors).toEqual([]);
+  expect(ui.foreign).toEqual([]);
+}, 120_000);
+
+test("on a phone every control is 44 px high and wide, on every screen", async () => {
+  await using ui = await bench.open("/new", { ...PHONE, reducedMotion: "reduce", prepare: fill });
+  const small: Record<string, string[]> = {};
+  for (const [path, readyText] of SCREENS) {
+    await ui.page.goto(ui.api.origin + path);
+    await ui.page.getByText(readyText).first().waitFor();
+    const found = await ui.page.evaluate(() => {
+      const controls = document.querySelectorAll<HTMLElement>("button, a[href], input, select, textarea, summary");
+      return [...controls].filter((control) => {
+        // A link inside of a sentence is as high as its line; a switch is pressed by its whole row.
+        if (control.matches("p a, .prose a, .skip-link, .prose *")) return false;
+        const area = control.closest("label") ?? control;
+        const { width, height: drawn } = area.getBoundingClientRect();
+        // Where what is drawn is smaller, something invisible around it takes the finger.
+        const around = getComputedStyle(area, "::after");
+        const height = around.position === "absolute" ? Math.max(drawn, parseFloat(around.height) || 0) : drawn;
+        return width > 0 && height > 0 && (width < 43.5 || height < 43.5);
+      }).map((control) => {
+        const { width, height } = control.getBoundingClientRect();
+        return `${control.tagName} "${control.getAttribute("aria-label") ?? control.textContent}" ${width}x${height}`;
+      });
+    });
+    if (found.length > 0) small[path] = found;
+  }
+  expect(small).toEqual({});
+});
+
+test("axe would find what is wrong", async () => {
+  await using ui = await bench.open("/new");
+  await ui.page.getByText("What is on your mind?").waitFor();
+  await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("aria-label"));
+  await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("placeholder"));
+  expect((await findAxeProblems(ui.page)).map((each) => each.rule)).toContain("label");
+});
+
+test("everything on the way to a first reply can be done with the keyboard, and focus is seen", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  await ui.page.getByText("What is on your mind?").waitFor();
+  await ui.page.locator("body").click({ position: { x: 640, y: 90 } });
+  const names: string[] = [];
+  for (let step = 0; step < 40; step++) {
+    await ui.page.keyboard.press("Tab");
+    const { name, isSeen } = await ui.page.evaluate(() => {
+      const element = document.activeElement as HTMLElement;
+      const style = getComputedStyle(element);
+      const frame = element.closest(".composer");
+      const isSeen = style.outlineStyle !== "none" || (frame !== null && getComputedStyle(frame).boxShadow !== "none");
+      // Behind the last control the focus leaves the page for the browser's own.
+      if (element === document.body) return { name: "", isSeen: true };
+      return { name: element.getAttribute("aria-label") ?? element.textContent ?? "", isSeen };
+    });
+    expect(isSeen, `focus on "${name}"`).toBe(true);
+    names.push(name.trim());
+  }
+  for (const name of ["New chat", "A full chat", "Settings", "Hide the sidebar", "Message"]) {
+    expect(names).toContain(name);
+  }
+});
+
+test("the drawer of a narrow screen takes the focus, closes on Escape and gives it back", async () => {
+  await using ui = await bench.open("/c/full", { ...PHONE, prepare: fill });
+  const opener = ui.page.getByRole("button", { name: "Open the list of chats" });
+  await opener.click();
+  const drawer = ui.page.getByRole("dialog");
+  await drawer.getByRole("link", { name: "A failed chat" }).waitFor();
+  expect(await drawer.evaluate((dialog) => dialog.contains(document.activeElement))).toBe(true);
+  await ui.page.keyboard.press("Escape");
+  await drawer.waitFor({ state: "hidden" });
+  expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true);
+  await opener.click();
+  await drawer.getByRole("link", { name: "A failed chat" }).click();
+  await drawer.waitFor({ state: "hidden" });
+  await ui.page.getByText("It went away").waitFor();
+});
+
+test("theme, size, typeface and colour show at once and are there after a reload", async () => {
+  await using ui = await bench.open("/settings/general", { colorScheme: "light" });
+  await ui.page.getByLabel("Theme").selectOption("dark");
+  await ui.page.getByLabel("Text size").fill("130");
+  await ui.page.getByLabel("Typeface for reading").selectOption("serif");
+  await ui.page.getByLabel("Accent colour").fill("30");
+  const looks = () =>
+    ui.page.locator(".sample").evaluate((sample) => ({
+      ground: getComputedStyle(document.body).backgroundColor,
+      size: getComputedStyle(sample).fontSize,
+      family: getComputedStyle(sample).fontFamily,
+      hue: document.documentElement.style.getPropertyValue("--accent-hue"),
+    }));
+  const before = await looks();
+  expect(before).toMatchObject({ size: "21.45px", hue: "30" });
+  expect(before.family).toContain("Georgia");
+  expect(Number(/oklch\(([\d.]+)/.exec(before.ground)![1])).toBeLessThan(0.4);
+  await ui.page.reload();
+  await ui.page.locator(".sample").waitFor();
+  expect(await looks()).toEqual(before);
+});
+
+test("a folded sidebar stays folded", async () => {
+  await using ui = await bench.open("/c/full", { prepare: fill });
+  await ui.page.getByRole("button", { name: "Hide the sidebar" }).click();
+  await ui.page.reload();
+  await ui.page.getByRole("button", { name: "Show the sidebar" }).click();
+  await ui.page.getByRole("link", { name: "A failed chat" }).waitFor();
+});

@@ -1,0 +1,329 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, type Opened, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+/** A card with something in every field, and something of another program in the card, its book and its entry. */
+function fill({ people }: FakeApi): void {
+  const { card } = people.add("fox", {
+    name: "Fox",
+    description: "A fox.",
+    first_mes: "Hello.",
+    alternate_greetings: ["Good evening."],
+    tags: ["forest"],
+    character_book: {
+      name: "Lore",
+      odd: 1,
+      entries: [{
+        keys: ["fox"],
+        content: "Foxes are red.",
+        enabled: true,
+        insertion_order: 5,
+        extensions: { probability: 50 },
+        use_regex: true,
+      }],
+    },
+    extensions: { fav: true },
+    source: ["https://cards.example/fox"],
+  });
+  card.create_date = "long ago";
+}
+
+const saved = (ui: Opened) => ui.api.people.characters.get("fox")!.card;
+const isSaved = (ui: Opened) => ui.page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();
+
+test("what is typed is saved by itself with the version it began from, and all else in the card stays", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByLabel("Description").fill("A fox who reads maps.");
+  await ui.page.getByText("About 6 tokens").waitFor();
+  await eventually(() => saved(ui).data.description, (text) => text === "A fox who reads maps.");
+  await isSaved(ui);
+  const [first] = ui.api.seen("PUT", "/api/characters/fox");
+  expect(first!.headers.get("if-match")).toBe('"v0"');
+  expect(saved(ui)).toMatchObject({
+    create_date: "long ago",
+    data: { source: ["https://cards.example/fox"], extensions: { fav: true }, character_book: { odd: 1 } },
+  });
+  await ui.page.getByLabel("Personality").fill("kind");
+  await eventually(() => saved(ui).data.personality, (text) => text === "kind");
+  expect(ui.api.seen("PUT", "/api/characters/fox").at(-1)!.headers.get("if-match")).toBe('"v1"');
+});
+
+test("every step can be taken back and done again, and that is saved too", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  const description = ui.page.getByLabel("Description");
+  await description.fill("Changed.");
+  await ui.page.getByLabel("Personality").fill("Sly.");
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  expect(await ui.page.getByLabel("Personality").inputValue()).toBe("");
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await expect.poll(() => description.inputValue()).toBe("A fox.");
+  await isSaved(ui);
+  await ui.page.getByRole("button", { name: "Redo" }).click();
+  await eventually(() => saved(ui).data.description, (text) => text === "Changed.");
+});
+
+test("a card that was changed elsewhere is not overwritten: the fields are named, and the reader chooses", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  const description = ui.page.getByLabel("Description");
+  await description.waitFor();
+  const theirs = structuredClone(saved(ui));
+  theirs.data.description = "Theirs.";
+  ui.api.people.save("fox", theirs);
+  await description.fill("Mine.");
+  await ui.page.getByText("This card was changed somewhere else").waitFor();
+  await ui.page.getByText("Different: Description.").waitFor();
+  expect(saved(ui).data.description).toBe("Theirs.");
+  expect(await description.inputValue()).toBe("Mine.");
+  await ui.page.getByRole("button", { name: "Take the other one" }).click();
+  await expect.poll(() => description.inputValue()).toBe("Theirs.");
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await expect.poll(() => description.inputValue()).toBe("Mine.");
+  await eventually(() => saved(ui).data.description, (text) => text === "Mine.");
+});
+
+test("saving mine after a clash takes the place of the other", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByLabel("Description").waitFor();
+  const theirs = structuredClone(saved(ui));
+  theirs.data.description = "Theirs.";
+  ui.api.people.save("fox", theirs);
+  await ui.page.getByLabel("Description").fill("Mine.");
+  await ui.page.getByRole("button", { name: "Save mine" }).click();
+  await eventually(() => saved(ui).data.description, (text) => text === "Mine.");
+  await isSaved(ui);
+});
+
+test("a change elsewhere is shown at once where nothing is unsaved", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  const description = ui.page.getByLabel("Description");
+  await description.waitFor();
+  const theirs = structuredClone(saved(ui));
+  theirs.data.description = "Theirs.";
+  ui.api.people.save("fox", theirs);
+  ui.api.publish("character", "fox");
+  await eventually(() => description.inputValue(), (text) => text === "Theirs.");
+});
+
+test("a card without a name is not saved, and says so; a refusal is shown and what was typed stays", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByLabel("Name", { exact: true }).fill("");
+  await ui.page.getByText("Without a name the card is not saved").waitFor();
+  ui.api.refuse("PUT /api/characters/fox", { status: 507, code: "storage_full", message: "The disk is full" });
+  await ui.page.getByLabel("Name", { exact: true }).fill("Reynard");
+  await ui.page.getByText("The disk is full").waitFor();
+  expect(saved(ui).data.name).toBe("Fox");
+  ui.api.allow("PUT /api/characters/fox");
+  await ui.page.getByRole("button", { name: "Try again" }).click();
+  await eventually(() => saved(ui).data.name, (name) => name === "Reynard");
+});
+
+test("greetings are added, changed and removed; each part holds its fields", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByRole("tab", { name: "Voice" }).click();
+  expect(await ui.page.getByLabel("Greeting", { exact: true }).inputValue()).toBe("Hello.");
+  await ui.page.getByRole("button", { name: "Add to: Other greetings" }).click();
+  await ui.page.getByLabel("Other greetings, 2", { exact: true }).fill("Psst!");
+  await ui.page.getByRole("button", { name: "Remove: Other greetings, 1" }).click();
+  expect(await ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe(
+    "Add to: Other greetings",
+  );
+  await ui.page.getByRole("button", { name: "Add to: Greetings in groups only" }).click();
+  await ui.page.getByLabel("Greetings in groups only, 1", { exact: true }).fill("All here?");
+  await eventually(
+    () => saved(ui).data,
+    (data) => data.alternate_greetings.join() === "Psst!" && data.group_only_greetings.join() === "All here?",
+  );
+  const fields: [part: string, labels: string[]][] = [
+    ["Identity", ["Name", "Name in chats", "Description", "Personality", "Tags"]],
+    ["Voice", ["Greeting", "Examples of speech"]],
+    ["Scene", ["Scenario", "System prompt", "Instructions after the messages"]],
+    ["Advanced", ["Creator", "Version", "Creator’s notes"]],
+  ];
+  for (const [part, labels] of fields) {
+    await ui.page.getByRole("tab", { name: part }).click();
+    for (const label of labels) await ui.page.getByLabel(label, { exact: true }).fill(`${label} 1`);
+  }
+  await ui.page.getByText('"fav": true').waitFor();
+  await eventually(() => saved(ui).data, (data) => data.creator_notes === "Creator’s notes 1");
+  expect(saved(ui).data).toMatchObject({
+    name: "Name 1",
+    nickname: "Name in chats 1",
+    tags: ["Tags 1"],
+    mes_example: "Examples of speech 1",
+    system_prompt: "System prompt 1",
+    post_history_instructions: "Instructions after the messages 1",
+    creator: "Creator 1",
+    character_version: "Version 1",
+  });
+});
+
+test("a lorebook entry is edited in all its fields, and what other programs keep in it stays", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByRole("tab", { name: "Lorebook" }).click();
+  await ui.page.getByRole("button", { name: "fox" }).click();
+  await ui.page.getByLabel("Words", { exact: true }).fill("fox\nred, orange\n");
+  await ui.page.getByLabel("Text", { exact: true }).fill("Foxes are red or white.");
+  await ui.page.getByLabel("Only together with other words").check();
+  await ui.page.getByLabel("And one of these words").fill("winter");
+  await ui.page.getByText("Matching").click();
+  await ui.page.getByLabel("Match upper and lower case").check();
+  await ui.page.getByLabel("Always").check();
+  await ui.page.getByText("Where it stands").click();
+  await ui.page.getByLabel("Order").fill("70");
+  await ui.page.getByLabel("Place").selectOption("after_char");
+  await ui.page.getByLabel("In use").uncheck();
+  await eventually(() => saved(ui).data.character_book!.entries[0]!.enabled, (isOn) => !isOn);
+  expect(saved(ui).data.character_book!.entries[0]).toEqual({
+    keys: ["fox", "red, orange"],
+    secondary_keys: ["winter"],
+    content: "Foxes are red or white.",
+    enabled: false,
+    selective: true,
+    case_sensitive: true,
+    constant: true,
+    insertion_order: 70,
+    position: "after_char",
+    extensions: { probability: 50 },
+    use_regex: true,
+  });
+  await ui.page.getByRole("button", { name: "Add an entry" }).click();
+  await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 2);
+  await ui.page.getByRole("button", { name: "Remove this entry" }).click();
+  await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 1);
+});
+
+test("leaving the editor within the page saves what was typed a moment ago", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  await ui.page.getByLabel("Description").fill("Late.");
+  await ui.page.getByRole("link", { name: "Done" }).click();
+  await eventually(() => saved(ui).data.description, (text) => text === "Late.");
+});
+
+test("a new character begins with its name and goes on in the editor", async () => {
+  await using ui = await bench.open("/characters");
+  await ui.page.getByRole("button", { name: "New character" }).first().click();
+  await ui.page.getByRole("dialog").getByLabel("Name").fill("Mira");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("heading", { name: "Edit Mira" }).waitFor();
+  expect([...ui.api.people.characters.values()].map(({ name }) => name)).toEqual(["Mira"]);
+});
+
+const CARD = {
+  id: "somebody/fox",
+  name: "Site fox",
+  tagline: "From afar",
+  creator: "somebody",
+  tags: ["forest"],
+  avatar_url: "/api/characters/search/somebody/fox/avatar",
+  page_url: "https://cards.example/characters/somebody/fox",
+  downloads: 12,
+  stars: 3,
+  updated_at: null,
+};
+
+test("W05: the card site is searched and its pictures come by our own server alone; one click imports", async () => {
+  await using ui = await bench.open("/characters/browse", {
+    prepare: ({ people }) =>
+      people.found = [CARD, { ...CARD, id: "x/evil", name: "Evil fox", avatar_url: "https://evil.example/a.png" }],
+  });
+  await ui.page.getByLabel("What to look for").fill("fox");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
+  await ui.page.locator(".found-card img").first().waitFor();
+  expect(await ui.page.locator(".found-card img").count()).toBe(1);
+  await ui.page.getByRole("button", { name: "Import Site fox" }).click();
+  await ui.page.getByText("1 character imported").waitFor();
+  expect(ui.api.seen("POST", "/api/characters/import-url")[0]!.body).toEqual({ url: CARD.page_url });
+  await ui.page.getByRole("link", { name: "Open" }).click();
+  await ui.page.getByRole("heading", { level: 2, name: "fox" }).waitFor();
+  expect(ui.foreign).toEqual([]);
+});
+
+test("a search of the card site that fails says why, and one that finds nothing says so", async () => {
+  await using ui = await bench.open("/characters/browse");
+  ui.api.refuse("GET /api/characters/search", { status: 502, code: "upstream_error", message: "The site is away" });
+  await ui.page.getByRole("button", { name: "Search" }).click();
+  await ui.page.getByText("The site is away").waitFor();
+  ui.api.allow("GET /api/characters/search");
+  await ui.page.getByRole("button", { name: "Try again" }).click();
+  await ui.page.getByText("Nothing found").waitFor();
+});
+
+for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
+  test.each(["light", "dark"] as const)(
+    `axe finds nothing in the editor and the card site, ${device}, %s`,
+    async (colorScheme) => {
+      await using ui = await bench.open("/characters/fox/edit", {
+        ...options,
+        colorScheme,
+        prepare: (api) => {
+          fill(api);
+          api.people.found = [CARD];
+        },
+      });
+      await ui.page.getByLabel("Description").waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      for (const part of ["Voice", "Scene", "Lorebook", "Advanced"]) {
+        await ui.page.getByRole("tab", { name: part }).click();
+        if (part === "Lorebook") await ui.page.getByRole("button", { name: "fox" }).click();
+        expect(await findAxeProblems(ui.page)).toEqual([]);
+      }
+      await ui.page.goto(`${ui.api.origin}/characters/browse`);
+      await ui.page.getByRole("button", { name: "Search" }).click();
+      await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      expect(ui.errors).toEqual([]);
+    },
+  );
+}
+
+test("notes are written in further languages, shown in the reader's own, and gone without a trace when removed", async () => {
+  await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
+  const { page } = ui;
+  await page.getByRole("tab", { name: "Advanced" }).click();
+  await page.getByLabel("Creator’s notes").fill("Everywhere");
+  await page.getByLabel("Add a language").selectOption({ label: "German" });
+  await page.getByRole("textbox", { name: "Notes in German" }).fill("Nur hier");
+  await page.getByLabel("Add a language").selectOption({ label: "English" });
+  await page.getByRole("textbox", { name: "Notes in English" }).fill("Only here");
+  const notes = { de: "Nur hier", en: "Only here" };
+  await eventually(
+    () => JSON.stringify(saved(ui).data.creator_notes_multilingual),
+    (text) => text === JSON.stringify(notes),
+  );
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("link", { name: "Done" }).click();
+  await page.getByText("Creator’s notes").click();
+  await page.getByText("Only here").waitFor();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByRole("tab", { name: "Advanced" }).click();
+  for (const language of ["English", "German"]) {
+    await page.getByRole("button", { name: `Remove the notes in ${language}` }).click();
+  }
+  await eventually(() => saved(ui).data, (data) => !("creator_notes_multilingual" in data));
+});
+
+test("what a card says of its origin is shown, and a date that nobody knows is not", async () => {
+  await using ui = await bench.open("/characters/fox/edit", {
+    prepare: (api) => {
+      fill(api);
+      const data = api.people.characters.get("fox")!.card.data;
+      data.creation_date = 1_700_000_000;
+      data.modification_date = 0;
+      data.assets = [{ type: "emotion", uri: "embeded://joy.png", name: "joy", ext: "png" }, null];
+    },
+  });
+  await ui.page.getByRole("tab", { name: "Advanced" }).click();
+  const link = ui.page.getByRole("link", { name: "https://cards.example/fox" });
+  expect(await link.getAttribute("rel")).toContain("noreferrer");
+  await ui.page.getByText("2023").waitFor();
+  await ui.page.getByText("emotion · joy · png").waitFor();
+  expect(await ui.page.getByText("Last exported").count()).toBe(0);
+});

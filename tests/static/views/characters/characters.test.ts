@@ -1,0 +1,300 @@
+import { Buffer } from "node:buffer";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+/** Ada, Fox and Mira; the fox has three greetings. */
+function fill({ people }: FakeApi): void {
+  people.add("ada", { name: "Ada", tags: ["science"] });
+  people.add("fox", {
+    name: "Fox",
+    tags: ["forest"],
+    creator: "somebody",
+    first_mes: "Hello **{{user}}**, I am {{char}}.",
+    alternate_greetings: ["Good evening.", "Psst!"],
+  });
+  people.add("mira", { name: "Mira", tags: ["science", "slow"] }, { has_avatar: false });
+}
+
+test("the gallery shows characters by name, is searched while typing, and narrowed by a tag", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
+  await ui.page.getByRole("link", { name: "Fox" }).waitFor();
+  expect(await cards.allInnerTexts()).toEqual(["Ada", "Fox", "M\nMira"]);
+  await ui.page.getByLabel("Search characters").fill("fo");
+  await eventually(() => cards.count(), (count) => count === 1);
+  expect(ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
+  await ui.page.getByLabel("Search characters").fill("zzz");
+  await ui.page.getByText("Nothing matches").waitFor();
+  await ui.page.getByRole("button", { name: "Show all" }).click();
+  await ui.page.getByRole("link", { name: "Ada" }).waitFor();
+  await ui.page.getByLabel("Tag").selectOption("science");
+  await eventually(() => cards.count(), (count) => count === 2);
+});
+
+test(
+  "twenty thousand characters scroll with few of them in the page, and the last can be reached by a key",
+  async () => {
+    await using ui = await bench.open("/characters", {
+      prepare: ({ people }) => {
+        for (let n = 0; n < 20_000; n++) {
+          people.add(`c${n}`, { name: `Character ${String(n).padStart(5, "0")}` }, { has_avatar: n % 2 === 0 });
+        }
+      },
+    });
+    const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
+    await ui.page.getByRole("link", { name: "Character 00000" }).focus();
+    const size = async () => Number(await cards.first().locator("..").getAttribute("aria-setsize"));
+    // Every End goes to the end of what is here and thereby asks for more.
+    for (let known = 0; known < 20_000;) {
+      await ui.page.keyboard.press("End");
+      known = await eventually(size, (count) => count > known);
+    }
+    await ui.page.keyboard.press("End");
+    await eventually(
+      () => ui.page.evaluate(() => document.activeElement?.textContent),
+      (text) => text?.endsWith("19999") === true,
+    );
+    expect(await cards.count()).toBeLessThan(120);
+    expect(await ui.page.locator("li[aria-posinset='20000']").getAttribute("aria-setsize")).toBe("20000");
+  },
+  90_000,
+);
+
+test("the grid is one stop of the Tab key, and arrows go from card to card", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  await ui.page.getByRole("link", { name: "Ada" }).focus();
+  await ui.page.keyboard.press("ArrowRight");
+  await ui.page.keyboard.press("ArrowRight");
+  expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toContain("Mira");
+  await ui.page.keyboard.press("ArrowLeft");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
+  expect(new URL(ui.page.url()).pathname).toBe("/characters/fox");
+});
+
+test("a portrait that was shown is not asked for again, until it changes", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  const asked = () => ui.api.seen("GET", "/api/characters/ada/avatar").length;
+  await eventually(asked, (count) => count === 1);
+  await ui.page.getByRole("link", { name: "Mira" }).click();
+  await ui.page.getByRole("heading", { name: "Mira", level: 2 }).waitFor();
+  await ui.page.goBack();
+  await ui.page.locator(".tile img").first().waitFor();
+  expect(asked()).toBe(1);
+  const ada = ui.api.people.characters.get("ada")!;
+  ada.updated_at = ui.api.people.now();
+  ui.api.publish("character", "ada");
+  await eventually(asked, (count) => count === 2);
+});
+
+test("several files are imported one after another, and one that is no card is named with its reason", async () => {
+  await using ui = await bench.open("/characters");
+  await ui.page.getByText("No characters yet").waitFor();
+  const file = (name: string, text: string) => ({
+    name,
+    mimeType: "application/json",
+    buffer: Buffer.from(text),
+  });
+  await ui.page.locator("input[type=file]").setInputFiles(
+    [
+      file("one.json", JSON.stringify({ name: "One" })),
+      file("broken.txt", "?"),
+      file("two.json", JSON.stringify({ name: "Two" })),
+    ],
+  );
+  await ui.page.getByText("2 characters imported").waitFor();
+  await ui.page.getByText("1 file could not be imported").waitFor();
+  await ui.page.getByText("This file holds no readable card").waitFor();
+  await ui.page.getByRole("link", { name: "One" }).waitFor();
+  await ui.page.getByRole("link", { name: "Two" }).waitFor();
+});
+
+test("files dropped on the gallery are imported, and while they are over it the page says so", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  await ui.page.getByRole("link", { name: "Fox" }).waitFor();
+  const files = await ui.page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([JSON.stringify({ name: "Dropped" })], "dropped.json", { type: "application/json" }));
+    return transfer;
+  });
+  await ui.page.dispatchEvent(".gallery", "dragenter", { dataTransfer: files });
+  await ui.page.getByText("Drop card files here").waitFor();
+  await ui.page.dispatchEvent(".gallery", "drop", { dataTransfer: files });
+  await ui.page.getByText("Drop card files here").waitFor({ state: "detached" });
+  await ui.page.getByText("1 character imported").waitFor();
+  await ui.page.getByRole("button", { name: "Open", exact: true }).click();
+  await ui.page.getByRole("heading", { name: "Dropped", level: 2 }).waitFor();
+});
+
+test("a folder among the files that are dropped is named, and the files come in", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  await ui.page.getByRole("link", { name: "Fox" }).waitFor();
+  await ui.page.locator(".drop-area").evaluate((area) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["{}"], "My cards"));
+    dataTransfer.items.add(new File([JSON.stringify({ name: "Dropped" })], "dropped.json"));
+    // Only a person's own hand brings entries with it.
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+      const name = this.getAsFile()!.name;
+      return { isDirectory: !name.includes("."), name } as FileSystemEntry;
+    };
+    area.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+  });
+  await ui.page.getByText("1 character imported").waitFor();
+  const refused = ui.page.getByRole("alert").filter({ hasText: "My cards" });
+  await refused.getByText("A folder cannot be imported").waitFor();
+});
+
+test("an import from a link that fails keeps the link and says why; then it works, and the focus is back", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  const menu = ui.page.getByRole("button", { name: "More" });
+  await menu.click();
+  await ui.page.getByRole("menuitem", { name: "Import from a link" }).click();
+  ui.api.refuse("POST /api/characters/import-url", {
+    status: 502,
+    code: "upstream_error",
+    message: "The address could not be reached",
+  });
+  await ui.page.getByRole("textbox", { name: "Link" }).fill("https://cards.example/Wanderer");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByText("The address could not be reached").waitFor();
+  expect(await ui.page.getByRole("textbox", { name: "Link" }).inputValue()).toBe("https://cards.example/Wanderer");
+  ui.api.allow("POST /api/characters/import-url");
+  await ui.page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click();
+  await ui.page.getByText("1 character imported").waitFor();
+  await ui.page.getByRole("link", { name: "Wanderer" }).waitFor();
+  expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
+});
+
+test("the built-in character is restored from the menu", async () => {
+  await using ui = await bench.open("/characters");
+  await ui.page.getByRole("button", { name: "More" }).click();
+  await ui.page.getByRole("menuitem", { name: "Restore the built-in character" }).click();
+  await ui.page.getByText("Parlor is back as it was at first").waitFor();
+  await ui.page.getByRole("link", { name: "Parlor" }).waitFor();
+});
+
+test("a character's page shows its greetings with the names put in, and a chat begins with the chosen one", async () => {
+  await using ui = await bench.open("/characters/fox", {
+    prepare: (api) => {
+      fill(api);
+      api.settings.display_name = "Robin";
+    },
+  });
+  await ui.page.getByText("Hello Robin, I am Fox.").waitFor();
+  expect(await ui.page.locator(".greeting strong").innerText()).toBe("Robin");
+  await ui.page.getByRole("button", { name: "Next greeting" }).click();
+  await ui.page.getByText("Good evening.").waitFor();
+  await ui.page.getByRole("button", { name: "Start chat" }).click();
+  await eventually(() => new URL(ui.page.url()).pathname, (path) => path.startsWith("/c/"));
+  expect(ui.api.seen("POST", "/api/conversations")[0]!.body).toEqual({ character_ids: ["fox"], greeting: 1 });
+  await ui.page.getByText("Good evening.").waitFor();
+  await ui.page.getByText("2/3").waitFor();
+});
+
+test("resume leads to the newest chat with this character", async () => {
+  await using ui = await bench.open("/characters/fox", {
+    prepare: (api) => {
+      fill(api);
+      const on = (day: number) => new Date(2026, 0, day);
+      const withFox = { character_ids: ["fox"] };
+      Object.assign(api.addConversation("old", "Old", [{ content: "a" }], on(1)), withFox);
+      Object.assign(api.addConversation("new", "New", [{ content: "b" }], on(3)), withFox);
+      api.addConversation("other", "Other", [{ content: "c" }], on(5));
+    },
+  });
+  await ui.page.getByRole("link", { name: "Resume" }).click();
+  expect(new URL(ui.page.url()).pathname).toBe("/c/new");
+});
+
+test("a deleted character can be brought back by Undo, and is gone for good only afterwards", async () => {
+  await using ui = await bench.open("/characters/fox", { prepare: fill });
+  const remove = async () => {
+    await ui.page.getByRole("button", { name: "More for this character" }).click();
+    await ui.page.getByRole("menuitem", { name: "Delete" }).click();
+    await ui.page.getByText("Fox deleted").waitFor();
+  };
+  await remove();
+  await ui.page.getByRole("link", { name: "Ada" }).waitFor();
+  expect(await ui.page.getByRole("link", { name: "Fox" }).count()).toBe(0);
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await ui.page.getByRole("link", { name: "Fox" }).click();
+  await remove();
+  expect(ui.api.seen("DELETE", /characters/)).toEqual([]);
+  await ui.page.locator(".toast").getByRole("button", { name: "Close" }).click();
+  await eventually(() => ui.api.people.characters.has("fox"), (isThere) => !isThere);
+});
+
+test("a new picture is sent as it is; the state of a portrait job and its failure are shown", async () => {
+  await using ui = await bench.open("/characters/fox", { prepare: fill });
+  await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
+  const picture = { name: "p.png", mimeType: "image/png", buffer: Buffer.from(ui.api.people.picture) };
+  await ui.page.locator("input[type=file]").setInputFiles(
+    picture,
+  );
+  await ui.page.getByText("Picture replaced").waitFor();
+  expect(ui.api.seen("PUT", "/api/characters/fox/avatar")[0]!.headers.get("content-type")).toBe("image/png");
+  await ui.page.getByRole("button", { name: "More for this character" }).click();
+  await ui.page.getByRole("menuitem", { name: "Draw a portrait" }).click();
+  await ui.page.getByText("A portrait is being drawn").waitFor();
+  const error = { code: "not_available", message: "No image backend is active" };
+  ui.api.people.portraits.set("fox", { state: "failed", error });
+  ui.api.publish("job", "job");
+  await ui.page.getByText("No image backend is active").waitFor();
+});
+
+test("a card of another program's folder can be used and exported, not changed", async () => {
+  await using ui = await bench.open("/characters/theirs", {
+    prepare: ({ people }) => people.add("theirs", { name: "Theirs" }, { external: true }),
+  });
+  await ui.page.getByText("This card is in another program’s folder").waitFor();
+  expect(await ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
+  await ui.page.getByRole("button", { name: "More for this character" }).click();
+  const items = ui.page.getByRole("menuitem");
+  expect(await items.allInnerTexts()).toEqual(["Export as PNG", "Export as JSON", "Export as CHARX"]);
+  expect(await items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");
+});
+
+test("W01: pictures and scripts in a card's texts ask nobody and run nowhere", async () => {
+  const text =
+    "![x](https://evil.example/a.png) <img src='https://evil.example/b.png' onerror='document.title=1'>after";
+  await using ui = await bench.open("/characters/evil", {
+    prepare: ({ people }) => people.add("evil", { name: "<b>Evil</b>", first_mes: text, creator_notes: text }),
+  });
+  await ui.page.getByText("after").first().waitFor();
+  await ui.page.getByText("Creator’s notes").click();
+  expect(await ui.page.getByRole("heading", { name: "<b>Evil</b>", level: 2 }).count()).toBe(1);
+  expect(await ui.page.title()).toBe("<b>Evil</b> · Parlor");
+  expect(ui.foreign).toEqual([]);
+});
+
+const SCREENS: [path: string, ready: string][] = [
+  ["/characters", "Ada"],
+  ["/characters/fox", "Good"],
+  ["/characters/nobody", "This character does not exist"],
+];
+for (const [path, ready] of SCREENS) {
+  for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
+    test.each(["light", "dark"] as const)(`axe finds nothing on ${path}, ${device}, %s`, async (colorScheme) => {
+      await using ui = await bench.open(path, {
+        ...options,
+        colorScheme,
+        prepare: (api) => {
+          fill(api);
+          api.people.save("fox", api.people.add("fox", { name: "Fox", tags: ["a"], first_mes: "Good" }).card);
+        },
+      });
+      await ui.page.getByText(ready).first().waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      expect(ui.errors).toEqual([]);
+    });
+  }
+}

@@ -1,0 +1,211 @@
+/** The character creator before the real server and the double of a model. */
+import { Buffer } from "node:buffer";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { useModel } from "../../../helpers/app/chat_client.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { noise } from "../../../helpers/files/pictures.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+interface Bench extends WatchedPage, AsyncDisposable {
+  app: TestApp;
+  llm: FakeLlm;
+}
+
+/** The dialog for an idea, with a model that the test drives. */
+async function openBench(options: BrowserContextOptions = {}): Promise<Bench> {
+  const llm = await openFakeLlm({ switches: { manual: "on" } });
+  const app = await openTestApp();
+  await useModel(app, llm);
+  await app.post("/api/setup/complete", {});
+  const watched = await openPage(browser, app.url, options);
+  await watched.page.goto(`${app.url}/characters`);
+  await openIdea(watched.page);
+  return {
+    ...watched,
+    app,
+    llm,
+    async [Symbol.asyncDispose]() {
+      await watched.context.close();
+      await app[Symbol.asyncDispose]();
+      await llm.close();
+    },
+  };
+}
+
+async function openIdea(page: Page): Promise<void> {
+  await page.getByRole("main").getByRole("button", { name: "New character" }).first().click();
+  await page.getByRole("tab", { name: "From an idea" }).click();
+}
+
+/** Enters an idea, sends it, and gives the model's side. */
+async function write({ page, llm }: Bench, button = "Write"): Promise<ManualAnswer> {
+  const asked = llm.nextCall();
+  await page.getByLabel("Idea", { exact: true }).fill("a lighthouse keeper");
+  await page.getByRole("button", { name: button, exact: true }).click();
+  return await asked;
+}
+
+const BEGIN = '{"name": "Fern", "description": "Keeps a light';
+const END = 'house.", "personality": "calm", "first_mes": "Come in.", "tags": ["sea"]}';
+
+async function written(app: TestApp) {
+  const all: { id: string; name: string; has_avatar: boolean }[] = await (await app.get("/api/characters")).json();
+  const found = all.find(({ name }) => name !== "Pim");
+  return found && await (await app.get(`/api/characters/${found.id}`)).json();
+}
+
+const expectClean = async (page: Page) => {
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await findAxeProblems(page)).toEqual([]);
+  }
+};
+
+test("the editor fills while the model writes; what somebody types meanwhile stays theirs; the card is stored", async () => {
+  await using bench = await openBench();
+  const { page, app } = bench;
+  await expectClean(page);
+  const call = await write(bench);
+  await page.getByText("Waiting for the model, ").waitFor();
+  await expectClean(page);
+  await call.emit(BEGIN);
+  const description = page.getByLabel("Description");
+  await eventually(() => description.inputValue(), (text) => text === "Keeps a light");
+  await page.getByText("The model is writing: Description").waitFor();
+  await expectClean(page);
+  await page.getByLabel("Name", { exact: true }).fill("Fern Hill");
+  await call.emit(END);
+  await eventually(() => description.inputValue(), (text) => text === "Keeps a lighthouse.");
+  await call.finish();
+  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  const character = await eventually(() => written(app), (found) => found?.card.data.first_mes === "Come in.");
+  expect(character.card.data).toMatchObject({ name: "Fern Hill", description: "Keeps a lighthouse.", tags: ["sea"] });
+  expect(bench.errors).toEqual([]);
+});
+
+test("Stop frees the model and keeps what came", async () => {
+  await using bench = await openBench(PHONE);
+  const { page, app, llm } = bench;
+  const call = await write(bench);
+  await call.emit(BEGIN);
+  await page.getByText("The model is writing: Description").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await call.over;
+  expect(llm.abandoned).toHaveLength(1);
+  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  expect(await page.getByLabel("Description").inputValue()).toBe("Keeps a light");
+  await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
+});
+
+test("before the first words Stop leads back to the idea, and nothing is stored", async () => {
+  await using bench = await openBench();
+  const call = await write(bench);
+  await bench.page.getByRole("button", { name: "Stop" }).click();
+  await call.over;
+  const idea = bench.page.getByLabel("Idea", { exact: true });
+  await idea.waitFor();
+  expect(await idea.inputValue()).toBe("a lighthouse keeper");
+  expect(await written(bench.app)).toBeUndefined();
+});
+
+test("a refusal is told in the model's words beside the idea, which stays", async () => {
+  await using bench = await openBench();
+  const { page } = bench;
+  const call = await write(bench);
+  await call.emit("I'm sorry, I can't.");
+  await call.finish();
+  await page.getByText("wrote no character, but: I'm sorry, I can't").waitFor();
+  expect(await page.getByLabel("Idea", { exact: true }).inputValue()).toBe("a lighthouse keeper");
+  await expectClean(page);
+});
+
+test("an answer that is cut leaves what came in the editor and says so", async () => {
+  await using bench = await openBench();
+  const { page, app } = bench;
+  const call = await write(bench);
+  await call.emit(BEGIN);
+  await page.getByText("The model is writing: Description").waitFor();
+  await call.fail("cut");
+  await page.getByText("The model stopped early; what arrived is kept").waitFor();
+  await expectClean(page);
+  await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
+});
+
+test("the editor may be left while the model writes; the card is whole all the same", async () => {
+  await using bench = await openBench();
+  const { page, app } = bench;
+  const call = await write(bench);
+  await call.emit(BEGIN);
+  await page.getByText("The model is writing: Description").waitFor();
+  await page.getByRole("link", { name: "Done" }).click();
+  await page.getByRole("button", { name: "More for this character" }).waitFor();
+  await call.emit(END);
+  await call.finish();
+  await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a lighthouse.");
+});
+
+test("a picture is shown to the model and becomes the portrait", async () => {
+  await using bench = await openBench();
+  const { page, app } = bench;
+  await page.locator(".creator-picture input[type=file]").setInputFiles({
+    name: "keeper.png",
+    mimeType: "image/png",
+    buffer: Buffer.from(noise(64, 96)),
+  });
+  await page.getByRole("switch", { name: "Use the picture as the portrait" }).waitFor();
+  await expectClean(page);
+  const call = await write(bench);
+  expect(JSON.stringify(call.request.json!.messages)).toContain("data:image/jpeg;base64,");
+  await call.emit(BEGIN);
+  await page.getByText("The model is writing: Description").waitFor();
+  expect((await written(app)).has_avatar).toBe(true);
+  await call.emit(END);
+  await call.finish();
+  await eventually(() => written(app), (found) => found?.has_avatar === true);
+});
+
+test("in the background a badge counts it, a message leads to the character, and so does the list of what ran", async () => {
+  await using bench = await openBench();
+  const { page, app } = bench;
+  const call = await write(bench, "In the background");
+  const nav = page.getByRole("navigation");
+  await nav.locator("a[href='/activity'] .badge").waitFor();
+  await page.locator(".toast").filter({ hasText: "The character is being written" }).getByRole("button", {
+    name: "Show",
+  })
+    .click();
+  await page.getByRole("main").getByText("a lighthouse keeper").first().waitFor();
+  await call.emit(BEGIN + END);
+  await call.finish();
+  const toast = page.locator(".toast").filter({ hasText: "Fern is written" });
+  await toast.waitFor();
+  await nav.locator("a[href='/activity'] .badge").waitFor({ state: "detached" });
+  const { id } = await written(app);
+  expect(await page.getByRole("main").locator(`a[href='/characters/${id}']`).count()).toBe(1);
+  await expectClean(page);
+  await toast.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "Fern", level: 2 }).waitFor();
+  expect(bench.errors).toEqual([]);
+});
+
+test("a job that failed says so, and the list holds the reason", async () => {
+  await using bench = await openBench();
+  const { page } = bench;
+  const call = await write(bench, "In the background");
+  await call.emit("No.");
+  await call.finish();
+  const toast = page.locator(".toast").filter({ hasText: "could not be written" });
+  await toast.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("main").getByText("wrote no character, but: No").waitFor();
+});

@@ -1,0 +1,441 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const STORY = [{ role: "user", content: "Tell me a story" }];
+
+test("a first message makes a chat with an address, and its reply is shown as it comes", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.script = undefined });
+  const { page, api } = ui;
+  await sendMessage(page, "Hello there");
+  await page.getByText("Waiting for the model, 0:00").waitFor();
+  expect(new URL(page.url()).pathname).toMatch(/^\/c\/[0-9a-f-]{36}$/);
+  const reply = await eventually(() => [...api.replies.values()][0], (each) => each !== undefined);
+  reply!.say("One **two");
+  await page.locator(".reply .prose", { hasText: "One **two" }).waitFor();
+  reply!.say("** three");
+  await page.locator(".reply .prose strong", { hasText: "two" }).waitFor();
+  reply!.end("complete");
+  await page.getByRole("button", { name: "Send" }).waitFor();
+  await page.getByRole("link", { name: "Hello there" }).waitFor();
+  expect(ui.errors).toEqual([]);
+  expect(ui.foreign).toEqual([]);
+});
+
+test("a message is sent alone with ids of its own: what was said before, the server knows", async () => {
+  const history = [{ role: "user", content: "One" }, { role: "assistant", content: "Two" }];
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", history) });
+  await sendMessage(ui.page, "Three");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  const [request] = ui.api.seen("POST", "/api/chat");
+  expect(request!.headers.get("x-parlor-page")).toBe(ui.api.origin);
+  expect(request!.body).toMatchObject({ conversation_id: "c1", stream: true, context: "server" });
+  const { user_message_id, assistant_message_id, messages } = request!.body as Record<string, string>;
+  expect(messages).toEqual([{ role: "user", content: "Three" }]);
+  expect(new Set([user_message_id, assistant_message_id]).size).toBe(2);
+});
+
+test("a reload in the middle of a reply attaches to it, and no text is lost or doubled", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("Once upon ");
+  const prose = ui.page.locator(".reply .prose");
+  await prose.getByText("Once upon").waitFor();
+  await ui.page.reload();
+  await prose.getByText("Once upon").waitFor();
+  reply.say("a time.");
+  await prose.getByText("Once upon a time.", { exact: true }).waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect(await prose.innerText()).toBe("Once upon a time.");
+});
+
+test("a lost connection is told in one line, and the exact rest is asked for", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("Before the cut, ");
+  // Said once the page follows the stream, so that it has a place there.
+  await eventually(() => ui.api.seen("GET", "/api/chat/replies/r1").length, (count) => count > 0);
+  reply.say("so far, ");
+  await ui.page.getByText("Before the cut, so far,").waitFor();
+  ui.api.refuse("GET /api/chat/replies/r1", { status: 502, code: "bad_gateway", message: "A proxy without a server" });
+  ui.api.cutReplies();
+  await ui.page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  reply.say("after it.");
+  ui.api.allow("GET /api/chat/replies/r1");
+  await ui.page.locator(".reply .prose").getByText("Before the cut, so far, after it.", { exact: true }).waitFor();
+  // The stream of changes was cut as well, and reads the whole reply again when it is back.
+  const places = ui.api.seen("GET", "/api/chat/replies/r1").map(({ headers }) => headers.get("last-event-id"));
+  expect(places).toContainEqual(expect.stringMatching(/\.2\.24\.0$/));
+});
+
+test("a reply that another device started shows live here, and Stop works from here", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Tell me a story").first().waitFor();
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("From elsewhere");
+  await ui.page.getByText("From elsewhere").waitFor();
+  await ui.page.getByRole("img", { name: "A reply is being written" }).waitFor();
+  await ui.page.getByRole("button", { name: "Stop" }).click();
+  await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
+  expect(reply.message.status).toBe("stopped");
+});
+
+test("a reply that fails says what happened, and Retry asks again for the same message", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("It began");
+  reply.end("failed", { code: "upstream_error", message: "The model went away", request_id: "req-9" });
+  const ending = ui.page.locator(".ending");
+  await ending.getByText("The model went away").waitFor();
+  await ending.getByText("Details").click();
+  await ending.getByText("req-9").waitFor();
+  await ending.getByRole("link", { name: "Switch connection" }).waitFor();
+  await ending.getByRole("button", { name: "Retry" }).click();
+  await ui.page.locator(".reply .prose").getByText("Hello", { exact: true }).waitFor();
+  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+    action: "regenerate",
+    assistant_message_id: "r1",
+    context: "server",
+    messages: [],
+  });
+});
+
+test("an interrupted reply can be continued behind the text that is there", async () => {
+  const messages = [...STORY, { role: "assistant", content: "Once upon", status: "interrupted" as const }];
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      api.addConversation("c1", "Chat", messages);
+      api.script = [" a time."];
+    },
+  });
+  await ui.page.getByText("The reply was cut off when the server stopped").waitFor();
+  await ui.page.getByRole("button", { name: "Continue" }).click();
+  await ui.page.locator(".reply .prose").getByText("Once upon a time.", { exact: true }).waitFor();
+  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+    action: "continue",
+    assistant_message_id: "c1-m1",
+  });
+});
+
+test("a message that the server refuses comes back into the composer with the reason beside it", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) =>
+      api.refuse("POST /api/chat", { status: 503, code: "not_available", message: "No connection is active" }),
+  });
+  await sendMessage(ui.page, "Precious words");
+  await ui.page.getByRole("alert").getByText("No connection is active").waitFor();
+  expect(await ui.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Precious words");
+  expect(await ui.page.locator(".message").count()).toBe(0);
+  expect(new URL(ui.page.url()).pathname).toBe("/new");
+  ui.api.allow("POST /api/chat");
+  await ui.page.getByRole("button", { name: "Send" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+});
+
+test("a message sent while the server is away goes out once it is back, and is asked for once", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("This message has no reply yet.").waitFor();
+  await ui.page.route("**/api/chat", (route) => route.abort("connectionrefused"));
+  await sendMessage(ui.page, "Are you there?");
+  await ui.page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await ui.page.unroute("**/api/chat");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
+});
+
+test("Enter sends, Shift+Enter breaks the line, and Escape stops", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.script = undefined });
+  const box = ui.page.getByLabel("Message", { exact: true });
+  await box.fill("One");
+  await box.press("Shift+Enter");
+  await box.pressSequentially("Two");
+  expect(await box.inputValue()).toBe("One\nTwo");
+  await box.press("Enter");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  await eventually(() => ui.api.replies.size, (size) => size === 1);
+  expect(await box.inputValue()).toBe("");
+  await box.press("Escape");
+  await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
+});
+
+test("Enter that ends a composition of an input method sends nothing", async () => {
+  await using ui = await bench.open("/new");
+  const box = ui.page.getByLabel("Message", { exact: true });
+  await box.fill("にほん");
+  for (const init of [{ isComposing: true }, { keyCode: 229 }]) {
+    await box.dispatchEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...init });
+  }
+  expect(await box.inputValue()).toBe("にほん");
+  await box.press("Enter");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
+});
+
+test("on a phone Enter breaks the line and the button sends", async () => {
+  await using ui = await bench.open("/new", PHONE);
+  const box = ui.page.getByLabel("Message", { exact: true });
+  await box.fill("One");
+  await box.press("Enter");
+  await box.pressSequentially("Two");
+  expect(await box.inputValue()).toBe("One\nTwo");
+  await ui.page.getByRole("button", { name: "Send" }).tap();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+});
+
+test("a draft is saved while it is written and is there on another device", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByLabel("Message", { exact: true }).fill("Half a thought");
+  await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Half a thought");
+  expect(ui.api.seen("PATCH", /draft$/)[0]!.headers.get("if-match")).toBe('"0"');
+  await using other = await bench.open("/c/c1", { api: ui.api });
+  await other.page.getByText("Tell me a story").first().waitFor();
+  expect(await other.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Half a thought");
+});
+
+test("a draft that changed elsewhere is shown where nothing was typed, and asks where something was", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const box = ui.page.getByLabel("Message", { exact: true });
+  await ui.page.getByText("Tell me a story").first().waitFor();
+  ui.api.setDraft("c1", "From the phone");
+  await eventually(() => box.inputValue(), (text) => text === "From the phone");
+
+  // Lost word of the change: only the refused save tells.
+  const conversation = ui.api.conversations.get("c1")!;
+  Object.assign(conversation, { draft: "From the laptop", draft_version: conversation.draft_version + 1 });
+  await box.fill("Typed here");
+  await ui.page.getByText("This draft was changed on another device.").waitFor();
+  await ui.page.getByText("From the laptop").waitFor();
+  expect(await box.inputValue()).toBe("Typed here");
+  expect(conversation.draft).toBe("From the laptop");
+  await ui.page.getByRole("button", { name: "Use the other one" }).click();
+  await expect.poll(() => box.inputValue()).toBe("From the laptop");
+});
+
+test("a draft that is half written when the page goes is not lost", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByLabel("Message", { exact: true }).fill("Just typed");
+  await ui.page.goto("about:blank");
+  await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Just typed");
+});
+
+test("a deleted chat can be had back, and is gone for good once the page is left", async () => {
+  await using ui = await bench.open("/c/c2", {
+    prepare: (api) => {
+      api.addConversation("c1", "First chat", STORY);
+      api.addConversation("c2", "Second chat", STORY);
+    },
+  });
+  const link = ui.page.getByRole("link", { name: "First chat" });
+  const remove = async () => {
+    await link.hover();
+    await ui.page.getByRole("button", { name: "Actions for “First chat”" }).click();
+    await ui.page.getByRole("menuitem", { name: "Delete" }).click();
+  };
+  await remove();
+  await link.waitFor({ state: "detached" });
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await link.waitFor();
+  expect(ui.api.seen("DELETE", "/api/conversations/c1")).toEqual([]);
+  await remove();
+  await ui.page.goto("about:blank");
+  await eventually(() => ui.api.conversations.has("c1"), (isThere) => !isThere);
+});
+
+test("opening the app returns to the last chat", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Tell me a story").first().waitFor();
+  await ui.page.goto(`${ui.api.origin}/`);
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
+});
+
+test("the view follows a reply only while the reader is at its end", async () => {
+  const lines = Array.from({ length: 60 }, (_, n) => `Line ${n}.`).join("\n\n");
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", [...STORY, { role: "assistant", content: lines }, ...STORY]),
+  });
+  const scroll = ui.page.locator(".message-scroll");
+  const distance = () => scroll.evaluate((box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight));
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say(lines);
+  await ui.page.locator(".message").last().getByText("Line 59.").waitFor();
+  await eventually(distance, (px) => px < 2);
+  await scroll.evaluate((box) => box.scrollTop = 200);
+  await ui.page.getByRole("button", { name: /^Jump to latest/ }).waitFor();
+  const top = await scroll.evaluate((box) => box.scrollTop);
+  reply.say("\n\nOne more.\n\nAnother.\n\n");
+  await ui.page.getByRole("button", { name: "Jump to latest 2 new paragraphs" }).waitFor();
+  expect(await scroll.evaluate((box) => box.scrollTop)).toBe(top);
+  await ui.page.getByRole("button", { name: /^Jump to latest/ }).click();
+  await eventually(distance, (px) => px < 2);
+});
+
+test("the message list is silent by itself; whole sentences are read out beside it", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const log = ui.page.getByRole("log");
+  expect(await log.getAttribute("aria-live")).toBe("off");
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  reply.say("The rain came. And then the");
+  const spoken = ui.page.locator("[aria-live=polite][aria-relevant=additions]");
+  await spoken.getByText("The rain came.", { exact: true }).waitFor({ state: "attached" });
+  expect(await spoken.innerText()).not.toContain("And then");
+  reply.say(" sun.");
+  reply.end("complete");
+  await spoken.getByText("And then the sun.", { exact: true }).waitFor({ state: "attached" });
+});
+
+test("thoughts are folded away from the reply they led to", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.think("They want a story. ");
+  await ui.page.getByText("Thinking", { exact: true }).waitFor();
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  reply.say("Once");
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  await ui.page.locator(".reply .prose").getByText("Once", { exact: true }).waitFor();
+  const thoughts = ui.page.locator(".thoughts");
+  expect(await thoughts.locator(".thoughts-text").isVisible()).toBe(false);
+  await thoughts.locator("summary").click();
+  expect(await thoughts.locator(".thoughts-text").innerText()).toContain("They want a story.");
+});
+
+test.each([
+  ["between tags", "<think>They want a story.</think>\n\nOnce upon."],
+  ["that the template had opened", "They want a story.\n</think>\n\nOnce upon."],
+])("thoughts that a model writes into its text are folded, read to nobody and not copied: %s", async (_, whole) => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", STORY),
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say(whole);
+  const prose = ui.page.locator(".message[data-message-id=r1] .prose");
+  await prose.getByText("Once upon.", { exact: true }).waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect((await prose.innerText()).trim()).toBe("Once upon.");
+  const thoughts = ui.page.locator(".message[data-message-id=r1] .thoughts-text");
+  expect(await thoughts.isVisible()).toBe(false);
+  expect(await thoughts.textContent()).toBe("They want a story.");
+  expect(await ui.page.locator("[aria-relevant=additions]").textContent()).not.toContain("They want");
+  await ui.page.locator(".message[data-message-id=r1]").getByRole("button", { name: "Copy" }).click();
+  await eventually(() => ui.page.evaluate(() => navigator.clipboard.readText()), (text) => text === "Once upon.");
+});
+
+test("nothing moves when a reply ends", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("Rain, and then more rain.\n\n".repeat(40));
+  const last = ui.page.locator(".message[data-message-id=r1] .prose p").last();
+  await last.waitFor();
+  const bottom = () => last.evaluate((element) => Math.round(element.getBoundingClientRect().bottom));
+  await eventually(
+    () => ui.page.locator(".message-scroll").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight),
+    (px) => px < 2,
+  );
+  const before = await bottom();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect(await bottom()).toBe(before);
+});
+
+test("Stop that was pressed by keys leaves the focus in the composer", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  ui.api.startReply("c1", "r1").say("Once");
+  const stop = ui.page.getByRole("button", { name: "Stop" });
+  await stop.focus();
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("button", { name: "Send" }).waitFor();
+  await eventually(
+    () => ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
+    (label) => label === "Message",
+  );
+});
+
+test("from a chat that is not there a way leads back to the last one, which is what the next visit begins with", async () => {
+  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Tell me a story").waitFor();
+  await ui.page.goto(`${ui.api.origin}/c/nowhere`);
+  await ui.page.getByRole("link", { name: "Back to the last chat" }).click();
+  await ui.page.getByText("Tell me a story").waitFor();
+  await ui.page.goto(`${ui.api.origin}/c/nowhere`);
+  await ui.page.getByRole("heading", { name: "Chat not found" }).waitFor();
+  await ui.page.goto(ui.api.origin);
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
+});
+
+test("a chat is asked for once while its link is pressed, and opened with what came", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const asked: string[] = [];
+  ui.page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (pathname.startsWith("/api/conversations/c1")) asked.push(pathname + search);
+  });
+  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  await link.hover();
+  await eventually(() => asked.length, (count) => count === 1);
+  expect(ui.page.url()).toBe(`${ui.api.origin}/new`);
+  await link.click();
+  await ui.page.getByText("Tell me a story").waitFor();
+  const readings = asked.filter((address) => !address.endsWith("/branches"));
+  expect(readings).toEqual(["/api/conversations/c1?view=recent&limit=60"]);
+});
+
+test("what was read ahead of a chat that changed since is not shown", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  const isRead = ui.page.waitForResponse((response) => response.url().includes("view=recent"));
+  await link.hover();
+  await (await isRead).finished();
+  const listed = ui.page.waitForResponse((response) => response.url().includes("view=summary"));
+  const chat = ui.api.conversations.get("c1")!;
+  chat.messages[0] = { ...chat.messages[0]!, content: "Tell me another story" };
+  ui.api.publish("conversation", "c1", ++chat.revision);
+  await listed; // the page has heard of it
+  await link.click();
+  await ui.page.getByText("Tell me another story").waitFor();
+  expect(await ui.page.getByText("Tell me a story").count()).toBe(0);
+});
+
+test("a chat that is not there, a list that fails and a server that refuses each say so", async () => {
+  await using gone = await bench.open("/c/nowhere");
+  await gone.page.getByRole("heading", { name: "This chat does not exist" }).waitFor();
+  await gone.page.getByRole("heading", { name: "Chat not found", level: 1 }).waitFor();
+  expect(await gone.page.title()).toBe("Chat not found · Parlor");
+  // What belongs to a chat has nothing to act on here.
+  expect(await gone.page.getByRole("main").getByRole("button").count()).toBe(0);
+  const failure = { status: 500, code: "internal", message: "Something went wrong inside the server" };
+  await using broken = await bench.open("/c/c1", {
+    prepare: (api) => {
+      api.addConversation("c1", "Chat", STORY);
+      api.refuse("GET /api/conversations", failure);
+      api.refuse("GET /api/conversations/c1", failure);
+    },
+  });
+  await broken.page.getByText("The list of chats could not be loaded").waitFor();
+  await broken.page.getByText("The chat could not be loaded").waitFor();
+  broken.api.allow("GET /api/conversations/c1");
+  await broken.page.getByRole("main").getByRole("button", { name: "Try again" }).click();
+  await broken.page.getByText("Tell me a story").waitFor();
+  await using refused = await bench.open("/new", {
+    prepare: (api) => api.refuse("*", { status: 401, code: "unauthenticated", message: "Sign in first" }),
+  });
+  await refused.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+});
+
+test.each([["untrusted_proxy", "trusted_proxies"], ["bare_proxy", "loopback_auth_bypass = false"]])(
+  "the hint %s is a red banner that says what to set",
+  async (hint, words) => {
+    await using ui = await bench.open("/new", { prepare: (api) => api.hint = hint });
+    await ui.page.getByRole("alert").getByText(words).waitFor();
+  },
+);

@@ -1,0 +1,202 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, openUiBench, sendMessage, type UiBench } from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const STORY = [{ role: "user", content: "Tell me a story" }, { role: "assistant", content: "Once upon a time." }];
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+function openStory() {
+  return bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+}
+
+const box = (page: Page) => page.getByLabel("Message", { exact: true });
+
+/** Lets files fall on an element, as a drop or a paste does. */
+async function give(page: Page, kind: "drop" | "paste", files: { name: string; type: string; base64: string }[]) {
+  await box(page).evaluate((element, [kind, files]) => {
+    const data = new DataTransfer();
+    for (const { name, type, base64 } of files) {
+      const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+      data.items.add(new File([bytes], name, { type }));
+    }
+    const options = { bubbles: true, cancelable: true };
+    element.dispatchEvent(
+      kind === "drop"
+        ? new DragEvent("drop", { ...options, dataTransfer: data })
+        : new ClipboardEvent("paste", { ...options, clipboardData: data }),
+    );
+  }, [kind, files] as const);
+}
+
+test.each(["drop", "paste"] as const)("a picture that comes in by %s goes out with the message", async (kind) => {
+  await using ui = await openStory();
+  await box(ui.page).waitFor();
+  await give(ui.page, kind, [{ name: "dot.png", type: "image/png", base64: PIXEL }]);
+  await ui.page.getByRole("img", { name: "dot.png" }).waitFor();
+  await sendMessage(ui.page, "What is this?");
+  await ui.page.getByRole("img", { name: "Image 1" }).waitFor();
+  const content = ui.api.conversations.get("c1")!.messages[2]!.content;
+  const [name] = [...ui.api.attachments.keys()];
+  expect(name).toMatch(/^[0-9a-f-]{36}\.png$/);
+  const image_url = { url: `/api/attachments/${name}` };
+  expect(content).toEqual([{ type: "text", text: "What is this?" }, { type: "image_url", image_url }]);
+  expect(await ui.page.locator(".picture-row").count()).toBe(0);
+  expect([ui.errors, ui.foreign]).toEqual([[], []]);
+});
+
+test("a picture that the server does not take is told, and one of a refused message comes back", async () => {
+  await using ui = await openStory();
+  await box(ui.page).waitFor();
+  ui.api.refuse("PUT /api/attachments/*", { status: 413, code: "too_large", message: "The picture is too large" });
+  await give(ui.page, "drop", [{ name: "a.png", type: "image/png", base64: PIXEL }]);
+  await ui.page.getByText("The picture is too large").waitFor();
+  expect(await ui.page.locator(".picture-row").count()).toBe(0);
+  ui.api.allow("PUT /api/attachments/*");
+  await give(ui.page, "drop", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
+  ui.api.refuse("POST /api/chat", { status: 503, code: "not_available", message: "No connection is active" });
+  await sendMessage(ui.page, "Look");
+  await ui.page.getByRole("alert").getByText("No connection is active").waitFor();
+  await ui.page.getByRole("img", { name: "b.png" }).waitFor();
+  expect(await box(ui.page).inputValue()).toBe("Look");
+});
+
+test("a picture can be taken out again, and one alone can be sent", async () => {
+  await using ui = await openStory();
+  await box(ui.page).waitFor();
+  const send = ui.page.getByRole("button", { name: "Send" });
+  await give(ui.page, "paste", [{ name: "a.png", type: "image/png", base64: PIXEL }]);
+  await ui.page.getByRole("button", { name: "Remove a.png" }).click();
+  await expect.poll(() => send.isDisabled()).toBe(true);
+  await give(ui.page, "paste", [{ name: "b.png", type: "image/png", base64: PIXEL }]);
+  await send.click();
+  await ui.page.getByRole("img", { name: "Image 1" }).waitFor();
+});
+
+test("a text file becomes a fenced block at the cursor; what is neither text nor picture is refused in words", async () => {
+  await using ui = await openStory();
+  await box(ui.page).fill("Before after");
+  await box(ui.page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(6, 6));
+  const source = "const x = 1;\n```\n";
+  await give(ui.page, "drop", [{ name: "a.ts", type: "", base64: btoa(source) }]);
+  await eventually(
+    () => box(ui.page).inputValue(),
+    (text) => text === "Before\n\na.ts\n\n````ts\nconst x = 1;\n```\n````\n\nafter",
+  );
+  await give(ui.page, "drop", [{ name: "a.bin", type: "", base64: btoa("\x00\x01\xff") }]);
+  await ui.page.getByText("“a.bin” is neither an image nor text").waitFor();
+  await give(ui.page, "drop", [{ name: "big.txt", type: "text/plain", base64: btoa("x".repeat(300_000)) }]);
+  await ui.page.getByText("“big.txt” is too long for a message").waitFor();
+});
+
+test("a word behind / opens the commands; arrows, Enter and Escape work in the list", async () => {
+  await using ui = await openStory();
+  await box(ui.page).pressSequentially("/");
+  const list = ui.page.getByRole("listbox", { name: "Commands" });
+  await list.waitFor();
+  expect(await list.getByRole("option").count()).toBeGreaterThan(8);
+  await box(ui.page).pressSequentially("re");
+  expect(await list.getByRole("option").allInnerTexts()).toEqual([expect.stringContaining("/regenerate")]);
+  expect(await box(ui.page).getAttribute("aria-activedescendant")).toBe("composer-commands-regenerate");
+  await box(ui.page).press("Escape");
+  await list.waitFor({ state: "detached" });
+  await box(ui.page).fill("/");
+  await box(ui.page).press("ArrowUp");
+  await box(ui.page).press("ArrowDown");
+  await box(ui.page).press("Enter");
+  await ui.page.waitForURL(`${ui.api.origin}/new`);
+  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+});
+
+test("commands act on the chat and leave the composer empty", async () => {
+  await using ui = await openStory();
+  const run = async (text: string) => {
+    await box(ui.page).fill(text);
+    await box(ui.page).press("Enter");
+  };
+  await run("/title A better name");
+  await ui.page.getByRole("heading", { name: "A better name" }).waitFor();
+  await eventually(() => ui.api.conversations.get("c1")!.title, (title) => title === "A better name");
+  await run("/model other-model");
+  await ui.page.getByRole("button", { name: "Model: other-model" }).waitFor();
+  expect(ui.api.conversations.get("c1")!.model).toBe("other-model");
+  await run("/hide");
+  await ui.page.getByText("Hidden from the model").waitFor();
+  await run("/regenerate");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  await run("/search story");
+  await ui.page.locator(".chat-search-count").getByText("1 of 1").waitFor();
+  await ui.page.keyboard.press("Escape");
+  await run("/delete");
+  await ui.page.locator(".reply").waitFor({ state: "detached" });
+  expect(await box(ui.page).inputValue()).toBe("");
+});
+
+test("commands choose the persona, draw from a prompt and open the character's lorebook", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      api.people.addPersona("robin", "Robin");
+      api.people.add("fox", { name: "Fox" });
+      Object.assign(api.addConversation("c1", "Chat", STORY), { participants: [{ character_id: "fox" }] });
+    },
+  });
+  const backend = { id: "a", name: "A", kind: "a1111", base_url: "http://a.test", defaults: {}, active: true };
+  await ui.page.route("**/api/image/connections", (route) => route.fulfill({ json: [{ ...backend, has_key: false }] }));
+  await ui.page.getByText("Once upon a time.").waitFor();
+  const run = async (text: string) => {
+    await box(ui.page).fill(text);
+    await box(ui.page).press("Enter");
+  };
+  await run("/persona rob");
+  await eventually(() => ui.api.conversations.get("c1")!.persona_id, (id) => id === "robin");
+  await run("/persona nobody");
+  await ui.page.getByText("There is no persona whose name begins with “nobody”").waitFor();
+  await run("/image a lighthouse at night");
+  const dialog = ui.page.getByRole("dialog", { name: "Draw a picture" });
+  await eventually(() => dialog.getByLabel("What to draw").inputValue(), (text) => text === "a lighthouse at night");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
+  await run("/lorebook");
+  await ui.page.getByRole("tab", { name: "Lorebook", selected: true }).waitFor();
+});
+
+test("without a character there is no lorebook to open, and /persona alone leads to the personas", async () => {
+  await using ui = await openStory();
+  await box(ui.page).fill("/l");
+  await ui.page.getByRole("listbox", { name: "Commands" }).waitFor({ state: "detached" });
+  await box(ui.page).fill("/persona");
+  await box(ui.page).press("Enter");
+  await ui.page.waitForURL(/\/settings\/personas$/);
+});
+
+test("what is no command is a message, with its slash", async () => {
+  await using ui = await openStory();
+  await sendMessage(ui.page, "/nonesuch thing");
+  await ui.page.locator(".turn-text", { hasText: "/nonesuch thing" }).waitFor();
+});
+
+test("typing goes on while a reply streams, and stays when the reply ends", async () => {
+  await using ui = await openStory();
+  await box(ui.page).waitFor();
+  const reply = ui.api.startReply("c1", "r1");
+  reply.say("One ");
+  await ui.page.getByText("One").last().waitFor();
+  await box(ui.page).pressSequentially("Next thought");
+  reply.say("two.");
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Send" }).waitFor();
+  expect(await box(ui.page).inputValue()).toBe("Next thought");
+  expect(await box(ui.page).evaluate((element) => element === document.activeElement)).toBe(true);
+});
+
+test("the composer grows to two fifths of the page and then scrolls in itself", async () => {
+  await using ui = await openStory();
+  await box(ui.page).fill(Array.from({ length: 80 }, (_, n) => `Line ${n}`).join("\n"));
+  const { height } = (await box(ui.page).boundingBox())!;
+  expect(Math.round(height)).toBe(320);
+});

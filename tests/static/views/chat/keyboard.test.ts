@@ -1,0 +1,111 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const NOW = new Date().toISOString();
+
+function fill(api: FakeApi): void {
+  api.addConversation("c1", "About ducks", [{ role: "user", content: "Where do the ducks go?" }]);
+  api.house.trash = [{ id: "t1", kind: "conversation", title: "Lost chat", deleted_at: NOW }];
+  api.house.jobs = [{
+    id: "j1",
+    kind: "download",
+    title: "A model",
+    state: "running",
+    progress: null,
+    created_at: NOW,
+    updated_at: NOW,
+  }];
+}
+
+/** Presses Tab until the focus is on the control of that name. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let step = 0; step < 80; step++) {
+    const here = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement;
+      const label = element.id === "" ? null : document.querySelector(`label[for="${element.id}"]`);
+      const around = element.closest("label");
+      const own = element.getAttribute("aria-label") ?? label?.textContent ?? around?.textContent ??
+        element.textContent;
+      return own?.trim() ?? "";
+    });
+    if (here === name) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab never comes to "${name}"`);
+}
+
+test("a connection is added by keys alone: suggestion, key, test, save", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page, api } = ui;
+  await tabTo(page, "Settings");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Search the settings").waitFor();
+  await tabTo(page, "Connections");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Add a connection" }).waitFor();
+  await tabTo(page, "Add a connection");
+  await page.keyboard.press("Enter");
+  await page.getByRole("group", { name: "Suggestions" }).waitFor();
+  await tabTo(page, "OpenAI");
+  await page.keyboard.press("Space");
+  await tabTo(page, "API key");
+  await page.keyboard.type("sk-typed");
+  await tabTo(page, "Test");
+  await page.keyboard.press("Enter");
+  await page.getByText("The connection works").waitFor();
+  await tabTo(page, "Save and use");
+  await page.keyboard.press("Enter");
+  await page.getByText("“OpenAI” answers from now on").waitFor();
+  expect(api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ name: "OpenAI", api_key: "sk-typed" });
+});
+
+test("settings are searched and changed by keys alone", async () => {
+  await using ui = await bench.open("/settings/about", { prepare: fill });
+  const { page, api } = ui;
+  await page.getByText("Version").waitFor();
+  await tabTo(page, "Search the settings");
+  await page.keyboard.type("language");
+  await page.getByRole("link", { name: /^Language/ }).waitFor();
+  await tabTo(page, "LanguageGeneral");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.origin}/settings/general#language`);
+  await tabTo(page, "Enter sends the message");
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => !document.querySelector<HTMLInputElement>("#send-on-enter")!.checked);
+});
+
+test("a deleted chat is had back from the trash, and a job is cancelled, by keys alone", async () => {
+  await using ui = await bench.open("/settings/trash", { prepare: fill });
+  const { page, api } = ui;
+  await page.getByText("Lost chat").waitFor();
+  await tabTo(page, "Restore “Lost chat”");
+  await page.keyboard.press("Enter");
+  await page.getByText("“Lost chat” is back").waitFor();
+  await page.goto(`${api.origin}/activity`);
+  await page.getByText("A model").waitFor();
+  await tabTo(page, "Cancel “A model”");
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing is running").waitFor();
+});
+
+test("a chat that was deleted by keys comes back by the Undo that keys reach", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page } = ui;
+  await page.getByRole("link", { name: "About ducks" }).waitFor();
+  await tabTo(page, "Actions for “About ducks”");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "About ducks" }).waitFor({ state: "detached" });
+  await tabTo(page, "Undo");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "About ducks" }).waitFor();
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, openUiBench, sendMessage, type UiBench } from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const COUNT = 700;
+const MESSAGES = Array.from({ length: COUNT }, (_, n) => ({
+  id: `m${n}`,
+  role: n % 2 === 0 ? "user" : "assistant",
+  content: `Message ${n}.${n % 7 === 0 ? "\n\nAnd a second paragraph of it.".repeat(n % 5) : ""}${
+    n === 100 ? " A needle" : ""
+  }`,
+}));
+
+function openLong(path = "/c/c1") {
+  return bench.open(path, { prepare: (api) => api.addConversation("c1", "Long", MESSAGES) });
+}
+
+const pagesAsked = (ui: Awaited<ReturnType<typeof openLong>>) => ui.api.seen("GET", "/api/conversations/c1/messages");
+
+test("a long chat opens at its end with its last messages alone", async () => {
+  await using ui = await openLong();
+  await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBeLessThan(100);
+  // The head and the messages in one request.
+  const asked = ui.api.seen("GET", "/api/conversations/c1").map(({ query }) => query.toString());
+  expect(asked).toEqual(["view=recent&limit=60"]);
+  const box = ui.page.locator(".message-scroll");
+  await eventually(
+    () => box.evaluate((b) => Math.round(b.scrollHeight - b.scrollTop - b.clientHeight)),
+    (px) => px < 2,
+  );
+});
+
+test("older messages come in above without moving what is read, back to the first", async () => {
+  await using ui = await openLong();
+  await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
+  const box = ui.page.locator(".message-scroll");
+  // Goes up a window at a time, and looks in every frame whether what was in view has jumped.
+  const jumps = await box.evaluate(async (scroll) => {
+    const jumps: number[] = [];
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const inView = () => {
+      const top = scroll.getBoundingClientRect().top;
+      const all = [...scroll.querySelectorAll<HTMLElement>(".message")];
+      return all.find((each) => each.getBoundingClientRect().top >= top + 20);
+    };
+    for (let step = 0; step < 400 && !scroll.querySelector('[data-message-id="m0"]'); step++) {
+      scroll.scrollTop -= 1000;
+      // What has come into view gets its real height in the next frame.
+      for (let n = 0; n < 3; n++) await frame();
+      const seen = inView();
+      const before = seen?.getBoundingClientRect().top ?? 0;
+      for (let n = 0; n < 3; n++) await frame();
+      if (seen?.isConnected) jumps.push(Math.abs(seen.getBoundingClientRect().top - before));
+    }
+    return jumps;
+  });
+  await ui.page.locator('[data-message-id="m0"]').waitFor({ state: "attached" });
+  expect(Math.max(...jumps)).toBeLessThan(2);
+  expect(await ui.page.locator(".message").count()).toBe(COUNT);
+  expect(await ui.page.getByRole("button", { name: "Show earlier messages" }).count()).toBe(0);
+  const ids = await ui.page.locator(".message").evaluateAll((all) =>
+    all.map((each) => each.getAttribute("data-message-id"))
+  );
+  expect(ids).toEqual(MESSAGES.map(({ id }) => id));
+});
+
+test("an address with a message brings it into view, and the end is one step away", async () => {
+  await using ui = await openLong("/c/c1#m100");
+  const target = ui.page.locator('[data-message-id="m100"]');
+  await target.waitFor();
+  await eventually(() =>
+    target.evaluate((element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      return top > 40 && bottom < innerHeight - 60;
+    }), (isInView) => isInView);
+  expect(await ui.page.locator(".message").count()).toBeLessThan(200);
+  await ui.page.getByRole("button", { name: /^Jump to latest/ }).click();
+  const last = ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true });
+  await last.waitFor();
+  await eventually(
+    () => last.evaluate((element) => element.getBoundingClientRect().bottom < innerHeight),
+    (isIn) => isIn,
+  );
+});
+
+test("from a message far back the messages behind it follow as one scrolls down", async () => {
+  await using ui = await openLong("/c/c1#m100");
+  await ui.page.locator('[data-message-id="m100"]').waitFor();
+  const box = ui.page.locator(".message-scroll");
+  await eventually(async () => {
+    await box.evaluate((scroll) => scroll.scrollTop += 400);
+    return await ui.page.locator('[data-message-id="m180"]').count();
+  }, (count) => count === 1);
+  const ids = await ui.page.locator(".message").evaluateAll((all) =>
+    all.map((each) => Number(each.getAttribute("data-message-id")!.slice(1)))
+  );
+  expect(ids).toEqual(Array.from({ length: ids.length }, (_, n) => ids[0]! + n));
+});
+
+test("an address with a message that is gone says so and shows the end", async () => {
+  await using ui = await openLong("/c/c1#nonesuch");
+  await ui.page.getByText("That message is not in this chat any more.").waitFor();
+  await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
+});
+
+test("Ctrl+F searches the whole chat, steps through what it finds, and once more is the browser's own", async () => {
+  await using ui = await openLong();
+  await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
+  await ui.page.keyboard.press("Control+f");
+  const field = ui.page.getByRole("searchbox", { name: "Search in this chat" });
+  await field.pressSequentially("needle");
+  await ui.page.locator(".chat-search-count").getByText("1 of 1").waitFor();
+  await eventually(() => ui.page.locator('[data-message-id="m100"]').isVisible(), (isVisible) => isVisible);
+  // The marks come with the frame behind the one that shows the message.
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
+
+  await field.fill("second paragraph");
+  await ui.page.locator(".chat-search-count").getByText("1 of 2+").waitFor();
+  await field.press("Enter");
+  await ui.page.locator(".chat-search-count").getByText("2 of 2+").waitFor();
+  await field.press("Enter");
+  await ui.page.locator(".chat-search-count").getByText("3 of 4+").waitFor();
+  await field.press("Shift+Enter");
+  await ui.page.locator(".chat-search-count").getByText("2 of 4+").waitFor();
+
+  // The browser's own search opens when nobody takes the key.
+  const isTaken = await ui.page.evaluate(() =>
+    !document.dispatchEvent(new KeyboardEvent("keydown", { key: "f", ctrlKey: true, cancelable: true, bubbles: true }))
+  );
+  expect(isTaken).toBe(false);
+  await field.fill("nonesuch");
+  await ui.page.locator(".chat-search-count").getByText("Nothing found").waitFor();
+  await field.fill("needle");
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
+  await field.press("Escape");
+  await field.waitFor({ state: "detached" });
+  await eventually(() => ui.page.evaluate(() => CSS.highlights.has("found")), (has) => !has);
+  await eventually(
+    () => ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
+    (label) => label === "Message",
+  );
+});
+
+test("a message that another device adds, edits or deletes far from the end is seen where it is loaded", async () => {
+  await using ui = await openLong("/c/c1#m100");
+  await ui.page.locator('[data-message-id="m100"]').waitFor();
+  const conversation = ui.api.conversations.get("c1")!;
+  conversation.messages[100]!.content = "Changed on the phone";
+  ui.api.publish("conversation", "c1", ++conversation.revision);
+  await ui.page.getByText("Changed on the phone").waitFor();
+  conversation.messages.splice(101, 1);
+  ui.api.publish("conversation", "c1", ++conversation.revision);
+  await ui.page.locator('[data-message-id="m101"]').waitFor({ state: "detached" });
+  expect(await ui.page.getByText("Changed on the phone").isVisible()).toBe(true);
+});
+
+test("what is sent from far back is shown at the end", async () => {
+  await using ui = await openLong("/c/c1#m100");
+  await ui.page.locator('[data-message-id="m100"]').waitFor();
+  await sendMessage(ui.page, "And now?");
+  await ui.page.getByText("And now?").waitFor();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(pagesAsked(ui).length).toBeGreaterThan(0);
+});

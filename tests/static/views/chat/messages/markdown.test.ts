@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, type Opened, openUiBench, type UiBench } from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+/** Shows texts as replies and gives the page once they are all there. */
+async function show(...contents: string[]): Promise<Opened> {
+  const messages = contents.map((content) => ({ role: "assistant", content: `${content}\n\nEnd of it.` }));
+  const ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", messages) });
+  await ui.page.getByText("End of it.").nth(contents.length - 1).waitFor();
+  return ui;
+}
+
+/** Opens a chat with a reply in the hands of the test. */
+async function stream() {
+  const ui = await bench.open("/c/c1", {
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+  });
+  const reply = ui.api.startReply("c1", "r1");
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  return { ui, reply };
+}
+
+test("code is coloured by its language, by any of its names, and stays the same text", async () => {
+  const code = 'const greet = (name: string) => `Hi ${name}`; // <b>"now"</b>\n';
+  await using ui = await show("```ts\n" + code + "```", "```nonesuch\nlet x\n```", "```py\nprint('x')\n```");
+  await ui.page.locator(".code-keyword", { hasText: "const" }).waitFor();
+  await ui.page.locator(".code-comment", { hasText: '// <b>"now"</b>' }).waitFor();
+  await ui.page.locator(".code-string", { hasText: "'x'" }).waitFor();
+  expect(await ui.page.locator("pre code").first().textContent()).toBe(code.trimEnd());
+  expect(await ui.page.locator("pre code").nth(1).locator("*").count()).toBe(0);
+  expect([ui.errors, ui.foreign]).toEqual([[], []]);
+});
+
+test("code that still grows has no colours yet, and its scroll follows its end", async () => {
+  const { ui, reply } = await stream();
+  await using _ = ui;
+  reply.say("```js\n" + Array.from({ length: 90 }, (_, n) => `const line${n} = ${n};`).join("\n"));
+  await ui.page.getByText("const line89 = 89;").waitFor();
+  const pre = ui.page.locator(".code-block pre");
+  const distance = () => pre.evaluate((box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight));
+  await eventually(distance, (px) => px < 2);
+  expect(await pre.evaluate((box) => box.scrollHeight > box.clientHeight)).toBe(true);
+  expect(await pre.locator(".code-keyword").count()).toBe(0);
+  reply.say("\n```\n\nDone.");
+  await pre.locator(".code-keyword").first().waitFor();
+  reply.end("complete");
+});
+
+test("formulas of every notation become MathML, and prices stay prices", async () => {
+  await using ui = await show(
+    "Inline $a^2 + b^2 = c^2$ and \\(x_1\\), display \\[ \\frac{1}{2} \\]",
+    "Before\n$$\n\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}\n$$\nafter, it costs $5 and not $6.",
+    "Code `$x$` is code, and so is:\n\n```\n$$ y $$\n```",
+  );
+  await ui.page.locator("math").nth(3).waitFor();
+  const [first, second, third] = await ui.page.locator(".prose").all();
+  expect(await first!.locator("math").count()).toBe(3);
+  expect(await first!.locator(".formula math[display=block] mfrac").count()).toBe(1);
+  expect(await second!.locator("math mtable mtr").count()).toBe(2);
+  expect(await second!.textContent()).toContain("it costs $5 and not $6.");
+  expect(await third!.locator("math").count()).toBe(0);
+  expect(await third!.textContent()).toContain("$$ y $$");
+  expect(await ui.page.locator(".messages [style]").count()).toBe(0);
+  expect([ui.errors, ui.foreign]).toEqual([[], []]);
+});
+
+test("what is no TeX is shown as it was written", async () => {
+  await using ui = await show("A lone $\\nonesuch{x}$ and \\(\\frac{1}\\)", "and $x$");
+  await ui.page.locator("math").waitFor();
+  const [first] = await ui.page.locator(".prose").all();
+  expect(await first!.locator("code").allTextContents()).toEqual(["$\\nonesuch{x}$", "\\(\\frac{1}\\)"]);
+});
+
+test("formulas cannot bring links, styles, classes of ours, or anything that runs", { tags: ["W03"] }, async () => {
+  const hostile = [
+    "$\\href{javascript:globalThis.hit=1}{x}$",
+    "$\\class{toast}{x} \\style{position:fixed}{y} \\id{app}{z}$",
+    "$\\text{<img src=x onerror=globalThis.hit=1>}$",
+    "$$\\includegraphics{https://far.example/x.png}$$",
+    "$\\unicode{x3c}script\\unicode{x3e}$",
+    "\uFDD00\uFDD1 $x$ <b title='\uFDD00\uFDD1'>b</b>",
+    '<math><mtext><img src=x onerror="globalThis.hit=1"></mtext></math> $y$',
+    "$\\def\\a{\\a\\a}\\a$",
+  ];
+  await using ui = await show(...hostile);
+  await ui.page.locator("math").nth(2).waitFor();
+  expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+  const live = ui.page.locator(".html-block").locator(
+    "img, script, a[href], iframe, semantics, annotation-xml, maction",
+  );
+  expect(await live.count()).toBe(0);
+  const names = await ui.page.locator(".html-block math, .html-block math *").evaluateAll((all) =>
+    all.flatMap((each) => each.getAttributeNames())
+  );
+  expect(names.filter((name) => /^on|^id$|^style$|^href$|^src$|^xlink/.test(name))).toEqual([]);
+  expect(await ui.page.locator(".html-block .toast").count()).toBe(0);
+  expect(ui.foreign).toEqual([]);
+});
+
+test("a formula shows the same whether it came in pieces or whole, and its lines are no list before its end", async () => {
+  const text = "Start\n\n$$\na\n- b\n= c\n$$\n\n\\[\nx\n=\ny\n\\]\n\nand $z$.";
+  await using whole = await show(text);
+  await whole.page.locator("math").nth(2).waitFor();
+  const { ui, reply } = await stream();
+  await using _ = ui;
+  for (const character of text.slice(0, text.indexOf("= c"))) reply.say(character);
+  await ui.page.locator(".prose", { hasText: "- b" }).waitFor();
+  expect(await ui.page.locator(".prose li, .prose h3").count()).toBe(0);
+  for (const character of `${text.slice(text.indexOf("= c"))}\n\nEnd of it.`) reply.say(character);
+  await ui.page.getByText("End of it.").waitFor();
+  await ui.page.locator("math").nth(2).waitFor();
+  reply.end("complete");
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  expect(await ui.page.locator(".prose").innerHTML()).toBe(await whole.page.locator(".prose").innerHTML());
+});

@@ -1,0 +1,330 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Message } from "../../../../../static/src/api/types.ts";
+import {
+  eventually,
+  openUiBench,
+  PHONE,
+  sendMessage,
+  type UiBench,
+  type UiOptions,
+} from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const TALK: Partial<Message>[] = [
+  { role: "user", content: "First question" },
+  { role: "assistant", content: "First answer", model: "tiny" },
+  { role: "user", content: "Second question" },
+  {
+    role: "assistant",
+    content: "Second answer",
+    model: "tiny",
+    usage: { prompt_tokens: 1200, completion_tokens: 40 },
+    timings: { predicted_per_second: 12.34 },
+  },
+];
+
+function openTalk(options: UiOptions = {}) {
+  return bench.open("/c/c1", {
+    ...options,
+    prepare: (api) => {
+      api.addConversation("c1", "Talk", TALK);
+      options.prepare?.(api);
+    },
+  });
+}
+
+const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m${n}"]`);
+
+/** Opens the menu of a message and presses one of its rows. */
+async function choose(page: Page, n: number, label: string) {
+  await message(page, n).hover();
+  await message(page, n).getByRole("button", { name: "Show what can be done" }).click();
+  await page.getByRole("menuitem", { name: label, exact: true }).click();
+}
+
+const contents = (ui: Awaited<ReturnType<typeof openTalk>>) =>
+  ui.api.conversations.get("c1")!.messages.map(({ content }) => content);
+
+test("a message is edited in its place, and Escape leaves it as it was", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Edit");
+  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  expect(await field.inputValue()).toBe("First answer");
+  await field.fill("Never mind");
+  await field.press("Escape");
+  await message(ui.page, 1).getByText("First answer").waitFor();
+  await choose(ui.page, 1, "Edit");
+  await field.fill("A *better* answer");
+  await field.press("Control+Enter");
+  await message(ui.page, 1).locator("em", { hasText: "better" }).waitFor();
+  expect(contents(ui)[1]).toBe("A *better* answer");
+});
+
+test("a message that is edited and sent again gets a version, and the earlier one keeps what followed", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 0, "Edit");
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(contents(ui)).toEqual(["Another question", "Hello"]);
+  expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({ action: "edit", user_message_id: "c1-m0" });
+  await message(ui.page, 0).getByText("2/2").waitFor();
+  await message(ui.page, 0).getByRole("button", { name: "Previous version" }).click();
+  await ui.page.getByText("Second answer").waitFor();
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+  await message(ui.page, 0).getByRole("button", { name: "Next version" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(2);
+});
+
+test("Undo of a message sent again stops its reply and shows what was there", async () => {
+  await using ui = await openTalk({ prepare: (api) => api.script = undefined });
+  await choose(ui.page, 0, "Edit");
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("button", { name: "Stop" }).waitFor();
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await ui.page.getByText("Second answer").waitFor();
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+});
+
+test("a version that the server refuses leaves the chat as it was and the text in the form", async () => {
+  await using ui = await openTalk();
+  ui.api.refuse("POST /api/chat", { status: 409, code: "conflict", message: "Another reply is running" });
+  await choose(ui.page, 0, "Edit");
+  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  await field.fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByText("Another reply is running").waitFor();
+  await ui.page.getByText("Second answer").waitFor();
+  expect(await field.inputValue()).toBe("Another question");
+  expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
+});
+
+test("versions of a temporary chat keep what followed each, too", async () => {
+  await using ui = await bench.open("/temporary");
+  await sendMessage(ui.page, "One");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  ui.api.script = ["Bye"];
+  await ui.page.locator(".turn").hover();
+  await ui.page.locator(".turn").getByRole("button", { name: "Edit" }).click();
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Two");
+  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.locator(".reply", { hasText: "Bye" }).waitFor();
+  await ui.page.locator(".turn").getByRole("button", { name: "Previous version" }).click();
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  await ui.page.locator(".turn", { hasText: "One" }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(2);
+});
+
+test("a failed attempt to regenerate is a note below the reply, with Retry", async () => {
+  await using ui = await openTalk({
+    prepare: (api) => {
+      api.conversations.get("c1")!.messages[3]!.last_attempt = {
+        status: "failed",
+        error: { code: "upstream_error", message: "The model is out of memory" },
+        created_at: new Date().toISOString(),
+      };
+    },
+  });
+  await message(ui.page, 3).getByText("Second answer").waitFor();
+  await message(ui.page, 3).getByText("Regenerating failed.").waitFor();
+  await message(ui.page, 3).getByText("The model is out of memory").waitFor();
+  await message(ui.page, 3).getByRole("button", { name: "Retry" }).click();
+  await message(ui.page, 3).getByText("Hello").waitFor();
+});
+
+test("an edit of a message that another device changed meanwhile is explained before it overwrites", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Edit");
+  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  await field.fill("Mine");
+  // Without word of it: only the refused save tells.
+  const conversation = ui.api.conversations.get("c1")!;
+  conversation.messages[1]!.content = "From the phone";
+  conversation.revision++;
+  await field.press("Control+Enter");
+  await ui.page.getByText("This message has meanwhile been changed on another device.").waitFor();
+  await ui.page.locator(".notice").getByText("From the phone").waitFor();
+  expect([await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
+  await field.press("Control+Enter");
+  await field.waitFor({ state: "detached" });
+  expect(contents(ui)[1]).toBe("Mine");
+});
+
+test("an edit goes through when another device changed another message meanwhile", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Edit");
+  const conversation = ui.api.conversations.get("c1")!;
+  conversation.messages[3]!.content = "From the phone";
+  conversation.revision++;
+  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Mine");
+  await ui.page.getByRole("button", { name: "Save", exact: true }).click();
+  await message(ui.page, 3).getByText("From the phone").waitFor();
+  await eventually(() => contents(ui)[1], (text) => text === "Mine");
+});
+
+test("regenerating keeps the text before, and Alt with an arrow goes from one to the other", async () => {
+  await using ui = await openTalk();
+  await message(ui.page, 3).getByRole("button", { name: "Regenerate" }).waitFor();
+  await ui.page.keyboard.press("Alt+r");
+  const last = message(ui.page, 3);
+  await last.locator(".prose", { hasText: "Hello" }).waitFor();
+  await last.getByText("2/2").waitFor();
+  await ui.page.keyboard.press("Alt+ArrowLeft");
+  await last.locator(".prose", { hasText: "Second answer" }).waitFor();
+  await last.getByText("1/2").waitFor();
+  expect(await last.getByRole("button", { name: "Previous version" }).isDisabled()).toBe(true);
+  await last.getByRole("button", { name: "Next version" }).click();
+  await last.locator(".prose", { hasText: "Hello" }).waitFor();
+
+  // While something is written, Alt with an arrow moves by words.
+  const box = ui.page.getByLabel("Message", { exact: true });
+  await box.fill("some words");
+  await box.press("Alt+ArrowLeft");
+  await last.getByText("2/2").waitFor();
+});
+
+test("Alt C writes on behind the last reply", async () => {
+  await using ui = await openTalk({ prepare: (api) => api.script = [", and more."] });
+  await message(ui.page, 3).waitFor();
+  await ui.page.keyboard.press("Alt+c");
+  await message(ui.page, 3).getByText("Second answer, and more.", { exact: true }).waitFor();
+});
+
+test("the arrow up in an empty composer edits the last turn", async () => {
+  await using ui = await openTalk();
+  await message(ui.page, 3).waitFor();
+  await ui.page.getByLabel("Message", { exact: true }).press("ArrowUp");
+  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  expect(await field.inputValue()).toBe("Second question");
+  expect(await message(ui.page, 2).locator("textarea").count()).toBe(1);
+});
+
+test("a deleted message comes back to its place by Undo, on every device", async () => {
+  await using ui = await openTalk();
+  await using other = await bench.open("/c/c1", { api: ui.api });
+  await message(other.page, 1).waitFor();
+  await choose(ui.page, 1, "Delete");
+  await message(ui.page, 1).waitFor({ state: "detached" });
+  await message(other.page, 1).waitFor({ state: "detached" });
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await message(ui.page, 1).waitFor();
+  await message(other.page, 1).waitFor();
+  expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
+});
+
+test("after a message was deleted by keys, the focus is on the one beside it", async () => {
+  await using ui = await openTalk();
+  const more = (n: number) => message(ui.page, n).getByRole("button", { name: "Show what can be done" });
+  await more(2).focus();
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).focus();
+  await ui.page.keyboard.press("Enter");
+  await message(ui.page, 2).waitFor({ state: "detached" });
+  await eventually(() => more(1).evaluate((button) => button === document.activeElement), (isFocused) => isFocused);
+});
+
+test("deleting from a message on takes all behind it, and Undo brings all of it back", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Delete from here on");
+  await message(ui.page, 3).waitFor({ state: "detached" });
+  expect(contents(ui)).toEqual(["First question"]);
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await message(ui.page, 3).waitFor();
+  expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
+});
+
+test("a removal that the server refuses leaves the message and says why", async () => {
+  await using ui = await openTalk();
+  ui.api.refuse("DELETE /api/conversations/c1/messages/c1-m1", { status: 409, code: "conflict", message: "Busy now" });
+  await choose(ui.page, 1, "Delete");
+  await ui.page.getByRole("alert").getByText("Busy now").waitFor();
+  expect(await message(ui.page, 1).count()).toBe(1);
+});
+
+test("a hidden message says that the model does not see it, and is not sent", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Hide from the model");
+  await message(ui.page, 1).getByText("Hidden from the model").waitFor();
+  expect(ui.api.conversations.get("c1")!.messages[1]!.hidden).toBe(true);
+  await choose(ui.page, 1, "Show to the model again");
+  await message(ui.page, 1).getByText("Hidden from the model").waitFor({ state: "detached" });
+});
+
+test("a branch is a chat of its own, and both name the other", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 1, "Branch from here");
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1-fork`);
+  await ui.page.getByRole("link", { name: "Branch of “Talk”" }).waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(2);
+  await ui.page.getByRole("link", { name: "Branch of “Talk”" }).click();
+  await ui.page.waitForURL(`${ui.api.origin}/c/c1#c1-m1`);
+  await message(ui.page, 1).getByRole("link", { name: "Continued differently in “Talk”" }).waitFor();
+});
+
+test("the details of a reply name its model, its tokens and its speed", async () => {
+  await using ui = await openTalk();
+  await choose(ui.page, 3, "Details");
+  const details = ui.page.getByRole("dialog", { name: "Details" });
+  for (const text of ["tiny", "1,200", "40", "12.3 tokens per second"]) {
+    await details.getByText(text, { exact: true }).waitFor();
+  }
+  await ui.page.keyboard.press("Escape");
+  await details.waitFor({ state: "detached" });
+});
+
+test("actions appear with the pointer or the focus, and the keyboard reaches them", async () => {
+  await using ui = await openTalk();
+  const bar = message(ui.page, 1).locator(".message-actions");
+  const opacity = () => bar.evaluate((element) => getComputedStyle(element).opacity);
+  await ui.page.mouse.move(2, 2);
+  await eventually(opacity, (value) => value === "0");
+  await message(ui.page, 1).hover();
+  await eventually(opacity, (value) => value === "1");
+  await ui.page.mouse.move(2, 2);
+  await bar.getByRole("button").first().focus();
+  await eventually(opacity, (value) => value === "1");
+});
+
+test("on a phone everything stands behind one button in a sheet, and a swipe changes the version", async () => {
+  await using ui = await openTalk({
+    ...PHONE,
+    prepare: (api) => {
+      const last = api.conversations.get("c1")!.messages[3]!;
+      Object.assign(last, { variant_count: 2, active_variant: 0 });
+      api.variants.set("c1-m3", ["Second answer", "The other answer"]);
+    },
+  });
+  const first = message(ui.page, 1);
+  await first.waitFor();
+  expect(await first.getByRole("button").count()).toBe(1);
+  await first.getByRole("button", { name: "Show what can be done" }).tap();
+  const sheet = ui.page.getByRole("dialog");
+  await sheet.getByRole("menuitem", { name: "Copy" }).waitFor();
+  const lowerEdge = async () => {
+    const { y, height } = (await sheet.boundingBox())!;
+    return Math.round(y + height);
+  };
+  await eventually(lowerEdge, (edge) => edge === 844);
+  await ui.page.keyboard.press("Escape");
+
+  const swipe = (from: number, to: number) =>
+    message(ui.page, 3).evaluate((element, [from, to]) => {
+      const touch = (clientX: number) => new Touch({ identifier: 1, target: element, clientX, clientY: 300 });
+      element.dispatchEvent(new TouchEvent("touchstart", { touches: [touch(from!)], bubbles: true }));
+      element.dispatchEvent(new TouchEvent("touchend", { changedTouches: [touch(to!)], bubbles: true }));
+    }, [from, to]);
+  await swipe(300, 290);
+  await message(ui.page, 3).getByText("1/2").waitFor();
+  await swipe(300, 120);
+  await message(ui.page, 3).getByText("The other answer").waitFor();
+  await swipe(120, 300);
+  await message(ui.page, 3).getByText("Second answer").waitFor();
+});

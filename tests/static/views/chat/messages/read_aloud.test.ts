@@ -1,0 +1,294 @@
+/** Reading aloud before the real server, with doubles of the model and of the speech server behind it. */
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
+import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { FakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
+import { fakeAudio, openFakeSpeech, silentMp3 } from "../../../../helpers/fakes/fake_speech.ts";
+import { openTestApp } from "../../../../helpers/app/test_app.ts";
+import { eventually, LOOKS, sendMessage } from "../../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser(AUDIO_FLAGS);
+});
+afterAll(() => browser.close());
+
+/** A chat with a model driven by hand, and a speech server whose every sentence takes a fifth of a second. */
+async function openBench() {
+  const llm = await new FakeLlm({ switches: { manual: "on" } }).open();
+  const speech = openFakeSpeech({ audio: () => silentMp3(0.2) });
+  const app = await openTestApp();
+  await app.put("/api/connections", { id: "c1", name: "Model", kind: "openai", base_url: llm.url });
+  await app.post("/api/connections/c1/activate", {});
+  await app.put("/api/tts/config", { base_url: speech.url, voice: "joe" });
+  const pages: { close(): Promise<void> }[] = [];
+  return {
+    ...{ llm, speech, app },
+    /** What was asked to be spoken so far, in whose voice. */
+    spoken: () =>
+      speech.requests.filter(({ path }) => path.endsWith("/audio/speech"))
+        .map(({ json }) => [json!.voice, json!.input]),
+    async open(path = "/new", options: BrowserContextOptions = {}) {
+      const watched = await openPage(browser, app.url, options);
+      pages.push(watched.context);
+      await watched.page.addInitScript(watchSound);
+      await watched.page.goto(`${app.url}${path}`);
+      return watched;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const page of pages) await page.close();
+      await app[Symbol.asyncDispose]();
+      await speech[Symbol.asyncDispose]();
+      await llm[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Runs in the page: notes what its player did. */
+function watchSound() {
+  const noted: string[] = [];
+  Object.assign(globalThis, { noted });
+  const { play } = HTMLMediaElement.prototype;
+  const watched = new WeakSet<HTMLMediaElement>();
+  HTMLMediaElement.prototype.play = function () {
+    if (!watched.has(this)) {
+      for (const name of ["playing", "ended"]) {
+        this.addEventListener(name, () => noted.push(name));
+      }
+    }
+    watched.add(this);
+    return play.call(this);
+  };
+}
+
+const heardToTheEnd = async (page: Page) =>
+  (await page.evaluate(() => (globalThis as unknown as { noted: string[] }).noted)).filter((name) => name === "ended")
+    .length;
+
+const bar = (page: Page) => page.getByRole("group", { name: "Reading aloud" });
+
+test("the first sentence is asked for while the reply is still written, and all are heard in their order", async () => {
+  await using bench = await openBench();
+  const { page, errors, foreign } = await bench.open();
+  await sendMessage(page, "When does it come?");
+  const call = await bench.llm.nextCall();
+  await call.emit("The ferry comes at nine. Then");
+  const reply = page.locator(".reply");
+  await reply.getByRole("button", { name: "Read aloud" }).click();
+  await eventually(bench.spoken, (all) => all.length === 1);
+  expect(bench.spoken()).toEqual([["joe", "The ferry comes at nine."]]);
+  await bar(page).waitFor();
+  await reply.getByRole("button", { name: "Read aloud", pressed: true }).waitFor();
+  await eventually(() => heardToTheEnd(page), (count) => count === 1);
+  await bar(page).getByText("Waiting for the voice").waitFor();
+
+  await call.emit(" it goes on. And that");
+  await eventually(bench.spoken, (all) => all.length === 2);
+  await call.emit(" is all");
+  await call.finish();
+  await eventually(() => heardToTheEnd(page), (count) => count === 3);
+  await bar(page).waitFor({ state: "detached" });
+  expect(bench.spoken().map(([, text]) => text)).toEqual([
+    "The ferry comes at nine.",
+    "Then it goes on.",
+    "And that is all",
+  ]);
+  await reply.getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
+  expect(errors).toEqual([]);
+  expect(foreign).toEqual([]);
+}, 60_000);
+
+test("the next sentence is fetched while one is heard, and no more than that one", async () => {
+  await using bench = await openBench();
+  bench.speech.switches.audio = () => silentMp3(600);
+  const { page } = await bench.open();
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here. Two is here. Three is here.");
+  await call.finish();
+  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+  await bar(page).getByText("Reading aloud").waitFor();
+  await eventually(bench.spoken, (all) => all.length === 2);
+  await bar(page).getByRole("button", { name: "Pause" }).click();
+  await bar(page).getByText("Paused").waitFor();
+  await bar(page).getByRole("button", { name: "Go on reading" }).click();
+  await bar(page).getByText("Reading aloud").waitFor();
+  expect(bench.spoken()).toHaveLength(2);
+
+  // Only one voice at a time: another message takes the place of this one.
+  await page.locator(".turn").getByRole("button", { name: "Read aloud" }).click();
+  await eventually(bench.spoken, (all) => all.at(-1)![1] === "Hello");
+  await page.locator(".reply").getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
+  await page.keyboard.press("Escape");
+  await bar(page).waitFor({ state: "detached" });
+}, 60_000);
+
+test("Stop, and leaving the chat, end what the speech server is doing", async () => {
+  await using bench = await openBench();
+  bench.speech.switches.isManual = true;
+  const { page, errors } = await bench.open();
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here. Two is here. Three");
+  const speak = page.locator(".reply").getByRole("button", { name: "Read aloud" });
+  await speak.click();
+  await eventually(bench.spoken, (all) => all.length === 2);
+  await bar(page).getByRole("button", { name: "Stop", exact: true }).click();
+  await Promise.all(bench.speech.requests.map(({ left }) => left));
+  await bar(page).waitFor({ state: "detached" });
+
+  await speak.click();
+  await eventually(bench.spoken, (all) => all.length === 4);
+  await page.getByRole("link", { name: "New chat" }).first().click();
+  await page.getByRole("heading", { name: "What is on your mind?" }).waitFor();
+  await Promise.all(bench.speech.requests.map(({ left }) => left));
+  await call.finish();
+  expect(errors).toEqual([]);
+}, 60_000);
+
+test(
+  "replies are read by themselves where that is wished, each part in its voice, on the device that asked",
+  async () => {
+    await using bench = await openBench();
+    const { app } = bench;
+    const extensions = { "parlor/voice": "af_heart", "other/app": { kept: true } };
+    await app.put("/api/characters/fox", { card: { name: "Fox", first_mes: "Good evening.", extensions } });
+    await app.patch("/api/settings", { auto_speak: true, narration_voice: "bm_george", speech_voice: "unused" });
+    const created = await (await app.post("/api/conversations", { character_ids: ["fox"] })).json();
+    const { page } = await bench.open(`/c/${created.id}`);
+    const other = (await bench.open(`/c/${created.id}`)).page;
+    for (const device of [page, other]) await device.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
+    await sendMessage(page, "May I?");
+    const call = await bench.llm.nextCall();
+    await call.emit('She smiles. "Come in. Sit');
+    await eventually(bench.spoken, (all) => all.length === 2);
+    await call.emit(' down." The door closes.');
+    await call.finish();
+    await eventually(() => heardToTheEnd(page), (count) => count === 4);
+    expect(bench.spoken()).toEqual([
+      ["bm_george", "She smiles."],
+      ["af_heart", "Come in."],
+      ["af_heart", "Sit down."],
+      ["bm_george", "The door closes."],
+    ]);
+    expect(await heardToTheEnd(other)).toBe(0);
+  },
+  60_000,
+);
+
+test("a reply that is written anew is not read on, and one that is continued is read from there", async () => {
+  await using bench = await openBench();
+  bench.speech.switches.audio = () => silentMp3(600);
+  const { page } = await bench.open();
+  await sendMessage(page, "Hello");
+  const first = await bench.llm.nextCall();
+  await first.emit("One is here. Two is here.");
+  await first.finish();
+  const reply = page.locator(".reply");
+  await reply.getByRole("button", { name: "Read aloud" }).click();
+  await bar(page).getByText("Reading aloud").waitFor();
+  await reply.getByRole("button", { name: "Regenerate" }).click();
+  await bar(page).waitFor({ state: "detached" });
+  const second = await bench.llm.nextCall();
+  await second.emit("Other words.");
+  await second.finish();
+  await reply.getByRole("button", { name: "Regenerate" }).waitFor();
+
+  await bench.app.patch("/api/settings", { auto_speak: true });
+  await page.reload();
+  await reply.getByText("Other words.").waitFor();
+  const before = bench.spoken().length;
+  await page.keyboard.press("Alt+C");
+  const third = await bench.llm.nextCall();
+  await third.emit(" And more of them. The");
+  await eventually(bench.spoken, (all) => all.length > before);
+  expect(bench.spoken().slice(before)).toEqual([["joe", "And more of them."]]);
+  await third.finish();
+}, 60_000);
+
+test("where the browser wants a press before there is sound, the bar asks for it", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  await page.evaluate(() => {
+    const { play } = HTMLMediaElement.prototype;
+    HTMLMediaElement.prototype.play = function () {
+      HTMLMediaElement.prototype.play = play;
+      return Promise.reject(new DOMException("a press is needed", "NotAllowedError"));
+    };
+  });
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here.");
+  await call.finish();
+  await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+  await bar(page).getByRole("status").filter({ hasText: "Paused" }).waitFor();
+  await bar(page).getByRole("button", { name: "Go on reading" }).click();
+  await eventually(() => heardToTheEnd(page), (count) => count === 1);
+  await bar(page).waitFor({ state: "detached" });
+}, 60_000);
+
+test.each(["wav", "pcm"] as const)(
+  "what cannot be played while it comes is played once it is whole: %s",
+  async (format) => {
+    await using bench = await openBench();
+    Object.assign(bench.speech.switches, {
+      audio: (text: string) => fakeAudio(format, text.repeat(10)),
+      contentType: format === "wav" ? "audio/wav" : "audio/pcm;rate=22050",
+    });
+    await bench.app.put("/api/tts/config", { format });
+    const { page, errors } = await bench.open();
+    await sendMessage(page, "Hello");
+    const call = await bench.llm.nextCall();
+    await call.emit("One is here. Two is here.");
+    await call.finish();
+    await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+    await eventually(() => heardToTheEnd(page), (count) => count === 2);
+    expect(errors).toEqual([]);
+  },
+  60_000,
+);
+
+test(
+  "a failure is told with the way to the settings, and sound that breaks off is heard as far as it came",
+  async () => {
+    await using bench = await openBench();
+    const { page } = await bench.open();
+    await sendMessage(page, "Hello");
+    const call = await bench.llm.nextCall();
+    await call.emit("One is here.");
+    await call.finish();
+    const speak = page.locator(".reply").getByRole("button", { name: "Read aloud" });
+    bench.speech.switches.cutAfterBytes = 2000;
+    await speak.click();
+    await page.locator(".toast").filter({ hasText: "The sound broke off" }).waitFor();
+    expect(await heardToTheEnd(page)).toBe(1);
+    await bar(page).waitFor({ state: "detached" });
+    await bench.app.put("/api/tts/config", { base_url: null });
+    await speak.click();
+    const toast = page.locator(".toast").filter({ hasText: "There is no speech server yet" });
+    await toast.getByRole("button", { name: "Settings" }).click();
+    await page.getByRole("heading", { name: "Speech server" }).waitFor();
+  },
+  60_000,
+);
+
+test.each(LOOKS)(
+  "axe finds nothing wrong while a reply is read aloud, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    bench.speech.switches.audio = () => silentMp3(600);
+    const { page } = await bench.open("/new", { ...options, colorScheme, reducedMotion: "reduce" });
+    await sendMessage(page, "When does it come?");
+    const call = await bench.llm.nextCall();
+    await call.emit("The ferry comes at nine. Then it");
+    await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
+    await bar(page).getByText("Reading aloud").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    const shots = Deno.env.get("SCREENSHOTS");
+    if (shots) await page.screenshot({ path: `${shots}/read-aloud-${width}-${colorScheme}.png` });
+    await call.finish();
+  },
+  60_000,
+);

@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { de } from "../../../../../static/src/texts/de/de.ts";
+import { en, loadLater } from "../../../../../static/src/texts/en/en.ts";
+import { ja } from "../../../../../static/src/texts/ja/ja.ts";
+import { findAxeProblems } from "../../../../helpers/app/browser.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+  await loadLater();
+});
+afterAll(() => bench.close());
+
+const STORY = [{ role: "user", content: "Tell me a story" }, { role: "assistant", content: "Once upon a time." }];
+
+function openStory() {
+  return bench.open("/c/c1", {
+    prepare: (api) => {
+      api.addConversation("c1", "Chat", STORY);
+      api.connections.push({
+        id: "local",
+        name: "Local",
+        kind: "openai",
+        base_url: "http://127.0.0.1:1",
+        model: "small",
+        has_key: false,
+        active: false,
+      });
+      api.verdict = { ...api.verdict, models: ["small", "large"] };
+    },
+  });
+}
+
+test("sampling, instructions and a note are the chat's own and are saved as they are typed", async () => {
+  await using ui = await openStory();
+  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByLabel("Temperature").fill("0,7");
+  await ui.page.getByLabel("Top K").fill("40");
+  await ui.page.getByLabel("Stop at").fill("END\n\\n\\n");
+  await ui.page.getByLabel("Instructions").fill("Speak like a sailor.");
+  await ui.page.getByLabel("Note", { exact: true }).fill("It rains.");
+  await ui.page.getByLabel("Messages behind it").fill("2");
+  const saved = await eventually(() => ui.api.conversations.get("c1")!, ({ note }) => note?.depth === 2);
+  expect(saved).toMatchObject({
+    params: { temperature: 0.7, top_k: 40, stop: ["END", "\n\n"] },
+    system_prompt: "Speak like a sailor.",
+    note: { text: "It rains.", depth: 2, role: "system" },
+  });
+  await ui.page.getByLabel("Top K").fill("1.5");
+  await ui.page.getByText("A number from 0 to 1000").waitFor();
+  await ui.page.getByLabel("Temperature").fill("");
+  await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.temperature === undefined);
+  expect(ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
+  await ui.page.reload();
+  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  expect(await ui.page.getByLabel("Top K").inputValue()).toBe("40");
+  expect(await ui.page.getByLabel("Stop at").inputValue()).toBe("END\n\\n\\n");
+});
+
+test("what is typed last is saved when the panel closes", async () => {
+  await using ui = await openStory();
+  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByLabel("Seed").fill("7");
+  await ui.page.getByRole("button", { name: "Close" }).click();
+  await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.seed === 7);
+});
+
+test("the model is chosen for this chat, from the connection's list or by its name", async () => {
+  await using ui = await openStory();
+  const button = () => ui.page.getByRole("button", { name: /^Model:/ });
+  await button().click();
+  const picker = ui.page.getByRole("dialog", { name: "Model for this chat" });
+  await picker.getByLabel("Connection").selectOption("Local");
+  await eventually(() => ui.api.conversations.get("c1")!.connection_id, (id) => id === "local");
+  await picker.getByRole("button", { name: "large", exact: true }).click();
+  await ui.page.getByRole("button", { name: "Model: large" }).waitFor();
+  expect(ui.api.conversations.get("c1")).toMatchObject({ connection_id: "local", model: "large" });
+  await button().click();
+  await picker.getByLabel("Find or enter a model").fill("my-own");
+  expect(await picker.getByRole("button", { name: "large", exact: true }).count()).toBe(0);
+  await picker.getByRole("button", { name: "Use “my-own”" }).click();
+  await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "my-own");
+  await button().click();
+  await picker.getByRole("button", { name: "As set for the connection (small)" }).click();
+  await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === undefined);
+});
+
+test("what is set before the first message goes with the chat when it is made", async () => {
+  await using ui = await bench.open("/new");
+  await ui.page.getByRole("button", { name: /^Model:/ }).click();
+  await ui.page.getByLabel("Find or enter a model").fill("my-own");
+  await ui.page.getByRole("button", { name: "Use “my-own”" }).click();
+  await sendMessage(ui.page, "Hello there");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  expect([...ui.api.conversations.values()]).toMatchObject([{ model: "my-own", messages: [{}, {}] }]);
+  await ui.page.getByRole("button", { name: "Model: my-own" }).waitFor();
+});
+
+test("what will be sent is shown with its size and what falls out", async () => {
+  await using ui = await openStory();
+  await ui.page.getByLabel("Message", { exact: true }).fill("And then?");
+  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByRole("button", { name: "Show what will be sent" }).click();
+  const panel = ui.page.getByRole("complementary", { name: "What will be sent" });
+  await panel.getByText("120 of 8,192 tokens").waitFor();
+  await panel.getByText("The context size is not known; this is an assumption.").waitFor();
+  await panel.getByText("3 older messages do not fit and are left out").waitFor();
+  await panel.getByText("And then?").waitFor();
+  expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
+    conversation_id: "c1",
+    context: "server",
+    messages: [{ role: "user", content: "And then?" }],
+  });
+  ui.api.refuse("POST /api/chat/preview", { status: 503, code: "not_available", message: "No connection is active" });
+  await panel.getByRole("button", { name: "Refresh" }).click();
+  await panel.getByText("No connection is active").waitFor();
+});
+
+const NOT_EXPANDED = [
+  { field: "description", reason: "steps" },
+  { field: "main", source: "card", reason: "depth" },
+  { field: "lorebook", source: "World: Mill", reason: "variables" },
+  { field: "history", source: "c1-m2", reason: "bytes" },
+];
+
+test.each<["en" | "de" | "ja", string, string[]]>([
+  ["en", "Macros not expanded", [
+    "Description (too many macros)",
+    "Main prompt: from the card (macros nested too deeply)",
+    "Lorebook: World: Mill (too many or too large variables)",
+    "A message in the chat (its macros insert too much text)",
+  ]],
+  ["de", "Makros nicht ausgeführt", [
+    "Beschreibung (zu viele Makros)",
+    "Hauptprompt: aus der Karte (zu tief verschachtelte Makros)",
+    "Lorebook: World: Mill (zu viele oder zu große Variablen)",
+    "Eine Nachricht im Chat (die Makros fügen zu viel Text ein)",
+  ]],
+  ["ja", "展開されなかったマクロ", [
+    "説明 (マクロが多すぎる)",
+    "メインプロンプト: カードから (マクロの入れ子が深すぎる)",
+    "ロアブック: World: Mill (変数が多すぎる、または大きすぎる)",
+    "チャットのメッセージ (マクロが挿入するテキストが多すぎる)",
+  ]],
+])(
+  "the preview lists the fields whose macros exceed the budget, and why (%s)",
+  { tags: ["F01"] },
+  async (language, title, lines) => {
+    await using ui = await bench.open("/c/c1", {
+      locale: language,
+      prepare: (api) => {
+        api.addConversation("c1", "Chat", STORY);
+        api.preview.not_expanded = NOT_EXPANDED;
+      },
+    });
+    const { chat, sending } = { en, de, ja }[language];
+    await ui.page.getByRole("button", { name: chat.options.title }).click();
+    await ui.page.getByRole("button", { name: sending.preview.open }).click();
+    const list = ui.page.getByRole("region", { name: title });
+    await list.waitFor();
+    expect(await list.getByRole("listitem").allInnerTexts()).toEqual(lines);
+  },
+);
+
+test("a temporary chat sends all of itself, is stored nowhere, and is gone when it is left", async () => {
+  await using ui = await bench.open("/new");
+  await ui.page.getByRole("button", { name: "Temporary chat, not stored anywhere" }).click();
+  await ui.page.getByText("Temporary: nothing of this chat is stored.").waitFor();
+  await sendMessage(ui.page, "A secret");
+  await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  await ui.page.getByRole("button", { name: "Send" }).waitFor();
+  await sendMessage(ui.page, "Another");
+  await ui.page.locator(".reply", { hasText: "Hello" }).nth(1).waitFor();
+  const bodies = ui.api.seen("POST", "/api/chat").map(({ body }) => body as Record<string, unknown>);
+  expect(bodies[1]!.messages).toEqual([
+    { role: "user", content: "A secret" },
+    { role: "assistant", content: "Hello" },
+    { role: "user", content: "Another" },
+  ]);
+  expect(bodies.every((body) => !("conversation_id" in body) && !("user_message_id" in body))).toBe(true);
+  expect(new URL(ui.page.url()).pathname).toBe("/temporary");
+  expect([...ui.api.conversations.keys()]).toEqual([]);
+  expect(ui.api.seen("PATCH", /draft$/)).toEqual([]);
+  expect(await ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
+
+  const turn = ui.page.locator(".turn", { hasText: "Another" });
+  await turn.hover();
+  await turn.getByRole("button", { name: "Show what can be done" }).click();
+  await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).click();
+  await turn.waitFor({ state: "detached" });
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await turn.waitFor();
+
+  await ui.page.getByRole("link", { name: "New chat" }).click();
+  await ui.page.goBack();
+  await ui.page.getByText("Nothing of it is stored.").waitFor();
+  expect(await ui.page.locator(".message").count()).toBe(0);
+});
+
+test("Stop ends the reply of a temporary chat and keeps what came", async () => {
+  await using ui = await bench.open("/temporary", { prepare: (api) => api.script = undefined });
+  await sendMessage(ui.page, "Count");
+  const reply = await eventually(() => [...ui.api.replies.values()][0], (each) => each !== undefined);
+  reply!.say("One, two");
+  const said = ui.page.locator(".reply .prose").getByText("One, two");
+  await said.waitFor();
+  await ui.page.getByRole("button", { name: "Stop" }).click();
+  await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
+  expect(await said.isVisible()).toBe(true);
+});
+
+const SCHEMES = ["light", "dark"] as const;
+const SIZES = [["a desktop", { viewport: { width: 1280, height: 800 } }], ["a phone", PHONE]] as const;
+
+test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme, size] as const)))(
+  "axe finds nothing in a chat, its menu, its panels and its editor on %s in the %s theme",
+  async (_, colorScheme, size) => {
+    const content = "Text with $x^2$\n\n```ts\nconst a = 1; // note\n```\n\n$$\\frac{1}{2}$$\n\n| a |\n|---|\n| b |";
+    await using ui = await bench.open("/c/c1", {
+      ...size,
+      colorScheme,
+      prepare: (api) => {
+        api.addConversation("c1", "Chat", [
+          ...STORY,
+          { role: "user", content: "Hidden", hidden: true },
+          { role: "assistant", content, variant_count: 2, active_variant: 0, reasoning: "Hm." },
+        ]);
+        api.preview.not_expanded = NOT_EXPANDED;
+        api.addConversation("c2", "Other").forked_from = { conversation_id: "c1", message_id: "c1-m1" };
+      },
+    });
+    const { page } = ui;
+    const problems: unknown[] = [];
+    const check = async (where: string) => {
+      // Colours in the middle of a fade are no colours anybody reads.
+      await page.evaluate(() =>
+        Promise.all(
+          document.getAnimations().filter((each) =>
+            each.playState === "running" &&
+            each.effect?.getComputedTiming().iterations !== Infinity
+          ).map((each) => each.finished.catch(() => {})),
+        )
+      );
+      problems.push(...(await findAxeProblems(page)).map((problem) => ({ where, ...problem })));
+    };
+    await page.locator(".code-keyword").waitFor();
+    await page.locator(".formula math").waitFor();
+    await check("chat");
+    await page.locator("[data-message-id=c1-m3]").getByRole("button", { name: "Show what can be done" }).click();
+    await check("menu");
+    await page.getByRole("menuitem", { name: "Details" }).click();
+    await page.locator("dl.facts").waitFor();
+    await check("details");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Options of this chat" }).click();
+    await page.getByLabel("Temperature").fill("99");
+    await check("options");
+    await page.getByRole("button", { name: "Show what will be sent" }).click();
+    await page.getByText("of 8,192 tokens").waitFor();
+    await check("preview");
+    await page.getByRole("button", { name: "Close" }).first().click();
+    await page.getByLabel("Message", { exact: true }).fill("/");
+    await check("commands");
+    await page.getByLabel("Message", { exact: true }).fill("");
+    await page.getByLabel("Message", { exact: true }).press("ArrowUp");
+    await page.getByRole("textbox", { name: "Text of the message" }).waitFor();
+    await check("editor");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Search in this chat" }).click();
+    await page.getByRole("searchbox").fill("story");
+    await page.locator(".chat-search-count").getByText("1 of 1").waitFor();
+    await check("search");
+    await page.getByRole("button", { name: /^Model:/ }).click();
+    await check("model");
+    expect(problems).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+  },
+);

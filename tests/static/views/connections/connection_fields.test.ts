@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import type { Connection } from "../../../../static/src/api/types.ts";
+import { isKeyExposed, isKeyLeftBehind } from "../../../../static/src/components/forms/api_key_state.ts";
+import { fieldsOf, findProblems, inputOf } from "../../../../static/src/views/connections/connection_fields.ts";
+
+const saved: Connection = {
+  id: "x",
+  name: "Mine",
+  kind: "openai",
+  base_url: "https://llm.example:8443/v1",
+  model: "m",
+  context_size: 4096,
+  has_key: true,
+  active: false,
+};
+
+test("a form that was not touched sends the connection back without a key", () => {
+  const input = inputOf(fieldsOf(saved), saved.id);
+  expect(input).toEqual({
+    id: "x",
+    name: "Mine",
+    kind: "openai",
+    base_url: "https://llm.example:8443/v1",
+    model: "m",
+    context_size: 4096,
+  });
+});
+
+test("emptied fields clear what was stored, and a name left empty is the host", () => {
+  const fields = { ...fieldsOf(saved), name: " ", model: "", contextSize: "" };
+  expect(inputOf(fields, "x")).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
+});
+
+test.each([
+  ["https://llm.example:8443/other", false],
+  ["https://llm.example/v1", true],
+  ["http://llm.example:8443/v1", true],
+  ["https://other.example:8443/v1", true],
+])("the form says whether the stored key goes along to %s", { tags: ["U01"] }, (address, isLeft) => {
+  expect(isKeyLeftBehind({ stored: saved, address, typed: "" })).toBe(isLeft);
+  expect(isKeyLeftBehind({ stored: saved, address, typed: "new" })).toBe(false);
+});
+
+test.each([
+  ["http://llm.example/v1", true],
+  ["http://192.168.1.20:8080", true],
+  ["https://llm.example/v1", false],
+  ["http://localhost:8080", false],
+  ["http://127.0.0.1:8080", false],
+  ["http://[::1]:8080", false],
+  ["llm.example", false],
+])("the form says whether a key for %s could be read on its way", (address, isExposed) => {
+  expect(isKeyExposed({ stored: undefined, address, typed: "k" })).toBe(isExposed);
+  expect(isKeyExposed({ stored: undefined, address, typed: "" })).toBe(false);
+  expect(isKeyExposed({ stored: { base_url: address, has_key: true }, address, typed: "" })).toBe(isExposed);
+  // A key that stays behind is not read by anybody.
+  expect(isKeyExposed({ stored: { ...saved, base_url: "http://elsewhere" }, address, typed: "" })).toBe(false);
+});
+
+test.each([["", true], ["llm.example", true], ["ftp://x", true], ["javascript:alert(1)", true], [
+  "http://127.0.0.1:1",
+  false,
+]])(
+  "the address %s is judged before it is sent",
+  (baseUrl, isUrlBad) => expect(findProblems({ ...fieldsOf(undefined), baseUrl }).isUrlBad).toBe(isUrlBad),
+);
+
+test.each([["", false], ["8192", false], ["0", true], ["8k", true], ["-1", true], ["1.5", true]])(
+  "the context size %s is judged before it is sent",
+  (contextSize, isContextBad) => {
+    expect(findProblems({ ...fieldsOf(saved), contextSize }).isContextBad).toBe(isContextBad);
+  },
+);

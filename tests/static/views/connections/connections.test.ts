@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Connection, FoundServer } from "../../../../static/src/api/types.ts";
+import { demoConnection } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const LLAMA: FoundServer = {
+  base_url: "http://127.0.0.1:8080/v1",
+  kind: "openai",
+  software: "llama.cpp",
+  models: ["gemma"],
+};
+const SAVED: Connection = {
+  id: "mine",
+  name: "My server",
+  kind: "openai",
+  base_url: "https://llm.example/v1",
+  model: "big",
+  has_key: true,
+  active: false,
+};
+
+test("an empty chat says that only the demonstration answers, and one click finds, adds and uses a model", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      api.isSetupCompleted = false;
+      api.found = [LLAMA];
+    },
+  });
+  await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor();
+  await ui.page.getByRole("button", { name: "Find a model" }).click();
+  await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
+  await ui.page.getByRole("button", { name: /^Add and use/ }).click();
+  await ui.page.getByText("“llama.cpp” answers from now on").waitFor();
+  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toEqual({
+    name: "llama.cpp",
+    kind: "openai",
+    base_url: "http://127.0.0.1:8080/v1",
+    model: "gemma",
+  });
+  expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
+  await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
+  await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor({ state: "detached" });
+});
+
+test("the hint of the first visit goes for good when it is put off", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.isSetupCompleted = false });
+  await ui.page.getByRole("button", { name: "Not now" }).click();
+  await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor({ state: "detached" });
+  await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
+});
+
+test("the note below the composer leads to the search, which has begun by then", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.found = [LLAMA] });
+  await ui.page.getByRole("link", { name: "Find a model" }).click();
+  await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
+  expect(new URL(ui.page.url()).pathname).toBe("/settings/connections");
+});
+
+test("a search without a result says what to do next, a failed one says why", async () => {
+  await using ui = await bench.open("/settings/connections");
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByText("No server was found").waitFor();
+  ui.api.refuse("POST /api/connections/discover", { status: 500, code: "internal", message: "The search broke" });
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByText("The search broke").waitFor();
+});
+
+test("a found server that is saved already is put to use, not saved twice", async () => {
+  await using ui = await bench.open("/settings/connections", {
+    prepare: (api) => {
+      api.found = [LLAMA];
+      api.connections.push({ ...SAVED, base_url: "http://127.0.0.1:8080/v1/" });
+    },
+  });
+  await ui.page.getByRole("button", { name: "Find servers" }).click();
+  await ui.page.getByRole("button", { name: /^Use: llama.cpp/ }).click();
+  await ui.page.getByText("“My server” answers from now on").waitFor();
+  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+});
+
+test("a new connection is tested before it is saved, and its key leaves the page only once", async () => {
+  await using ui = await bench.open("/settings/connections/new", {
+    prepare: (api) =>
+      api.verdict = { reachable: true, authorized: true, models: ["a", "b"], context_size: 8192, latency_ms: 12 },
+  });
+  await ui.page.getByLabel("Address").fill("https://llm.example/v1");
+  await ui.page.getByLabel("API key").fill("sk-very-secret");
+  await ui.page.getByRole("button", { name: "Test" }).click();
+  await ui.page.getByText("The connection works").waitFor();
+  await ui.page.getByText("2 models offered", { exact: true }).waitFor();
+  await ui.page.getByText("Context of 8,192 tokens").waitFor();
+  expect(await ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value"))))
+    .toEqual(["a", "b"]);
+  await ui.page.getByLabel("Model").fill("b");
+  await ui.page.getByRole("button", { name: "Save and use" }).click();
+  await ui.page.getByText("“llm.example” answers from now on").waitFor();
+  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-very-secret", model: "b" });
+  await ui.page.getByRole("link", { name: "Edit" }).click();
+  await ui.page.getByText("A key is stored. Leave this empty to keep it.").waitFor();
+  expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
+  expect(await ui.page.content()).not.toContain("sk-very-secret");
+});
+
+test("adding looks for servers by itself and shows them first; one click uses what was found", async () => {
+  await using ui = await bench.open("/settings/connections/new", { prepare: (api) => api.found = [LLAMA] });
+  await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
+  await ui.page.getByRole("button", { name: /^Add and use/ }).click();
+  await ui.page.waitForURL(`${ui.api.origin}/settings/connections`);
+  expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
+});
+
+test("suggestions fill the form, keep a name of one's own, and say which service wants a key", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const { page } = ui;
+  const chips = page.getByRole("group", { name: "Suggestions" });
+  await chips.waitFor();
+  expect(await chips.getByRole("button").allInnerTexts()).toEqual([
+    "Ollama",
+    "LM Studio",
+    "llama.cpp",
+    "KoboldCpp",
+    "vLLM",
+    "OpenRouter",
+    "OpenAI",
+    "Anthropic",
+  ]);
+  await chips.getByRole("button", { name: "Ollama" }).click();
+  expect(await page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:11434/v1");
+  expect(await page.getByLabel("Name").inputValue()).toBe("Ollama");
+  await chips.getByRole("button", { name: "Anthropic" }).click();
+  expect(await page.getByLabel("Kind").inputValue()).toBe("anthropic");
+  expect(await page.getByLabel("Name").inputValue()).toBe("Anthropic");
+  await page.getByText("This service asks for a key.").waitFor();
+  expect(await chips.getByRole("button", { name: "Anthropic" }).getAttribute("aria-pressed")).toBe("true");
+  await page.getByLabel("Name").fill("Mine");
+  await chips.getByRole("button", { name: "OpenAI" }).click();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Mine");
+});
+
+test("a key on its way over plain HTTP to another machine is warned of, and the spaces around it stay behind", {
+  tags: ["U01"],
+}, async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  const { page } = ui;
+  const warning = page.getByText("This address has no encryption");
+  await page.getByLabel("Address").fill("http://192.168.1.9:8080/v1");
+  await expect.poll(() => warning.count()).toBe(0);
+  await page.getByLabel("API key").fill("  sk-pasted ");
+  await warning.waitFor();
+  await page.getByRole("button", { name: "Show what is typed" }).click();
+  expect(await page.getByLabel("API key").getAttribute("type")).toBe("text");
+  await page.getByLabel("Address").fill("http://127.0.0.1:8080/v1");
+  await warning.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.waitForURL(`${ui.api.origin}/settings/connections`);
+  expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-pasted" });
+});
+
+test("each connection shows how it stands: untested, ready, refused, away", async () => {
+  await using ui = await bench.open("/settings/connections", { prepare: (api) => api.connections.push(SAVED) });
+  const { page, api } = ui;
+  const card = page.locator(".connection", { hasText: "My server" });
+  await card.getByText("Not tested yet").waitFor();
+  const testAll = page.getByRole("button", { name: "Test all" });
+  await testAll.click();
+  await card.getByText("Ready", { exact: true }).waitFor();
+  expect(api.seen("POST", "/api/connections/test").map(({ body }) => Reflect.get(body as object, "id"))).toEqual([
+    "demo",
+    "mine",
+  ]);
+  api.verdict = {
+    reachable: true,
+    authorized: false,
+    models: [],
+    latency_ms: 1,
+    error: "Wrong key",
+    advice: "Enter it again",
+  };
+  await testAll.click();
+  await card.getByText("Answers, but refuses access").waitFor();
+  await card.getByText("Enter it again").waitFor();
+  api.verdict = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
+  await testAll.click();
+  await card.locator(".state-line", { hasText: "Not reachable" }).waitFor();
+});
+
+test("a test that fails shows verdict and advice, and the input stays", async () => {
+  await using ui = await bench.open("/settings/connections/new", {
+    prepare: (api) =>
+      api.verdict = {
+        reachable: false,
+        authorized: false,
+        models: [],
+        latency_ms: 2,
+        error: "Cannot reach the server",
+        advice: "Start the server first",
+      },
+  });
+  await ui.page.getByLabel("Address").fill("http://127.0.0.1:9");
+  await ui.page.getByRole("button", { name: "Test" }).click();
+  for (
+    const text of [
+      "The connection does not work",
+      "Server does not answer",
+      "Cannot reach the server",
+      "Start the server first",
+    ]
+  ) {
+    await ui.page.getByText(text).waitFor();
+  }
+  expect(await ui.page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:9");
+});
+
+test("a saved connection is changed without its key being sent, and the key can be removed alone", async () => {
+  await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
+  await ui.page.getByLabel("Name").fill("Renamed");
+  await ui.page.getByRole("button", { name: "Save", exact: true }).click();
+  await ui.page.getByRole("heading", { name: "Renamed" }).waitFor();
+  const body = ui.api.seen("PUT", "/api/connections")[0]!.body as Record<string, unknown>;
+  expect(body).toMatchObject({ id: "mine", name: "Renamed" });
+  expect("api_key" in body).toBe(false);
+  await ui.page.getByRole("link", { name: "Edit" }).click();
+  await ui.page.getByRole("button", { name: "Remove the stored key" }).click();
+  await ui.page.getByRole("button", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+  expect(ui.api.seen("DELETE", "/api/connections/mine/key")).toHaveLength(1);
+});
+
+test(
+  "an address of another origin is met by the word that the stored key does not go along",
+  { tags: ["U01"] },
+  async () => {
+    await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
+    const warning = ui.page.getByText("The stored key belongs to another address");
+    await ui.page.getByLabel("Address").fill("https://llm.example/other");
+    await expect.poll(() => warning.count()).toBe(0);
+    await ui.page.getByLabel("Address").fill("https://llm.example.evil/v1");
+    await warning.waitFor();
+  },
+);
+
+test("a form that cannot be right is not sent and says what is wrong beside the field", async () => {
+  await using ui = await bench.open("/settings/connections/new");
+  await ui.page.getByLabel("Address").fill("llm.example");
+  await ui.page.getByLabel("Context size").fill("8k");
+  await ui.page.getByRole("button", { name: "Save and use" }).click();
+  await ui.page.getByText("An address that begins with http:// or https://").waitFor();
+  await ui.page.getByText("A whole number of tokens, such as 8192").waitFor();
+  expect(await ui.page.getByLabel("Address").getAttribute("aria-invalid")).toBe("true");
+  expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
+});
+
+test("a save that is refused keeps the form, with the reasons field by field", async () => {
+  await using ui = await bench.open("/settings/connections/new", {
+    prepare: (api) =>
+      api.refuse("PUT /api/connections", {
+        status: 403,
+        code: "address_not_allowed",
+        message: "This address is not allowed",
+      }),
+  });
+  await ui.page.getByLabel("Address").fill("http://169.254.169.254/");
+  await ui.page.getByRole("button", { name: "Save", exact: true }).click();
+  await ui.page.getByRole("alert").getByText("This address is not allowed").waitFor();
+  expect(await ui.page.getByLabel("Address").inputValue()).toBe("http://169.254.169.254/");
+});
+
+test("connections are put to use, tested and deleted from the list, and a deletion can be undone", async () => {
+  await using ui = await bench.open("/settings/connections", { prepare: (api) => api.connections.push(SAVED) });
+  await ui.page.getByRole("button", { name: "Use: My server" }).click();
+  await ui.page.locator(".connection.active", { hasText: "My server" }).getByText("In use").waitFor();
+  await ui.page.getByRole("button", { name: "Test: My server" }).click();
+  await ui.page.getByText("The connection works").waitFor();
+  expect(ui.api.seen("POST", "/api/connections/test")[0]!.body).toMatchObject({ id: "mine" });
+  await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
+  await ui.page.getByRole("heading", { name: "Demo" }).waitFor({ state: "detached" });
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await ui.page.getByRole("heading", { name: "Demo" }).waitFor();
+  await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
+  await ui.page.goto("about:blank");
+  await eventually(() => ui.api.connections.map((each) => each.id), (ids) => ids.join() === "mine");
+});
+
+test("a connection in use that cannot be reached shows its state and its last error", async () => {
+  await using ui = await bench.open("/settings/connections", {
+    prepare: (api) => {
+      api.connections = [{ ...demoConnection(), active: false }, { ...SAVED, active: true }];
+      const { id, name, kind, base_url } = SAVED;
+      api.health = {
+        status: "degraded",
+        connection: { id, name, kind, base_url, reachable: false, error: "connection refused" },
+      };
+    },
+  });
+  await ui.page.locator(".connection.active").getByText("connection refused").waitFor();
+  await ui.page.getByRole("link", { name: "My server Not reachable" }).waitFor();
+});

@@ -1,0 +1,101 @@
+/** Settings, Data and About, on the real server. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { PHONE } from "../../../helpers/app/ui_page.ts";
+
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "what takes room, the backups and what is wrong are shown with what to do (%s)",
+  async (colorScheme, device) => {
+    const backupDir = await Deno.makeTempDir({ prefix: "parlor-backups-" });
+    await Deno.writeTextFile(`${backupDir}/parlor-2026-01-01T000000Z.backup`, "sealed");
+    await using app = await openTestApp({ config: { backupDir, setupCompleted: true } });
+    await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
+    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+    const look = async (name: string) => {
+      expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
+      expect(await findAxeProblems(page), name).toEqual([]);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/upkeep-${name}-${colorScheme}.png` });
+    };
+    await page.goto(`${app.url}/settings/data`);
+    const main = page.getByRole("main");
+    await main.getByRole("list", { name: "Space used" }).getByText("Chats and settings").waitFor();
+    await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
+    await main.getByText(`One a day in ${backupDir}`).waitFor();
+    await look("data");
+    await page.goto(`${app.url}/settings/about`);
+    const findings = main.getByRole("list", { name: "State of the installation" });
+    await findings.getByRole("listitem").first().getByText("chmod 0600").waitFor();
+    await main.getByText("1 thing to put right.").or(main.getByText(/^\d+ things to put right\.$/)).waitFor();
+    await look("about");
+    await main.getByRole("button", { name: "Show the licences" }).click();
+    await main.getByLabel("Find a package").fill("preact");
+    await main.getByText("2 packages").or(main.getByText("3 packages")).waitFor();
+    await main.getByText(/^preact /).click();
+    await main.getByRole("region", { name: "preact", exact: true }).getByText("The MIT License (MIT)").waitFor();
+    await look("licences");
+    await Deno.chmod(`${app.dataDir}/storage-key`, 0o600);
+    await main.getByRole("button", { name: "Look again" }).click();
+    await findings.getByText("chmod 0600").waitFor({ state: "detached" });
+    await page.getByRole("searchbox", { name: "Search the settings" }).fill("space");
+    await main.getByRole("link", { name: /Space used/ }).click();
+    await page.waitForURL(`${app.url}/settings/data#space`);
+    expect(errors).toEqual([]);
+    await context.close();
+    await Deno.remove(backupDir, { recursive: true });
+  },
+);
+
+test("a look that fails says why, and can be done again", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  const failure = { error: { code: "internal", message: "No look was possible", request_id: "r1" } };
+  await page.route("**/api/findings", (route) => route.fulfill({ status: 500, json: failure }));
+  await page.goto(`${app.url}/settings/about`);
+  await page.getByRole("main").getByRole("alert").getByText("No look was possible").waitFor();
+  await page.unroute("**/api/findings");
+  await page.getByRole("main").getByRole("button", { name: "Look again" }).click();
+  await page.getByText("The configuration can be read").waitFor();
+  await context.close();
+});
+
+test("licences that cannot be read say why, beside their button", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  const failure = { error: { code: "not_available", message: "No notices here", request_id: "r1" } };
+  await page.route("**/api/licences", (route) => route.fulfill({ status: 503, json: failure }));
+  await page.goto(`${app.url}/settings/about`);
+  const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Show the licences" }).click();
+  await main.getByRole("alert").getByText("No notices here").waitFor();
+  await page.unroute("**/api/licences");
+  await main.getByRole("button", { name: "Try again" }).click();
+  await main.getByText(/^\d+ packages$/).waitFor();
+  await context.close();
+});
+
+test.each([
+  ["de-DE", "Die Konfiguration ist lesbar", /chmod 0600 .*machen Sie einen neuen Schlüssel/],
+  ["ja-JP", "設定を読み込めます", /chmod 0600 .*新しい鍵を作ってください/],
+])("what was found is said in the language of the page (%s)", async (locale, all, remedy) => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
+  const { page, errors, context } = await openPage(browser, app.url, { locale });
+  await page.goto(`${app.url}/settings/about`);
+  await page.getByText(all).waitFor();
+  await page.getByText(remedy).waitFor();
+  expect(await page.getByText("can be read").count()).toBe(0);
+  expect(errors).toEqual([]);
+  await context.close();
+});

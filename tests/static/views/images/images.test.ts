@@ -1,0 +1,272 @@
+/** Image servers, drawing from a chat, pictures shown large and portraits, before the real server with doubles behind it. */
+import { Buffer } from "node:buffer";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { until, useModel } from "../../../helpers/app/chat_client.ts";
+import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
+import { FakeComfy } from "../../../helpers/fakes/fake_comfy.ts";
+import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+async function openBench() {
+  const comfy = new FakeComfy();
+  const a1111 = new FakeA1111();
+  const llm = await openFakeLlm({ pieces: ["<think>A fox.</think>Prompt: red fox, ", "evening sun"] });
+  const app = await openTestApp({ config: { discoverHosts: [], builtinAppInstalled: true } });
+  await app.post("/api/setup/complete", {});
+  const contexts: { close(): Promise<void> }[] = [];
+  return {
+    ...{ comfy, a1111, llm, app },
+    async open(path: string, options: BrowserContextOptions = {}) {
+      const watched = await openPage(browser, app.url, options);
+      contexts.push(watched.context);
+      await watched.page.goto(app.url + path);
+      return watched;
+    },
+    async withChat() {
+      await useModel(app, llm);
+      await app.put("/api/image/connections", { id: "b", name: "Forge", kind: "a1111", base_url: a1111.url });
+      const messages = [
+        { id: "u1", role: "user", content: "Where are you?" },
+        { id: "a1", role: "assistant", content: "A red fox looks out of the fern." },
+      ];
+      await app.put("/api/conversations/c1", { title: "Forest", messages });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const context of contexts) await context.close();
+      await app[Symbol.asyncDispose]();
+      await comfy[Symbol.asyncDispose]();
+      await a1111[Symbol.asyncDispose]();
+      await llm.close();
+    },
+  };
+}
+
+const draw = (page: Page) => page.getByRole("button", { name: "Draw a picture" });
+const pictures = (page: Page) => page.locator(".message-images img");
+
+test("an image server is added by hand, tested, changed, used and removed", async () => {
+  await using bench = await openBench();
+  const { page, errors, foreign } = await bench.open("/settings/images");
+  await page.getByText("No image server was found").waitFor();
+  await page.getByRole("link", { name: "Add an image server" }).click();
+  await page.getByLabel("Kind").selectOption({ label: "A1111, Forge" });
+  expect(await page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:7860");
+  await page.getByLabel("Address").fill(bench.comfy.url);
+  await page.getByRole("button", { name: "Test", exact: true }).click();
+  await page.getByText("does not have the API of A1111").waitFor();
+  await page.getByLabel("Kind").selectOption({ label: "ComfyUI" });
+  await page.getByRole("button", { name: "Test", exact: true }).click();
+  await page.getByText("It answers as it should").waitFor();
+  await page.getByLabel("API key").fill("k1");
+  expect(await page.getByText("This address has no encryption").count()).toBe(0);
+  await page.getByLabel("Address").fill("http://192.168.1.9:8188");
+  await page.getByText("This address has no encryption").waitFor();
+  await page.getByLabel("API key").fill("");
+  await page.getByText("This address has no encryption").waitFor({ state: "detached" });
+  await page.getByLabel("Address").fill(bench.comfy.url);
+  await page.getByLabel("Width").fill("9");
+  await page.getByText("A number from 16 to 8192").waitFor();
+  expect(await page.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);
+  await page.getByLabel("Width").fill("640");
+  await page.getByLabel("Name").fill("Workstation");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const card = page.getByRole("listitem").filter({ hasText: "Workstation" });
+  await card.getByText("In use").waitFor();
+
+  await card.getByRole("link", { name: "Edit" }).click();
+  // What the server has stands behind the field as suggestions.
+  await page.locator("datalist option[value='sub/big.safetensors']").waitFor({ state: "attached" });
+  expect(await page.getByLabel("Width").inputValue()).toBe("640");
+  await page.getByLabel("Checkpoint").fill("sub/big.safetensors");
+  await page.getByLabel("API key").fill("k1");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await card.getByText("sub/big.safetensors").waitFor();
+
+  // A stored key goes by itself; what else was typed meanwhile waits for Save.
+  await card.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Width").fill("704");
+  await page.getByRole("button", { name: "Remove the stored key" }).click();
+  await page.getByText("Key removed").waitFor();
+  await page.getByRole("button", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+  expect(await page.getByLabel("Width").inputValue()).toBe("704");
+  const [kept] = await (await bench.app.get("/api/image/connections")).json();
+  expect(kept).toMatchObject({ has_key: false, name: "Workstation", checkpoint: "sub/big.safetensors" });
+  expect(kept.defaults).toMatchObject({ width: 640 });
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await card.waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+
+  await card.getByRole("button", { name: "Delete: Workstation" }).click();
+  await card.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await card.waitFor();
+  expect([errors, foreign]).toEqual([[], []]);
+});
+
+test("a workflow is taken from a file, refused in the page's format, edited and removed", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open("/settings/images", PHONE);
+  const list = page.getByRole("list", { name: "Workflows of ComfyUI" });
+  await list.getByText("Starter: text to picture").waitFor();
+  const choose = async (content: unknown) => {
+    const chooser = page.waitForEvent("filechooser");
+    await page.getByRole("button", { name: "Add a workflow" }).click();
+    const buffer = Buffer.from(JSON.stringify(content));
+    await (await chooser).setFiles({ name: "My foxes.json", mimeType: "application/json", buffer });
+  };
+  const dialog = page.getByRole("dialog");
+  await choose({ nodes: [], links: [], version: 1 });
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText("Export (API) there").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+
+  await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });
+  expect(await dialog.getByLabel("Name").inputValue()).toBe("My foxes");
+  await dialog.getByLabel("Workflow", { exact: true }).fill("{");
+  await dialog.getByText("This is not JSON").waitFor();
+  await dialog.getByLabel("Workflow", { exact: true }).fill(
+    '{"3": {"class_type": "KSampler", "inputs": {"seed": "%seed%", "text": "%prompt%"}}}',
+  );
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await list.getByText("My-foxes").waitFor();
+  await list.getByText("%prompt% %seed%").waitFor();
+
+  await list.getByRole("button", { name: "Edit: My-foxes" }).click();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await list.getByText("My-foxes").waitFor({ state: "detached" });
+});
+
+test("a picture is described by the model, edited, drawn in sight, attached and shown large", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  bench.a1111.switches.isManual = true;
+  const { page, errors, foreign } = await bench.open("/c/c1");
+  await draw(page).click();
+  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
+  const prompt = dialog.getByLabel("What to draw");
+  await until(async () => await prompt.inputValue() === "red fox, evening sun", "the prompt");
+  expect(JSON.stringify(bench.llm.chats[0]!.json!.messages)).toContain("looks out of the fern");
+  await prompt.fill("red fox, rain");
+  await dialog.getByRole("button", { name: "Draw", exact: true }).click();
+  await bench.a1111.begun();
+  bench.a1111.step(5);
+  await dialog.getByText("Step 5 of 20").waitFor();
+  await dialog.getByAltText("The picture so far").waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  bench.a1111.go();
+  await dialog.waitFor({ state: "detached" });
+  await pictures(page).first().waitFor();
+  expect(bench.a1111.orders[0]!.prompt).toBe("red fox, rain");
+
+  await page.getByRole("button", { name: "Enlarge image 1" }).click();
+  const large = page.getByRole("dialog", { name: "Image 1" });
+  const full = large.getByRole("button", { name: "Full size" });
+  await full.click();
+  await expect.poll(() => full.getAttribute("aria-pressed")).toBe("true");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await large.waitFor({ state: "detached" });
+  expect([errors, foreign]).toEqual([[], []]);
+});
+
+test("the pictures of a chat are walked through, seen side by side, and taken off their messages", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  for (const [seed, message_id] of [[1, "u1"], [2, "a1"], [3, "a1"]] as const) {
+    const drawn = await bench.app.post("/api/image/generate", { prompt: "x", seed, conversation_id: "c1", message_id });
+    expect(drawn.status).toBe(200);
+  }
+  const { page, errors } = await bench.open("/c/c1", PHONE);
+  await pictures(page).nth(2).waitFor();
+  await page.getByRole("button", { name: "Enlarge image 2" }).click();
+  const dialog = page.locator("dialog.zoom");
+  await dialog.getByText("3 of 3").waitFor();
+  await page.keyboard.press("ArrowRight");
+  await dialog.getByText("1 of 3").waitFor();
+  await dialog.getByRole("button", { name: "Previous picture" }).click();
+  await dialog.getByText("3 of 3").waitFor();
+  await dialog.getByRole("button", { name: "All pictures of this chat" }).click();
+  await dialog.getByRole("listitem").nth(2).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Enlarge image 2" }).click();
+  await dialog.getByText("2 of 3").waitFor();
+  await dialog.getByRole("button", { name: "Remove from the message" }).click();
+  await dialog.getByText("2 of 2").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await pictures(page).nth(2).waitFor();
+  await until(async () => {
+    const { messages } = await (await bench.app.get("/api/conversations/c1")).json();
+    return messages[1].attachments?.length === 2;
+  }, "the picture's being back");
+  expect(errors).toEqual([]);
+});
+
+test("a cancelled picture leaves its prompt, and one that nobody waits for comes all the same", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  bench.a1111.switches.isManual = true;
+  const { page } = await bench.open("/c/c1", PHONE);
+  await draw(page).click();
+  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
+  const start = dialog.getByRole("button", { name: "Draw", exact: true });
+  await start.click();
+  await bench.a1111.begun();
+  await dialog.getByRole("button", { name: "Cancel the picture" }).click();
+  await until(() => bench.a1111.isIdle, "the server's being free");
+  expect(await dialog.getByLabel("What to draw").inputValue()).toBe("red fox, evening sun");
+  await start.click();
+  await bench.a1111.begun(2);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  bench.a1111.go();
+  await pictures(page).first().waitFor();
+});
+
+test("a failure stands in the dialog, and without an image server the dialog leads to the settings", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  bench.a1111.switches.failure = "a1111";
+  const { page } = await bench.open("/c/c1");
+  await draw(page).click();
+  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
+  await dialog.getByRole("button", { name: "Draw", exact: true }).click();
+  await dialog.getByText("CUDA out of memory").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await bench.app.delete("/api/image/connections/b");
+  await draw(page).click();
+  await dialog.getByRole("link", { name: "Find on this machine" }).click();
+  await page.getByRole("heading", { name: "Images", exact: true }).waitFor();
+});
+
+test("a portrait is drawn in sight of every device", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  bench.a1111.switches.isManual = true;
+  await bench.app.put("/api/characters/fern", { card: { name: "Fern", description: "a red fox" } });
+  const { page } = await bench.open("/characters/fern");
+  const other = (await bench.open("/characters/fern", PHONE)).page;
+  await page.getByRole("button", { name: "Draw a portrait" }).click();
+  await bench.a1111.begun();
+  bench.a1111.step(10);
+  for (const device of [page, other]) {
+    await device.locator('progress[value="0.5"]').waitFor();
+  }
+  bench.a1111.go();
+  for (const device of [page, other]) {
+    await device.locator(".character-picture img").waitFor();
+    await device.getByRole("button", { name: "Draw a portrait" }).waitFor();
+  }
+});

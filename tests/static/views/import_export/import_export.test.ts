@@ -1,0 +1,450 @@
+/** Settings, Data: moving in and out, on the real server; what is hard to bring about for real, on a double. */
+import { Buffer } from "node:buffer";
+import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
+import { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { tempFolder } from "../../../helpers/files/storage_folder.ts";
+import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+const IMPORT = "/settings/data/import";
+
+let browser: Browser;
+let uiFolder: string;
+beforeAll(async () => {
+  uiFolder = await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+function zipFile(name: string, files: Zippable) {
+  return { name, mimeType: "application/zip", buffer: Buffer.from(zipSync(files)) };
+}
+
+async function choose(page: Page, ...files: { name: string; mimeType: string; buffer: Buffer }[]): Promise<void> {
+  await page.locator("main input[type=file]").setInputFiles(files);
+}
+
+/** Sees that a screen fits, is accessible, and looks as a person can judge afterwards. */
+async function look(page: Page, name: string): Promise<void> {
+  expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
+  expect(await findAxeProblems(page), name).toEqual([]);
+  if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/moving-${name}.png` });
+}
+
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "a zip of SillyTavern is known, looked through, brought in, and leads to what came (%s)",
+  async (colorScheme, device) => {
+    await using app = await openTestApp({ config: { setupCompleted: true } });
+    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+    const files = tavernFolder();
+    files["characters/Bad.png"] = new TextEncoder().encode("no picture");
+    await page.goto(`${app.url}/settings/data`);
+    const main = page.getByRole("main");
+    await main.getByRole("link", { name: "Import", exact: true }).click();
+    await page.waitForURL(`${app.url}${IMPORT}`);
+    await main.getByRole("button", { name: "Choose a file" }).waitFor();
+    await look(page, `choose-${colorScheme}`);
+    await choose(page, zipFile("default-user.zip", files));
+    await main.getByText("default-user.zip").waitFor();
+    expect(await main.getByLabel("What it is").inputValue()).toBe("sillytavern");
+    await look(page, `chosen-${colorScheme}`);
+    await main.getByRole("button", { name: "Look through it" }).click();
+
+    await main.getByRole("heading", { name: "What would come in" }).waitFor();
+    await main.getByText("2 chats").first().waitFor();
+    await main.getByText("2 characters").first().click();
+    expect(await main.getByRole("list", { name: "2 characters" }).getByRole("listitem").allTextContents())
+      .toEqual(["Fox", "Owl"]);
+    expect(await main.getByRole("link", { name: "Fox" }).count()).toBe(0);
+    await main.getByText("1 thing that cannot be read").click();
+    await main.getByText("characters/Bad.png").waitFor();
+    await main.getByText(/kinds? of files? left out/).click();
+    await main.getByText("backgrounds are left out: chats here have none").waitFor();
+    await look(page, `trial-${colorScheme}`);
+    expect(await (await app.get("/api/conversations")).json()).toEqual([]);
+
+    // It waits on the server: the page may be loaded anew in between.
+    await page.reload();
+    await main.getByRole("button", { name: "Import", exact: true }).click();
+    await main.getByRole("heading", { name: "What came in" }).waitFor();
+    await main.getByText("2 chats").first().click();
+    await look(page, `report-${colorScheme}`);
+    await main.getByRole("link", { name: "Evening" }).click();
+    await page.getByText("Grüße, 灯台。").waitFor();
+
+    await page.goto(`${app.url}${IMPORT}`);
+    await main.getByText(/^The import before,/).click();
+    await main.getByText("2 characters").first().click();
+    const owl = (await main.getByRole("link", { name: "Owl" }).getAttribute("href"))!;
+    expect((await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
+
+    // The same again: nothing comes twice, and it is said so.
+    await page.goto(`${app.url}${IMPORT}`);
+    await choose(page, zipFile("default-user.zip", files));
+    await main.getByRole("button", { name: "Look through it" }).click();
+    await main.getByText("Everything in this file is here already.").waitFor();
+    expect(await main.getByRole("button", { name: "Import", exact: true }).count()).toBe(0);
+    expect(errors).toEqual([]);
+    await context.close();
+  },
+);
+
+test("an export of everything is saved by the browser and comes in whole elsewhere", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await app.put("/api/personas/p1", { name: "Ann" });
+  await app.put("/api/conversations/c1", {
+    title: "The pier",
+    messages: [{ id: "m1", role: "user", content: "Ahoy" }],
+  });
+  const { page, errors, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/settings/data`);
+  const main = page.getByRole("main");
+  await main.getByText("Keys, passkeys and tokens").waitFor();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    main.getByRole("link", { name: "Export everything" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/^parlor-\d{4}-\d\d-\d\d\.zip$/);
+  const bytes = await Deno.readFile(await download.path());
+  expect(strFromU8(unzipSync(bytes)["conversations/c1.json"]!)).toContain("Ahoy");
+
+  await using other = await openTestApp({ config: { setupCompleted: true } });
+  await page.goto(`${other.url}${IMPORT}`);
+  await choose(page, { name: "parlor.zip", mimeType: "application/zip", buffer: Buffer.from(bytes) });
+  await main.getByText("parlor.zip").waitFor();
+  expect(await main.getByLabel("What it is").inputValue()).toBe("parlor");
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByRole("heading", { name: "What came in" }).waitFor();
+  await main.getByText("1 chat").first().click();
+  await main.getByRole("link", { name: "The pier" }).click();
+  await page.getByText("Ahoy").waitFor();
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("cards come in together, each with its link; what is no card is said, and kept apart", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}${IMPORT}`);
+  const main = page.getByRole("main");
+  const png = (name: string) => ({
+    ...{ name: `${name}.png`, mimeType: "image/png", buffer: Buffer.from(sillyTavernPng(sillyTavernCard(name))) },
+  });
+  await choose(page, png("Fox"), png("Owl"));
+  expect(await main.getByLabel("What it is").inputValue()).toBe("card");
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByText("2 characters came in").waitFor();
+  await main.getByRole("link", { name: "Owl" }).waitFor();
+  // Of a choice of several the cards are taken, and each other file is named with its reason, before and after.
+  await choose(
+    page,
+    png("Tern"),
+    zipFile("a.zip", { "a.jsonl": new Uint8Array(3) }),
+    { ...png("Fox"), name: "plain.txt", buffer: Buffer.from("Hello") },
+  );
+  const refused = main.getByRole("alert");
+  await refused.getByText("2 files could not be imported").waitFor();
+  for (const name of ["a.zip", "plain.txt"]) await refused.getByText(name).waitFor();
+  expect(await refused.getByText("One file at a time").count()).toBe(2);
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByText("1 character came in").waitFor();
+  await refused.getByText("a.zip").waitFor();
+  // A picture without a card.
+  await choose(page, { ...png("Fox"), name: "plain.png", buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]) });
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByRole("alert").getByText("plain.png").waitFor();
+  await context.close();
+});
+
+test("a file that is not what it was taken for says why, and is looked through anew as what it is", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}${IMPORT}`);
+  const main = page.getByRole("main");
+  await choose(page, zipFile("odd.zip", { "notes.txt": new Uint8Array(10) }));
+  await main.getByText("odd.zip").waitFor();
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByText("The file does not say what it is.").waitFor();
+  await main.getByLabel("What it is").selectOption("sillytavern");
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("alert").getByText("it has no characters, chats or settings").waitFor();
+  await main.getByText("odd.zip").waitFor();
+  await main.getByLabel("What it is").selectOption("tavern");
+  expect(await main.getByRole("alert").count()).toBe(0);
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByText("Nothing new is in this file.").waitFor();
+  await context.close();
+});
+
+test("an upload shows how far it is and how fast, goes on when the screen is left, and ends on Cancel", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  const session = await context.newCDPSession(page);
+  const slow = (bytesPerSecond: number) =>
+    session.send("Network.emulateNetworkConditions", {
+      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+    });
+  await page.goto(`${app.url}${IMPORT}`);
+  const main = page.getByRole("main");
+  const files: Zippable = tavernFolder();
+  for (let i = 0; i < 40; i++) files[`backgrounds/${i}.png`] = crypto.getRandomValues(new Uint8Array(60_000));
+  const file = zipFile("slow.zip", files);
+  await choose(page, file);
+  await slow(200_000);
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("progressbar", { name: "Sending the file" }).waitFor();
+  await main.getByText(/^[\d.]+ [kM]?B of 2\.\d MB · [\d.]+ [kM]B a second$/).waitFor();
+  await look(page, "sending");
+  // Elsewhere in the page it goes on, in the one place for all that runs.
+  await page.getByRole("link", { name: /^Activity/ }).click();
+  await main.getByText("Sending “slow.zip”").first().waitFor();
+  await look(page, "sending-activity");
+  await main.getByRole("button", { name: "Cancel “Sending “slow.zip””" }).click();
+  await main.getByText("Nothing is running").waitFor();
+  await eventually(
+    () => Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`), ({ name }) => name),
+    (names) => names.length === 0,
+  );
+  await page.goBack();
+  // What was chosen is still there.
+  await main.getByText("slow.zip").waitFor();
+  await slow(-1);
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("heading", { name: "What would come in" }).waitFor();
+  // Who is elsewhere when it ends is told, with the way back.
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByRole("link", { name: "Settings", exact: true }).click();
+  await page.getByText("The import is done").waitFor();
+  await page.getByRole("button", { name: "Show" }).click();
+  await main.getByRole("heading", { name: "What came in" }).waitFor();
+  await context.close();
+});
+
+test("kinds come from the server; what it cannot do is said beside the file, which stays", async () => {
+  await using api = new FakeApi(uiFolder);
+  const { page, errors, context } = await openPage(browser, api.origin);
+  await page.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
+  api.refuse("GET /api/import", { status: 500, code: "internal", message: "No kinds today" });
+  await page.goto(`${api.origin}${IMPORT}`);
+  const main = page.getByRole("main");
+  await main.getByRole("alert").getByText("No kinds today").waitFor();
+  api.allow("GET /api/import");
+  await main.getByRole("button", { name: "Try again" }).click();
+  await main.getByText("This page came over plain HTTP.").waitFor();
+  const chat = { name: "Evening.jsonl", mimeType: "application/jsonl", buffer: Buffer.from('{"mes":"Hi"}\n') };
+  await choose(page, chat);
+  const kind = main.getByLabel("What it is");
+  expect(await kind.inputValue()).toBe("tavern");
+  expect(
+    await kind.locator("option").evaluateAll((options) => options.map((each) => (each as HTMLOptionElement).value)),
+  )
+    .toEqual(["", "sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer", "card"]);
+  api.refuse("POST /api/import", { status: 507, code: "storage_full", message: "The disk is full" });
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("alert").getByText("The disk is full").waitFor();
+  await main.getByText("Evening.jsonl").waitFor();
+  await look(page, "failed");
+  api.allow("POST /api/import");
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
+  expect(api.seen("POST", "/api/import").at(-1)!.query.get("name")).toBe("Evening.jsonl");
+  // Cancel ends the job, and the choice is as it was.
+  await main.getByRole("button", { name: "Cancel" }).click();
+  await main.getByText("Cancelled. The file is still chosen.").waitFor();
+  expect(await kind.inputValue()).toBe("tavern");
+  // One that is too large is not sent at all.
+  api.house.importable = { ...api.house.importable, max_bytes: 5 };
+  await page.reload();
+  await main.getByText("Cancelled.").waitFor({ state: "detached" });
+  await choose(page, chat);
+  await main.getByText("larger than this server takes: 5 B at most").waitFor();
+  expect(errors).toEqual([]);
+  // What leaves is warned of too.
+  await page.goto(`${api.origin}/settings/data`);
+  await main.getByText("Whoever shares the network can read all of it").waitFor();
+  await main.getByRole("link", { name: "Export all the same" }).waitFor();
+  await look(page, "plain-http");
+  await context.close();
+});
+
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "a backup is made now, shown as it goes, listed and downloaded as it lies there (%s)",
+  async (colorScheme, device) => {
+    await using home = await tempFolder();
+    const backupDir = home.file("backups");
+    await using app = await openTestApp({ config: { backupDir, setupCompleted: true } });
+    await eventually(() => app.services.jobs.list()[0]?.state, (state) => state === "done");
+    await Deno.writeFile(`${app.dataDir}/large`, new Uint8Array());
+    await Deno.truncate(`${app.dataDir}/large`, 1_500_000_000);
+    const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+    await page.goto(`${app.url}/settings/data`);
+    const main = page.getByRole("main");
+    await main.getByRole("button", { name: "Back up now" }).click();
+    await main.getByRole("progressbar", { name: "Making a backup" }).waitFor();
+    await main.getByText(/ of 3 GB$/).waitFor();
+    await look(page, `backing-up-${colorScheme}`);
+    await main.getByRole("button", { name: "Cancel “Backup”" }).click();
+    await main.getByRole("button", { name: "Back up now" }).waitFor();
+    await Deno.remove(`${app.dataDir}/large`);
+    await main.getByRole("button", { name: "Back up now" }).click();
+    await main.getByText("The backup is made").waitFor();
+    const link = main.getByRole("link", { name: /^Download parlor-.*-asked\.backup$/ });
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    const name = download.suggestedFilename();
+    expect(await Deno.readFile(await download.path())).toEqual(await Deno.readFile(`${backupDir}/${name}`));
+    await main.getByRole("heading", { name: "Backups" }).scrollIntoViewIfNeeded();
+    await look(page, `backups-${colorScheme}`);
+    // It is asked before, since nothing brings it back; then the list says what is left.
+    await main.getByRole("button", { name: `Delete ${name}` }).click();
+    const asked = page.getByRole("dialog", { name: "Delete this backup?" });
+    await asked.getByText(name).waitFor();
+    await look(page, `backup-delete-${colorScheme}`);
+    await page.keyboard.press("Escape");
+    await asked.waitFor({ state: "detached" });
+    expect((await Deno.stat(`${backupDir}/${name}`)).isFile).toBe(true);
+    await main.getByRole("button", { name: `Delete ${name}` }).click();
+    await asked.getByRole("button", { name: "Delete", exact: true }).click();
+    await main.getByRole("link", { name: `Download ${name}` }).waitFor({ state: "detached" });
+    await expect(Deno.stat(`${backupDir}/${name}`)).rejects.toBeInstanceOf(Deno.errors.NotFound);
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Backups");
+    expect(errors).toEqual([]);
+    await context.close();
+  },
+);
+
+test("a backup that cannot be made says why beside its button", async () => {
+  await using api = new FakeApi(uiFolder);
+  api.house.backupDir = "/mnt/backups";
+  const { page, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}/settings/data`);
+  const main = page.getByRole("main");
+  const now = main.getByRole("button", { name: "Back up now" });
+  api.refuse("POST /api/data/backups", { status: 503, code: "not_available", message: "The server is stopping" });
+  await now.click();
+  await main.getByRole("alert").getByText("The server is stopping").waitFor();
+  api.allow("POST /api/data/backups");
+  await now.click();
+  await main.getByRole("progressbar", { name: "Making a backup" }).waitFor();
+  const [job] = api.house.jobs;
+  api.house.jobs = [{ ...job!, state: "failed", error: { code: "storage_full", message: "No room on the disk" } }];
+  api.publish("job", job!.id);
+  await main.getByRole("alert").getByText("No room on the disk").waitFor();
+  await now.waitFor();
+  await context.close();
+});
+
+const NONE = { added: 0, updated: 0, present: 0, refused: 0 };
+/** What a trial says that found one chat. */
+const TRIAL = {
+  ...{ kind: "tavern", dry_run: true, upload_id: "u1", messages: 3, lines: [], lines_dropped: 0 },
+  items: [{ what: "conversation", id: "c1", name: "Evening", state: "added" }],
+  counts: {
+    ...{ conversation: { ...NONE, added: 1 }, character: NONE, persona: NONE, lorebook: NONE, preset: NONE },
+    attachment: NONE,
+  },
+};
+
+test("a file that is dropped is taken, a folder is not; what the server no longer has is sent again", async () => {
+  await using api = new FakeApi(uiFolder);
+  const { page, errors, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}${IMPORT}`);
+  const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  const drop = (isDirectory: boolean) =>
+    page.locator("main .drop-area").evaluate((area, isDirectory) => {
+      // Only a person's own hand brings entries with it.
+      DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory, name: "Evening.jsonl" }) as FileSystemEntry;
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(['{"mes":"Hi"}\n'], "Evening.jsonl"));
+      area.dispatchEvent(new DragEvent("dragenter", { bubbles: true, dataTransfer }));
+      area.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+    }, isDirectory);
+  await drop(true);
+  await main.getByText("Pack it into a zip first").waitFor();
+  await drop(false);
+  await main.getByText("Evening.jsonl").waitFor();
+  expect(await main.getByText("Pack it into a zip first").count()).toBe(0);
+  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
+  const [trial] = api.house.jobs;
+  api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
+  api.publish("job", trial!.id);
+  await main.getByText("1 chat").first().waitFor();
+  api.house.isUploadGone = true;
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await eventually(() => api.seen("POST", "/api/import").length, (count) => count === 3);
+  const [, second, third] = api.seen("POST", "/api/import").map(({ query }) => Object.fromEntries(query));
+  expect([second, third]).toEqual([
+    { kind: "tavern", name: "Evening.jsonl", upload_id: "u1" },
+    { kind: "tavern", name: "Evening.jsonl" },
+  ]);
+  // Nobody but this page has the file: after a reload it has to be chosen again, and that is said.
+  api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
+  await page.reload();
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByRole("alert").getByText("There is no such upload any more").waitFor();
+  await main.getByRole("button", { name: "Choose another file" }).click();
+  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("what does not come in is told with its reasons in the language of the page", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, errors, context } = await openPage(browser, app.url, { locale: "de-DE" });
+  await page.goto(`${app.url}${IMPORT}`);
+  const main = page.getByRole("main");
+  await choose(page, zipFile("default-user.zip", tavernFolder()));
+  await main.getByRole("button", { name: "Durchsehen" }).click();
+  await main.locator(".moving-lines summary").first().click();
+  await main.getByText("Hintergründe bleiben weg: Chats haben hier keine").waitFor();
+  expect(await main.getByText("left out").count()).toBe(0);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("where the device signs in with a token, what is saved is fetched with it", async () => {
+  await using api = new FakeApi(uiFolder);
+  const { page, context } = await openPage(browser, api.origin);
+  await page.addInitScript(() => localStorage.setItem("parlor.token", "a-token"));
+  await page.goto(`${api.origin}/settings/data`);
+  const button = page.getByRole("button", { name: "Export everything" });
+  const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+  expect(await Deno.readTextFile(await download.path())).toBe("everything");
+  expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
+  expect(api.seen("GET", "/api/export").map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer a-token"]);
+  await context.close();
+});
+
+test("moving in and out is found among the settings and in the palette", async () => {
+  await using api = new FakeApi(uiFolder);
+  const { page, context } = await openPage(browser, api.origin);
+  await page.goto(`${api.origin}/settings/general`);
+  const search = page.getByRole("searchbox", { name: "Search the settings" });
+  const places = [
+    ["sillytavern", /^Import from SillyTavern/, IMPORT],
+    ["export", /^Export everything/, "/settings/data#export"],
+    ["back up", /^Back up now/, "/settings/data#backups"],
+    ["licen", /^Licences/, "/settings/about#licences"],
+  ] as const;
+  for (const [words, name, address] of places) {
+    await search.fill(words);
+    await page.getByRole("main").getByRole("link", { name }).click();
+    await page.waitForURL(`${api.origin}${address}`);
+    const id = address.split("#")[1];
+    if (id) await eventually(() => page.evaluate(() => document.activeElement?.id), (active) => active === id);
+  }
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").getByRole("combobox").fill("risuai");
+  await page.getByRole("option", { name: /Import from SillyTavern/ }).click();
+  await page.waitForURL(`${api.origin}${IMPORT}`);
+  await context.close();
+});

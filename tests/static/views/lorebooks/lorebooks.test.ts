@@ -1,0 +1,268 @@
+/** The screens of lorebooks before the real server. */
+import { Buffer } from "node:buffer";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+const FOX = { keys: ["fox"], content: "Foxes are red.", enabled: true, insertion_order: 10, extensions: {} };
+const WINTER = {
+  ...{ keys: ["snow"], secondary_keys: ["ice"], selective: true, content: "Snow is white.", enabled: true },
+  ...{ insertion_order: 20, extensions: { "odd/tool": 1, position: 4, depth: 2, role: 1, probability: 40 } },
+};
+
+interface SavedBook {
+  name: string;
+  enabled: boolean;
+  scope: string;
+  character_ids: string[];
+  persona_ids: string[];
+  book: { scan_depth?: number; recursive_scanning?: boolean; entries: Record<string, unknown>[] };
+}
+
+async function saved(app: TestApp, id = "woods"): Promise<SavedBook> {
+  return await (await app.get(`/api/lorebooks/${id}`)).json();
+}
+
+async function open(app: TestApp, path: string, options: Parameters<typeof openPage>[2] = {}) {
+  const opened = await openPage(browser, app.url, options);
+  await opened.page.goto(app.url + path);
+  return opened;
+}
+
+async function openBook(app: TestApp, entries: unknown[] = [FOX, WINTER], options = {}) {
+  await app.put("/api/lorebooks/woods", { name: "Woods", book: { extensions: {}, entries } });
+  return await open(app, "/settings/lorebooks/woods", options);
+}
+
+test("a file of SillyTavern comes in, goes out again, is deleted with a way back, and then for good", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors, foreign } = await open(app, "/settings/lorebooks");
+  await page.getByRole("heading", { name: "No lorebooks yet" }).waitFor();
+  const file = {
+    entries: { "0": { uid: 0, key: ["fox"], content: "Foxes are red.", order: 7, position: 4, depth: 3 } },
+  };
+  const upload = (name: string, text: string) =>
+    page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  await upload("broken.json", "{");
+  await page.getByText("Cannot read the lorebook").waitFor();
+  await upload("Forest.json", JSON.stringify(file));
+  await page.getByRole("heading", { name: "Forest" }).waitFor();
+  await page.getByRole("button", { name: "fox" }).waitFor();
+  await page.getByRole("link", { name: "All lorebooks" }).click();
+  await page.getByRole("link", { name: "Forest" }).waitFor();
+  await page.getByRole("button", { name: "More for Forest" }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export for SillyTavern" }).click(),
+  ]);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk as Uint8Array);
+  expect(JSON.parse(Buffer.concat(chunks).toString()).entries["0"]).toMatchObject(file.entries["0"]);
+
+  const remove = async () => {
+    await page.getByRole("button", { name: "More for Forest" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "No lorebooks yet" }).waitFor();
+    return page.locator(".toast").filter({ hasText: "Forest deleted" });
+  };
+  await (await remove()).getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("link", { name: "Forest" }).waitFor();
+  await (await remove()).getByRole("button", { name: "Close" }).click();
+  await eventually(async () => (await (await app.get("/api/lorebooks")).json()).length, (count) => count === 0);
+  expect([errors, foreign]).toEqual([[], []]);
+  await context.close();
+});
+
+test("every field of an entry is saved by itself, and what other programs keep in it stays", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors } = await openBook(app);
+  await page.getByRole("button", { name: "snow" }).click();
+  await page.getByLabel("Title").fill("Winter");
+  await page.getByLabel("Words", { exact: true }).fill("snow\n/sn[oö]w/i");
+  await page.getByLabel("It fires when").selectOption("all");
+  await page.getByText("Matching").click();
+  await page.getByLabel("Patterns are allowed").check();
+  await page.getByLabel("Only as a whole word").check();
+  await page.getByLabel("Messages to search").fill("6");
+  await page.getByText("Where it stands").click();
+  expect(await page.getByLabel("Place", { exact: true }).inputValue()).toBe("at_depth");
+  await page.getByLabel("Messages behind it").fill("9");
+  await page.getByLabel("Said by").selectOption("assistant");
+  await page.getByLabel("Order", { exact: true }).fill("many");
+  await page.getByText("A number from -999999 to 999999").waitFor();
+  await page.getByLabel("Order", { exact: true }).fill("33");
+  await page.getByText("Chance and time").click();
+  await page.getByLabel("Probability in percent").fill("75");
+  await page.getByLabel("Stays for (messages)").fill("2");
+  await page.getByLabel("Then rests for (messages)").fill("3");
+  await page.getByLabel("Waits for (messages)").fill("4");
+  await page.getByText("Groups", { exact: true }).click();
+  await page.getByLabel("Group", { exact: true }).fill("weather");
+  await page.getByLabel("Weight in the draw").fill("50");
+  await page.getByLabel("Comes before the others of its group").check();
+  await page.getByText("Entries that call others").click();
+  await page.getByLabel("Other entries cannot call it").check();
+  await page.getByLabel("It calls no other entries").check();
+  await page.getByLabel("Only called by others").fill("1");
+  await page.getByLabel("In use").uncheck();
+  const { book } = await eventually(() => saved(app), ({ book }) => book.entries[1]!.enabled === false);
+  expect(book.entries[1]).toEqual({
+    ...WINTER,
+    ...{ comment: "Winter", keys: ["snow", "/sn[oö]w/i"], enabled: false, insertion_order: 33, use_regex: true },
+    extensions: {
+      ...{ "odd/tool": 1, position: 4, depth: 9, role: 2, probability: 75, useProbability: true, selectiveLogic: 3 },
+      ...{ match_whole_words: true, scan_depth: 6, sticky: 2, cooldown: 3, delay: 4, group: "weather" },
+      ...{ group_weight: 50, group_override: true, exclude_recursion: true, prevent_recursion: true },
+      delay_until_recursion: 1,
+    },
+  });
+  await page.getByLabel("Place", { exact: true }).selectOption("before_char");
+  await eventually(() => saved(app), ({ book }) => book.entries[1]!.position === "before_char");
+  expect((await saved(app)).book.entries[1]!.extensions).toMatchObject({ position: 0 });
+  await page.getByRole("button", { name: "Remove this entry" }).click();
+  await eventually(() => saved(app), ({ book }) => book.entries.length === 1);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await eventually(() => saved(app), ({ book }) => book.entries.length === 2);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("a book is bound to everything, to characters, to personas, to chats that name it", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/characters/vixen", {
+    card: { spec: "chara_card_v3", spec_version: "3.0", data: { name: "Vixen" } },
+  });
+  await app.put("/api/personas/robin", { name: "Robin" });
+  await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
+  const { page, context, errors } = await openBook(app);
+  await page.getByRole("tab", { name: "Book" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Deep woods");
+  await page.getByLabel("Messages that are scanned").fill("8");
+  await page.getByLabel("Scan entries that fired as well").selectOption("no");
+  const scope = page.getByLabel("Where it applies");
+  expect(await scope.inputValue()).toBe("global");
+  await scope.selectOption("character");
+  await page.getByLabel("Find a character").fill("vix");
+  await page.getByRole("button", { name: "Add Vixen" }).click();
+  await page.getByRole("button", { name: "Remove Vixen" }).waitFor();
+  await eventually(() => saved(app), ({ character_ids }) => character_ids.join() === "vixen");
+  await scope.selectOption("persona");
+  await page.getByRole("switch", { name: "Robin" }).check();
+  await eventually(() => saved(app), ({ persona_ids }) => persona_ids.join() === "robin");
+  await scope.selectOption("chat");
+  await page.getByLabel("Chat", { exact: true }).selectOption("c1");
+  await page.getByRole("switch", { name: "In this chat" }).check();
+  await eventually(
+    async () => (await (await app.get("/api/conversations/c1")).json()).lorebook_ids,
+    (ids) => ids?.join() === "woods",
+  );
+  expect(await eventually(() => saved(app), ({ scope }) => scope === "chat")).toMatchObject({
+    name: "Deep woods",
+    book: { scan_depth: 8, recursive_scanning: false },
+  });
+  await page.getByLabel("Switched on").uncheck();
+  await eventually(() => saved(app), ({ enabled }) => !enabled);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("a book that was changed elsewhere is not overwritten, and the reader chooses", async () => {
+  await using app = await openTestApp();
+  const { page, context } = await openBook(app);
+  await page.getByRole("tab", { name: "Book" }).click();
+  const name = page.getByLabel("Name", { exact: true });
+  await name.waitFor();
+  // While it is on its way, so that the change elsewhere is not simply shown.
+  await page.route("**/api/lorebooks/woods", async (route) => {
+    await app.put("/api/lorebooks/woods", { name: "Theirs", book: { entries: [] } });
+    await route.continue();
+  }, { times: 1 });
+  await name.fill("Mine");
+  await page.getByText("This lorebook was changed somewhere else").waitFor();
+  await page.getByText("Different: Name, Entries.").waitFor();
+  expect((await saved(app)).name).toBe("Theirs");
+  await page.getByRole("button", { name: "Save mine" }).click();
+  expect((await eventually(() => saved(app), ({ name }) => name === "Mine")).book.entries).toHaveLength(2);
+  await context.close();
+});
+
+test("the trial says which key fired, where it goes, and what was left out and why", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", {
+    title: "In the woods",
+    messages: [{ id: "m1", role: "user", content: "Deep snow and thin ice." }],
+  });
+  const { page, context, errors } = await openBook(app);
+  await page.getByRole("tab", { name: "Would it fire here?" }).click();
+  const run = page.getByRole("button", { name: "Try", exact: true });
+  expect(await run.isDisabled()).toBe(true);
+  await page.getByLabel("Text to scan").fill("A fox in the snow.");
+  await run.click();
+  await page.getByRole("status").filter({ hasText: "1 entry fires" }).waitFor();
+  const fired = page.getByRole("list", { name: "1 entry fires" });
+  expect(await fired.textContent()).toContain("by “fox”");
+  expect(await page.getByRole("list", { name: "Nearly, but left out" }).textContent())
+    .toContain("the other words did not fit");
+  await page.getByLabel("Text to scan").fill("");
+  await page.getByLabel("Chat to scan").selectOption("c1");
+  await run.click();
+  const inChat = page.getByRole("list", { name: "1 entry fires" }).filter({ hasText: "snow" });
+  await inChat.waitFor();
+  expect(await inChat.textContent()).toMatch(/Among the messages \(with 2 messages behind it\).*in 40 % of cases/);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("a thousand entries are found by typing, and only those in view are in the page", async () => {
+  await using app = await openTestApp();
+  const many = Array.from({ length: 1000 }, (_, n) => ({ ...FOX, keys: [`key ${n}`], content: `Text ${n}.` }));
+  const { page, context } = await openBook(app, many);
+  const list = page.getByRole("list", { name: "Entries" });
+  await list.getByRole("button", { name: "key 0" }).waitFor();
+  expect(await list.getByRole("listitem").count()).toBeLessThan(40);
+  await page.getByLabel("Find an entry").fill("text 777");
+  await list.getByRole("button", { name: "key 777" }).click();
+  await page.getByLabel("Text", { exact: true }).fill("Changed.");
+  await eventually(() => saved(app), ({ book }) => book.entries[777]!.content === "Changed.");
+  await page.getByRole("button", { name: "All entries" }).click();
+  await page.getByLabel("Find an entry").fill("no such thing");
+  await page.getByText("No entry has these words.").waitFor();
+  await context.close();
+});
+
+test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as const)(
+  "axe finds nothing on the screens of lorebooks: %s %o",
+  async (colorScheme, device) => {
+    await using app = await openTestApp();
+    const { page, context } = await openBook(app, [FOX, WINTER], { ...device, colorScheme });
+    const list = page.getByRole("list", { name: "Entries" });
+    await list.waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await list.getByRole("button", { name: "snow" }).click();
+    for (const fold of await page.locator(".fold > summary").all()) await fold.click();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await page.getByRole("tab", { name: "Book" }).click();
+    await page.getByLabel("Where it applies").selectOption("character");
+    expect(await findAxeProblems(page)).toEqual([]);
+    await page.getByRole("tab", { name: "Would it fire here?" }).click();
+    await page.getByLabel("Text to scan").fill("A fox in the snow.");
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+    await page.getByRole("list", { name: "1 entry fires" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await page.getByRole("link", { name: "All lorebooks" }).click();
+    await page.getByRole("link", { name: "Woods" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await context.close();
+  },
+);

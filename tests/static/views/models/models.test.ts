@@ -1,0 +1,261 @@
+/** The page of models before the real server, with doubles of the hub and of llama.cpp's server behind it. */
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openFakeHub } from "../../../helpers/fakes/fake_hub.ts";
+import { fakeLlamaServer } from "../../../helpers/fakes/fake_llama_server.ts";
+import { ggufFile } from "../../../helpers/files/gguf_file.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { LOOKS, PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
+
+const KEYS = { "general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 28 };
+const MODEL = ggufFile({ sizeBytes: 3_000_000, keys: KEYS, tensors: [[1024, 1000, 600]] });
+const NAME = "Qwen3-0.6B-Q4_K_M.gguf";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+async function openBench({ hasProgram = true } = {}) {
+  const hub = openFakeHub({
+    "owner/Qwen3-0.6B-GGUF": {
+      files: { [NAME]: MODEL, "mmproj-F16.gguf": ggufFile({ sizeBytes: 2000 }) },
+      license: "apache-2.0",
+      downloads: 12345,
+    },
+    "owner/Gated-GGUF": { files: { "gated-Q8_0.gguf": MODEL }, gated: "manual" },
+  });
+  const folder = await Deno.makeTempDir({ prefix: "parlor-llama-" });
+  const llamaServerPath = hasProgram ? await fakeLlamaServer(folder, "good") : `${folder}/nothing`;
+  const app = await openTestApp({ config: { hubUrl: hub.url, guardAllow: ["127.0.0.2/31"], llamaServerPath } });
+  const pages: { close(): Promise<void> }[] = [];
+  return {
+    hub,
+    app,
+    /** Opens the page of models as another device would. */
+    async open(options: BrowserContextOptions = {}) {
+      const watched = await openPage(browser, app.url, options);
+      pages.push(watched.context);
+      await watched.page.goto(`${app.url}/settings/models`);
+      await watched.page.getByRole("heading", { name: "Models", exact: true }).waitFor();
+      return watched;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const page of pages) await page.close();
+      await app[Symbol.asyncDispose]();
+      await hub[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+test("a model is found, downloaded in sight of every device, run and deleted", async () => {
+  await using bench = await openBench();
+  const held = Promise.withResolvers<void>();
+  bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+  const { page, errors, foreign } = await bench.open();
+  const other = (await bench.open(PHONE)).page;
+  await page.getByText("No model yet").waitFor();
+  await page.getByLabel("Name").fill("qwen");
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByText("12.3K downloads a month · apache-2.0 · updated Aug 1, 2026").waitFor();
+  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).click();
+  await page.getByText("Q4_K_M · 3 MB").waitFor();
+  const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision parts" });
+  await projectors.getByText("2 kB").waitFor();
+  expect(await page.getByRole("link", { name: "Its page on the hub" }).getAttribute("href")).toBe(
+    `${bench.hub.url}/owner/Qwen3-0.6B-GGUF`,
+  );
+  await page.getByRole("button", { name: `Download: ${NAME}` }).click();
+  const offered = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF", exact: true });
+  await offered.getByText("Being downloaded").waitFor();
+
+  for (const device of [page, other]) await device.getByText("1 MB of 3 MB").first().waitFor();
+  await page.reload();
+  await page.getByText("1 MB of 3 MB").waitFor();
+  expect(await page.getByRole("progressbar", { name: NAME }).getAttribute("value")).toMatch(/^0\.33/);
+  held.resolve();
+  for (const device of [page, other]) {
+    await device.getByText("owner/Qwen3-0.6B-GGUF · GGUF · Q4_K_M · 614.4M parameters · context 41K · 3 MB").waitFor();
+    await device.getByText("1 MB of 3 MB").waitFor({ state: "detached" });
+  }
+
+  await page.getByRole("button", { name: /^Run it here/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("The model was made for up to 40,960.").waitFor();
+  await dialog.getByLabel("Context size in tokens").fill("12");
+  await dialog.getByText("A whole number from 256").waitFor();
+  expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Context size in tokens").fill("4096");
+  await dialog.getByRole("button", { name: "Start" }).click();
+  for (const device of [page, other]) await device.getByText("Running").first().waitFor();
+  await page.getByText("Its last output").click();
+  await page.getByText(/main: loading model from .*context 4096/).waitFor();
+  expect(
+    (await (await bench.app.get("/api/connections")).json()).find(({ id }: { id: string }) => id === "local").active,
+  )
+    .toBe(true);
+  await other.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("Stopped").first().waitFor();
+
+  await page.getByRole("button", { name: /^Delete: owner/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  for (const device of [page, other]) await device.getByText("No model yet").waitFor();
+  expect(errors).toEqual([]);
+  expect(foreign).toEqual([]);
+}, 60_000);
+
+test("Run, a reply in the chat, Stop: and then the chat says why there is none", async () => {
+  await using bench = await openBench();
+  await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
+  const { page, errors } = await bench.open();
+  await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+  const dialog = page.getByRole("dialog");
+  const idle = dialog.getByLabel("Stop after (minutes without a chat)");
+  expect(await idle.inputValue()).toBe("30");
+  await idle.fill("10081");
+  await dialog.getByText("A whole number up to 10,080").waitFor();
+  expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
+  await idle.fill("45");
+  await dialog.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Running").first().waitFor();
+  const runner = await bench.app.get("/api/models/local/runner");
+  expect(await runner.json()).toMatchObject({ idle_minutes: 45, context_size: 8192 });
+
+  await page.goto(`${bench.app.url}/new`);
+  await sendMessage(page, "Good evening");
+  await page.locator(".reply", { hasText: "Good evening from this machine" }).waitFor();
+
+  await page.goto(`${bench.app.url}/settings/models`);
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByText("Stopped").first().waitFor();
+  await page.goto(`${bench.app.url}/new`);
+  await sendMessage(page, "Are you still there?");
+  await page.getByText("The model on this machine is stopped; start it under Settings, Models").first().waitFor();
+  expect(errors).toEqual([]);
+}, 60_000);
+
+test("a download is cancelled; one that failed says why, and is resumed or discarded", async () => {
+  await using bench = await openBench();
+  const held = Promise.withResolvers<void>();
+  bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+  const { page } = await bench.open();
+  const ask = (repo: string, file: string) => bench.app.post("/api/models/download", { repo, format: "gguf", file });
+  await ask("owner/Qwen3-0.6B-GGUF", NAME);
+  await page.getByRole("button", { name: `Cancel: ${NAME}` }).click();
+  await page.getByRole("heading", { name: "Downloads" }).waitFor({ state: "detached" });
+  held.resolve();
+  bench.hub.faults.hold = undefined;
+  await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
+  await page.getByText(/terms have to be accepted first/).waitFor();
+  await page.getByRole("button", { name: "Discard: gated-Q8_0.gguf" }).click();
+  await page.getByRole("heading", { name: "Downloads" }).waitFor({ state: "detached" });
+  await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
+  await page.getByText(/terms have to be accepted first/).waitFor();
+  bench.hub.repos["owner/Gated-GGUF"]!.gated = false;
+  await page.getByRole("button", { name: "Resume: gated-Q8_0.gguf" }).click();
+  await page.getByText("owner/Gated-GGUF · GGUF · Q8_0").waitFor();
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
+  await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("On this machine").waitFor();
+});
+
+test("files are shown and hidden by the button that keeps the focus, and a late answer shows nothing", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).press("Enter");
+  await page.getByText("Q4_K_M · 3 MB").waitFor();
+  const hide = page.getByRole("button", { name: "Hide files: owner/Qwen3-0.6B-GGUF" });
+  expect(await hide.getAttribute("aria-expanded")).toBe("true");
+  expect(await hide.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.keyboard.press("Enter");
+  await page.getByText("Q4_K_M · 3 MB").waitFor({ state: "detached" });
+
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  await page.route("**/api/models/browse/files?*", async (route) => {
+    asked.resolve();
+    await late.promise;
+    await route.continue();
+  });
+  await page.keyboard.press("Enter");
+  await asked.promise;
+  await page.keyboard.press("Enter");
+  const answered = page.waitForResponse(/browse\/files/);
+  late.resolve();
+  await (await answered).finished();
+  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).waitFor();
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  expect(await page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
+});
+
+test("on a phone the figures of a download stay inside its card", async () => {
+  await using bench = await openBench();
+  const held = Promise.withResolvers<void>();
+  bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+  await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
+  const { page } = await bench.open(PHONE);
+  const figures = page.locator(".progress-text");
+  await page.getByText("1 MB of 3 MB").waitFor();
+  // The longest they get: with a rate and hours to go, in German.
+  await figures.evaluate((element) =>
+    element.textContent = "12,4 GB von 123,4 GB · 12,3 MB je Sekunde · noch 12 Std. 34 Min."
+  );
+  const [card, words] = await Promise.all([
+    page.locator(".card", { has: figures }).boundingBox(),
+    figures.boundingBox(),
+  ]);
+  expect(words!.x + words!.width).toBeLessThanOrEqual(card!.x + card!.width);
+  held.resolve();
+});
+
+test("without llama-server the page says how to get it, and the command for this file", async () => {
+  await using bench = await openBench({ hasProgram: false });
+  await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
+  const { page } = await bench.open();
+  await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+  await page.getByText(/brew install llama\.cpp/).waitFor();
+  await page.getByText(/llama-server --model .*small\.gguf .*--port 8080/).waitFor();
+});
+
+test.each(LOOKS)(
+  "axe finds nothing wrong with models in all states, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    const held = Promise.withResolvers<void>();
+    bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
+    await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
+    await bench.app.post("/api/models/download", { repo: "owner/Gated-GGUF", format: "gguf", file: "gated-Q8_0.gguf" });
+    await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
+    await bench.app.post("/api/models/local/run", { path: "small.gguf" });
+    const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
+    await page.getByText(/terms have to be accepted first/).waitFor();
+    await page.getByText("1 MB of 3 MB").waitFor();
+    await page.getByText("Running").first().waitFor();
+    await page.getByText("Its last output").click();
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
+    await page.getByText("Its owner grants access").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    const shots = Deno.env.get("SCREENSHOTS");
+    if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}.png` });
+    if (shots) {
+      await page.getByText("Find a model").scrollIntoViewIfNeeded();
+      await page.locator(".settings").evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-end.png` });
+    }
+    await page.getByRole("button", { name: /^Delete: small/ }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+    await page.getByLabel("Layers on the graphics card").waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-run.png` });
+    held.resolve();
+  },
+  60_000,
+);

@@ -1,0 +1,134 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+function fill(api: FakeApi): void {
+  api.addConversation("c1", "A letter to the landlord", [], new Date(Date.now() - 1000));
+  api.addConversation("c2", "Letters of the alphabet", [], new Date(Date.now() - 2000));
+  api.addConversation("c3", "My love letter", []);
+}
+
+const field = (page: Page) => page.getByRole("combobox", { name: "Commands" });
+const options = (page: Page) => page.getByRole("option").allInnerTexts();
+const current = (page: Page) => page.locator("[role=option][aria-selected=true]").innerText();
+
+test("the palette finds chats, best first, and leads there by keys alone", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page } = ui;
+  await page.getByRole("link", { name: "My love letter" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await field(page).waitFor();
+  await page.keyboard.type("letter");
+  await page.getByRole("option", { name: "Letters of the alphabet" }).waitFor();
+  expect((await options(page)).slice(0, 3)).toEqual([
+    "Letters of the alphabet",
+    "My love letter",
+    "A letter to the landlord",
+  ]);
+  await page.keyboard.press("ArrowDown");
+  expect(await current(page)).toBe("My love letter");
+  const active = await field(page).getAttribute("aria-activedescendant");
+  expect(await page.locator(`[id="${active}"]`).innerText()).toBe("My love letter");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${ui.api.origin}/c/c3`);
+  await field(page).waitFor({ state: "detached" });
+});
+
+test("commands and settings are found too, and what is nowhere is searched for in all chats", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page, api } = ui;
+  const open = async (text: string) => {
+    await page.keyboard.press("Control+k");
+    await field(page).fill(text);
+  };
+  await page.getByText("What is on your mind?").waitFor();
+  await open("dark");
+  await page.getByRole("option", { name: "Dark theme" }).waitFor();
+  await page.keyboard.press("Enter");
+  await field(page).waitFor({ state: "detached" });
+  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+  await open("accent");
+  await page.getByRole("option", { name: /Accent colour/ }).click();
+  await page.waitForURL(`${api.origin}/settings/general#hue`);
+  await open("rare words");
+  await page.getByRole("option", { name: "Search all chats for “rare words”" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.origin}/search?q=rare+words`);
+  expect(ui.errors).toEqual([]);
+});
+
+test("Escape and the same keys close the palette, and the focus is where it was", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page } = ui;
+  const message = page.getByLabel("Message", { exact: true });
+  await message.fill("Half a thought");
+  for (const key of ["Escape", "Control+k"]) {
+    await page.keyboard.press("Control+k");
+    await field(page).waitFor();
+    await page.keyboard.press(key);
+    await field(page).waitFor({ state: "detached" });
+    expect(await message.evaluate((area) => area === document.activeElement)).toBe(true);
+  }
+  expect(await message.inputValue()).toBe("Half a thought");
+});
+
+test("a question mark opens the overview of keys, but not where somebody writes", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page } = ui;
+  await page.getByLabel("Message", { exact: true }).press("?");
+  expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("?");
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  await page.getByRole("link", { name: "New chat" }).focus();
+  await page.keyboard.press("?");
+  const overview = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await overview.getByText("Break the line").waitFor();
+  await page.keyboard.press("Escape");
+  await overview.waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await field(page).fill("shortcuts");
+  await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await overview.waitFor();
+});
+
+test("Ctrl Shift O begins a new chat from anywhere", async () => {
+  await using ui = await bench.open("/settings/about", { prepare: fill });
+  await ui.page.getByText("Version").waitFor();
+  await ui.page.keyboard.press("Control+Shift+O");
+  await ui.page.waitForURL(`${ui.api.origin}/new`);
+});
+
+test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHONE, colorScheme: "dark" }]] as const)(
+  "palette and overview are fine with axe and fit, %s",
+  async (_, look) => {
+    await using ui = await bench.open("/new", { ...look, reducedMotion: "reduce", prepare: fill });
+    const { page } = ui;
+    await page.getByText("What is on your mind?").waitFor();
+    await page.keyboard.press("Control+k");
+    await field(page).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await field(page).fill("keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  },
+);
+
+test("the palette finds characters by name and leads to their page", async () => {
+  await using ui = await bench.open("/", { prepare: ({ people }) => void people.add("fox", { name: "Foxglove" }) });
+  await ui.page.getByLabel("Message", { exact: true }).waitFor();
+  await ui.page.keyboard.press("Control+k");
+  await ui.page.getByRole("combobox").fill("foxgl");
+  const group = ui.page.getByRole("group", { name: "Characters" });
+  await group.getByRole("option", { name: "Foxglove" }).click();
+  await ui.page.getByRole("heading", { name: "Foxglove", level: 2 }).waitFor();
+});

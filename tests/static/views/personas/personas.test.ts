@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Buffer } from "node:buffer";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+function fill({ people }: FakeApi): void {
+  people.addPersona("robin", "Robin", "A cartographer.");
+  people.addPersona("grey", "Grey");
+}
+
+test("a persona is made with a picture, and listed", async () => {
+  await using ui = await bench.open("/settings/personas");
+  await ui.page.getByText("No personas yet").waitFor();
+  await ui.page.getByRole("link", { name: "New persona" }).click();
+  await ui.page.getByLabel("Name").fill("Robin");
+  await ui.page.getByLabel("Description").fill("A cartographer.");
+  await ui.page.locator("input[type=file]").setInputFiles({
+    name: "p.png",
+    mimeType: "image/png",
+    buffer: Buffer.from(ui.api.people.picture),
+  });
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByText("Robin saved").waitFor();
+  await ui.page.locator(".persona-portrait img").waitFor();
+  const [persona] = ui.api.people.personas.values();
+  expect(persona).toMatchObject({ name: "Robin", description: "A cartographer.", has_avatar: true });
+});
+
+test("card files come in as personas, what is none is named with its reason, and each goes out as a card", async () => {
+  await using ui = await bench.open("/settings/personas", { prepare: fill });
+  const file = (name: string, text: string) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  const chooser = ui.page.waitForEvent("filechooser");
+  await ui.page.getByRole("button", { name: "Import", exact: true }).click();
+  await (await chooser).setFiles([
+    file("tern.json", JSON.stringify({ name: "Tern", description: "A pilot." })),
+    file("broken.png", "?"),
+  ]);
+  await ui.page.getByText("1 persona imported").waitFor();
+  const refused = ui.page.getByRole("alert").filter({ hasText: "1 file could not be imported" });
+  await refused.getByText("broken.png").waitFor();
+  await refused.getByText("This file holds no persona").waitFor();
+  await ui.page.getByRole("link", { name: "Tern" }).waitFor();
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  await ui.page.getByRole("button", { name: "More for Robin" }).click();
+  const way = ui.page.getByRole("menuitem", { name: "Export the card" });
+  expect(await way.getAttribute("href")).toBe("/api/personas/robin/export");
+  await ui.page.keyboard.press("Escape");
+  await ui.page.getByRole("button", { name: "Open", exact: true }).click();
+  await ui.page.getByLabel("Name").waitFor();
+  expect(await ui.page.getByLabel("Name").inputValue()).toBe("Tern");
+});
+
+test("a persona that was changed elsewhere is shown before it is written over", async () => {
+  await using ui = await bench.open("/settings/personas/robin", { prepare: fill });
+  await ui.page.getByLabel("Description").fill("Mine.");
+  ui.api.people.addPersona("robin", "Robin", "Theirs.");
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByText("It now says: Robin. Theirs.").waitFor();
+  expect(ui.api.people.personas.get("robin")!.description).toBe("Theirs.");
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await eventually(() => ui.api.people.personas.get("robin")!.description, (text) => text === "Mine.");
+});
+
+test("one is made the default and no longer; a deleted one comes back by Undo", async () => {
+  await using ui = await bench.open("/settings/personas", { prepare: fill });
+  const menu = ui.page.getByRole("button", { name: "More for Robin" });
+  await menu.click();
+  await ui.page.getByRole("menuitem", { name: "Use by default" }).click();
+  await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
+  await ui.page.getByText("Used by default").waitFor();
+  await menu.click();
+  await ui.page.getByRole("menuitem", { name: "No longer use by default" }).click();
+  await eventually(() => ui.api.settings.default_persona_id, (id) => id === null);
+  await menu.click();
+  await ui.page.getByRole("menuitem", { name: "Delete" }).click();
+  await ui.page.getByText("Robin deleted").waitFor();
+  expect(await menu.count()).toBe(0);
+  await ui.page.getByRole("button", { name: "Undo" }).click();
+  await menu.waitFor();
+  expect(ui.api.seen("DELETE", /personas/)).toEqual([]);
+});
+
+test("the persona of a chat is switched; earlier turns keep their names, later ones have the new one", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      fill(api);
+      api.people.add("fox", { name: "Reynard", nickname: "Fox" });
+      const chat = api.addConversation("c1", "A chat", [
+        { role: "user", content: "Hi", persona_id: "robin" },
+        { role: "assistant", content: "Hello", character_id: "fox" },
+      ]);
+      Object.assign(chat, { participants: [{ character_id: "fox" }], persona_id: "robin" });
+    },
+  });
+  await ui.page.getByRole("heading", { name: "Robin" }).waitFor();
+  await ui.page.getByRole("heading", { name: "Fox" }).waitFor();
+  await ui.page.locator(".reply .speaker-portrait img").waitFor();
+  await ui.page.getByRole("button", { name: "Speaking as Robin" }).click();
+  await ui.page.getByRole("menuitemradio", { name: "Grey" }).click();
+  await ui.page.getByRole("button", { name: "Speaking as Grey" }).waitFor();
+  await eventually(() => ui.api.conversations.get("c1")!.persona_id, (id) => id === "grey");
+  await sendMessage(ui.page, "And now?");
+  await ui.page.getByRole("heading", { name: "Grey" }).waitFor();
+  await ui.page.getByText("Hello", { exact: true }).nth(1).waitFor();
+  expect(await ui.page.getByRole("heading", { name: "Robin" }).count()).toBe(1);
+});
+
+test("a new chat begins with the default persona, unless another or none was chosen", async () => {
+  const prepare = (api: FakeApi) => {
+    fill(api);
+    api.settings.default_persona_id = "robin";
+  };
+  for (
+    const [choice, expected] of [[undefined, "robin"], ["Grey", "grey"], ["Under my own name", undefined]] as const
+  ) {
+    await using ui = await bench.open("/new", { prepare });
+    const menu = ui.page.getByRole("button", { name: "Speaking as Robin" });
+    await menu.waitFor();
+    if (choice) {
+      await menu.click();
+      await ui.page.getByRole("menuitemradio", { name: choice }).click();
+    }
+    await sendMessage(ui.page, "Hi");
+    await ui.page.locator(".reply[data-status=complete]").waitFor();
+    const [chat] = ui.api.conversations.values();
+    expect(chat!.persona_id).toBe(expected);
+  }
+});
+
+for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
+  test.each(["light", "dark"] as const)(
+    `axe finds nothing among the personas and in a chat with one, ${device}, %s`,
+    async (colorScheme) => {
+      await using ui = await bench.open("/settings/personas", {
+        ...options,
+        colorScheme,
+        prepare: (api) => {
+          fill(api);
+          api.settings.default_persona_id = "robin";
+          api.people.add("fox", { name: "Fox" });
+          const said = [{ role: "user", content: "Hi", persona_id: "robin" }, { role: "assistant", content: "Hello" }];
+          Object.assign(api.addConversation("c1", "A chat", said), { participants: [{ character_id: "fox" }] });
+        },
+      });
+      await ui.page.getByText("Used by default").waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      await ui.page.goto(`${ui.api.origin}/settings/personas/robin`);
+      await ui.page.getByLabel("Description").waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      await ui.page.goto(`${ui.api.origin}/c/c1`);
+      await ui.page.getByRole("heading", { name: "Fox" }).waitFor();
+      expect(await findAxeProblems(ui.page)).toEqual([]);
+      expect(ui.errors).toEqual([]);
+    },
+  );
+}
+
+test.each([["wide", {}], ["phone", PHONE]] as const)(
+  "who the owner is stands at the foot of the sidebar and is chosen there, on every device alike (%s)",
+  async (width, device) => {
+    await using ui = await bench.open("/new", {
+      ...device,
+      prepare: (api) => {
+        fill(api);
+        api.settings.display_name = "Ada";
+      },
+    });
+    await using other = await bench.open("/new", { api: ui.api });
+    const openSidebar = async () => {
+      if (width === "phone") await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+    };
+    await openSidebar();
+    await ui.page.getByRole("button", { name: "You: Ada" }).click();
+    const own = ui.page.getByRole("menuitemradio", { name: "Under my own name" });
+    expect(await own.getAttribute("aria-checked")).toBe("true");
+    await ui.page.getByRole("menuitemradio", { name: "Robin" }).click();
+    await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
+    await ui.page.getByRole("button", { name: "You: Robin" }).waitFor();
+    expect(await findAxeProblems(ui.page)).toEqual([]);
+    await other.page.getByRole("button", { name: "You: Robin" }).waitFor();
+    // A new chat is Robin's; the next choice does not change what that chat has.
+    if (width === "phone") await ui.page.keyboard.press("Escape");
+    await sendMessage(ui.page, "Hello");
+    await eventually(() => [...ui.api.conversations.values()][0]?.persona_id, (id) => id === "robin");
+    await openSidebar();
+    await ui.page.getByRole("button", { name: "You: Robin" }).click();
+    await ui.page.getByRole("menuitem", { name: "Manage personas" }).click();
+    await ui.page.getByRole("heading", { name: "Personas" }).waitFor();
+  },
+);
+
+test("a choice that the server refuses is put back and told; one that is gone counts as none", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      fill(api);
+      Object.assign(api.settings, { display_name: "", default_persona_id: "gone" });
+    },
+  });
+  await ui.page.getByRole("button", { name: "You: No persona" }).click();
+  ui.api.refuse("PATCH /api/settings", { status: 507, code: "storage_full", message: "The disk is full" });
+  await ui.page.getByRole("menuitemradio", { name: "Grey" }).click();
+  await ui.page.getByText("The disk is full").waitFor();
+  await ui.page.getByRole("button", { name: "You: No persona" }).waitFor();
+});

@@ -1,0 +1,281 @@
+/** The screens of presets before the real server. */
+import { Buffer } from "node:buffer";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+const PRESET = {
+  name: "Calm",
+  sampler: { temperature: 0.7, dry_base: 1.75 },
+  prompts: [
+    { identifier: "main", name: "Main prompt", role: "system", content: "Be calm.", odd: 1 },
+    { identifier: "jailbreak", name: "After", role: "system", content: "Stay calm." },
+    { identifier: "chatHistory", marker: true },
+    { identifier: "charDescription", marker: true },
+    { identifier: "spare", name: "Spare", role: "user", content: "Not in use." },
+  ],
+  prompt_order: [
+    { character_id: 7, order: [{ identifier: "main", enabled: false }] },
+    {
+      character_id: 100001,
+      order: ["main", "charDescription", "chatHistory", "jailbreak"].map((identifier) => ({
+        identifier,
+        enabled: true,
+      })),
+    },
+  ],
+};
+
+interface SavedPreset {
+  id: string;
+  name: string;
+  models: string[];
+  sampler: Record<string, number>;
+  prompts: Record<string, unknown>[];
+  prompt_order: { order: { identifier: string; enabled: boolean }[] }[];
+}
+
+async function saved(app: TestApp, id = "calm"): Promise<SavedPreset> {
+  return await (await app.get(`/api/presets/${id}`)).json();
+}
+
+const orderOf = ({ prompt_order }: SavedPreset) => prompt_order[1]!.order.map(({ identifier }) => identifier).join();
+
+async function open(app: TestApp, path: string, options: Parameters<typeof openPage>[2] = {}) {
+  const opened = await openPage(browser, app.url, options);
+  await opened.page.goto(app.url + path);
+  return opened;
+}
+
+async function openPreset(app: TestApp, options: Parameters<typeof openPage>[2] = {}) {
+  await app.put("/api/presets/calm", PRESET);
+  const opened = await open(app, "/settings/presets/calm", options);
+  await opened.page.getByRole("list", { name: "Prompts in their order" }).waitFor();
+  return opened;
+}
+
+const focusedName = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+
+test("prompts are put in order by their buttons, which keep the focus and tell the place", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors } = await openPreset(app);
+  const up = page.getByRole("button", { name: "Move up: After" });
+  await up.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("status").filter({ hasText: "After: place 3 of 4" }).waitFor();
+  expect(await focusedName(page)).toBe("Move up: After");
+  await eventually(() => saved(app), (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory");
+  await page.keyboard.press("Enter");
+  await eventually(() => saved(app), (preset) => orderOf(preset) === "main,jailbreak,charDescription,chatHistory");
+  await page.getByRole("button", { name: "Undo" }).click();
+  const preset = await eventually(
+    () => saved(app),
+    (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory",
+  );
+  expect(preset.prompt_order[0]!.order).toEqual([{ identifier: "main", enabled: false }]);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("prompts are put in order by dragging their grips", async () => {
+  await using app = await openTestApp();
+  const { page, context } = await openPreset(app);
+  const rows = page.getByRole("list", { name: "Prompts in their order" }).getByRole("listitem");
+  const grip = await rows.nth(3).locator(".sortable-grip").boundingBox();
+  const target = await rows.nth(0).boundingBox();
+  await page.mouse.move(grip!.x + grip!.width / 2, grip!.y + grip!.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(target!.x + 20, target!.y + target!.height / 2, { steps: 4 });
+  await page.locator(".sortable-row.is-before").waitFor();
+  await page.mouse.up();
+  await eventually(() => saved(app), (preset) => orderOf(preset) === "jailbreak,main,charDescription,chatHistory");
+  await context.close();
+});
+
+test("prompts are switched, edited, put in, taken out, made and deleted; what is unknown stays", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors } = await openPreset(app);
+  await page.getByRole("switch", { name: "Send: Character" }).uncheck();
+  await eventually(() => saved(app), ({ prompt_order }) => prompt_order[1]!.order[1]!.enabled === false);
+  expect(await page.getByRole("switch", { name: "Send: Messages" }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Edit: Main prompt" }).click();
+  await page.getByLabel("Text", { exact: true }).fill("Be very calm.");
+  await page.getByLabel("Said by").selectOption("user");
+  await page.getByLabel("Place", { exact: true }).selectOption("depth");
+  await page.getByLabel("Messages behind it").fill("2");
+  await page.getByLabel("Order within the same depth").fill("50");
+  await page.getByRole("switch", { name: "A card’s own prompt" }).check();
+  const { prompts } = await eventually(() => saved(app), ({ prompts }) => prompts[0]!.forbid_overrides === true);
+  expect(prompts[0]).toEqual({
+    ...{ identifier: "main", name: "Main prompt", role: "user", content: "Be very calm.", odd: 1 },
+    ...{ injection_position: 1, injection_depth: 2, injection_order: 50, forbid_overrides: true },
+  });
+  await page.getByRole("button", { name: "All prompts" }).click();
+  await page.getByRole("button", { name: "Put in: Spare" }).click();
+  await eventually(() => saved(app), (preset) => orderOf(preset).endsWith("jailbreak,spare"));
+  await page.getByRole("button", { name: "Edit: Spare" }).click();
+  await page.getByRole("button", { name: "Take out of the order" }).click();
+  await page.getByRole("button", { name: "Put in: Spare" }).waitFor();
+  await page.getByRole("button", { name: "New prompt" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Mine");
+  await eventually(() => saved(app), ({ prompts }) => prompts.some(({ name }) => name === "Mine"));
+  await page.getByRole("button", { name: "Delete this prompt" }).click();
+  const end = await eventually(() => saved(app), ({ prompts }) => prompts.every(({ name }) => name !== "Mine"));
+  expect(orderOf(end)).toBe("main,charDescription,chatHistory,jailbreak");
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("samplers are set and emptied, those that only a file names too", async () => {
+  await using app = await openTestApp();
+  const { page, context } = await openPreset(app);
+  await page.getByRole("tab", { name: "Samplers" }).click();
+  expect(await page.getByLabel("Temperature").inputValue()).toBe("0.7");
+  await page.getByLabel("Temperature").fill("9");
+  await page.getByText("A number from 0 to 5").waitFor();
+  await page.getByLabel("Temperature").fill("1,25");
+  await page.getByLabel("dry_base").fill("");
+  await page.getByLabel("Context (tokens)").fill("8192");
+  const { sampler } = await eventually(() => saved(app), ({ sampler }) => sampler.context_size === 8192);
+  expect(sampler).toEqual({ temperature: 1.25, context_size: 8192 });
+  await context.close();
+});
+
+test("sentences around the parts are changed, emptied and given back; what the page does not know stays", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/presets/calm", { ...PRESET, rest: { wi_format: "[{0}]", odd_field: 3 } });
+  const { page, context, errors } = await open(app, "/settings/presets/calm");
+  await page.getByRole("tab", { name: "Sentences" }).click();
+  const begin = page.getByLabel("Before the first message", { exact: true });
+  expect(await begin.inputValue()).toBe("[A new chat begins]");
+  expect(await page.getByLabel("Around each entry of a lorebook", { exact: true }).inputValue()).toBe("[{0}]");
+  await begin.fill("[They meet]");
+  await page.getByLabel("Before each example of speech", { exact: true }).fill("");
+  await page.getByLabel("Begin of every reply", { exact: true }).fill("Well,");
+  const rest = async () => (await (await app.get("/api/presets/calm")).json()).rest as Record<string, unknown>;
+  const own = { new_chat_prompt: "[They meet]", new_example_chat_prompt: "", assistant_prefill: "Well," };
+  const kept = await eventually(rest, ({ assistant_prefill }) => assistant_prefill === "Well,");
+  expect(kept).toEqual({ wi_format: "[{0}]", odd_field: 3, ...own });
+
+  // What is set here is what a chat with a character is sent.
+  await app.put("/api/characters/fox", { card: { name: "Fox", mes_example: "<START>\nFox: Hush." } });
+  await app.put("/api/conversations/c1", {
+    ...{ preset_id: "calm", character_id: "fox", messages: [{ id: "m1", role: "user", content: "Hello" }] },
+  });
+  const { messages } = await (await app.post("/api/chat/preview", {
+    conversation_id: "c1",
+    assistant_message_id: "a1",
+    context: "server",
+  })).json();
+  const sent: string[] = messages.map(({ content }: { content: string }) => content);
+  expect(sent.join("\n")).toContain("[They meet]");
+  expect(sent.at(-1)).toBe("Well,");
+
+  // A continuation is asked for by a sentence only where the preset says so; the choices of how are SillyTavern's fields.
+  const nudge = page.getByLabel("To go on with a reply", { exact: true });
+  expect(await nudge.count()).toBe(0);
+  await page.getByRole("switch", { name: "Continue a reply without a sentence" }).uncheck();
+  await nudge.fill("[Carry on.]");
+  await page.getByLabel("Between a reply and what is added").selectOption({ label: "An empty line" });
+  await page.getByRole("switch", { name: "Join system messages" }).check();
+  const how = { continue_prefill: false, continue_nudge_prompt: "[Carry on.]", continue_postfix: "\n\n" };
+  const chosen = await eventually(rest, ({ squash_system_messages }) => squash_system_messages === true);
+  expect(chosen).toMatchObject(how);
+
+  await page.getByRole("button", { name: "Use the built-in words: Before the first message", exact: true }).click();
+  await expect.poll(() => begin.inputValue()).toBe("[A new chat begins]");
+  await eventually(rest, (all) => !("new_chat_prompt" in all));
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("a preset is used by default, for models, and where a chat has it pinned", async () => {
+  await using app = await openTestApp();
+  await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
+  const { page, context, errors } = await openPreset(app);
+  await page.getByRole("tab", { name: "Use" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Calmer");
+  await page.getByLabel("For these models").fill("llama-*\nqwen*");
+  await page.getByRole("switch", { name: "Use by default" }).check();
+  await page.getByLabel("Chat", { exact: true }).selectOption("c1");
+  await page.getByRole("switch", { name: "Pinned to this chat" }).check();
+  const chat = async () => await (await app.get("/api/conversations/c1")).json();
+  await eventually(chat, ({ preset_id }) => preset_id === "calm");
+  await eventually(async () => (await (await app.get("/api/settings")).json()).preset_id, (id) => id === "calm");
+  expect((await eventually(() => saved(app), ({ models }) => models.length === 2)).name).toBe("Calmer");
+  await page.getByRole("switch", { name: "Pinned to this chat" }).uncheck();
+  await eventually(chat, ({ preset_id }) => preset_id == null);
+  await page.getByRole("link", { name: "All presets" }).click();
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "Calmer" }) });
+  await row.getByText("Used by default", { exact: true }).waitFor();
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("the built-in preset is read, not changed; a copy of it is; files come in and go out", async () => {
+  await using app = await openTestApp();
+  const { page, context, errors } = await open(app, "/settings/presets");
+  await page.getByRole("link", { name: "Parlor" }).click();
+  await page.getByText("This preset is built in and cannot be changed").waitFor();
+  expect(await page.getByRole("button", { name: "Edit: Main prompt" }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Make a copy" }).click();
+  await page.getByRole("heading", { name: "Parlor, copy" }).waitFor();
+  await page.getByRole("button", { name: "Edit: Main prompt" }).click();
+  await page.getByLabel("Text", { exact: true }).fill("Mine.");
+  await page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();
+  await page.getByRole("link", { name: "All presets" }).click();
+  await page.locator("input[type=file]").setInputFiles({
+    name: "Samplers.json",
+    mimeType: "application/json",
+    buffer: Buffer.from(JSON.stringify({ temp: 0.4, rep_pen: 1.1 })),
+  });
+  await page.getByRole("heading", { name: "Samplers", level: 2 }).waitFor();
+  await page.getByRole("button", { name: "Change the prompts" }).click();
+  await page.getByRole("button", { name: "Edit: Main prompt" }).waitFor();
+  await page.getByRole("link", { name: "All presets" }).click();
+  await page.getByRole("button", { name: "More for Samplers" }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export for SillyTavern" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe("Samplers.json");
+  await page.getByRole("button", { name: "More for Samplers" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await page.locator(".toast").filter({ hasText: "Samplers deleted" }).getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("link", { name: "Samplers" }).waitFor();
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as const)(
+  "axe finds nothing on the screens of presets: %s %o",
+  async (colorScheme, device) => {
+    await using app = await openTestApp();
+    const { page, context } = await openPreset(app, { ...device, colorScheme });
+    expect(await findAxeProblems(page)).toEqual([]);
+    await page.getByRole("button", { name: "Edit: Main prompt" }).click();
+    expect(await findAxeProblems(page)).toEqual([]);
+    for (const part of ["Sentences", "Samplers", "Use"]) {
+      await page.getByRole("tab", { name: part }).click();
+      expect(await findAxeProblems(page)).toEqual([]);
+    }
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await page.getByRole("link", { name: "All presets" }).click();
+    await page.getByRole("link", { name: "Calm" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await page.goto(`${app.url}/settings/presets/default`);
+    await page.getByRole("button", { name: "Make a copy" }).waitFor();
+    expect(await findAxeProblems(page)).toEqual([]);
+    await context.close();
+  },
+);

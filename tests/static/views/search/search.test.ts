@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+function fill(api: FakeApi): void {
+  api.addConversation("c1", "About ducks", [
+    { role: "user", content: "Where do the ducks go in winter?" },
+    { role: "assistant", content: "The ducks go south." },
+  ]);
+  api.addConversation("c2", "Cooking", [{ role: "user", content: "Soup" }]);
+}
+
+test("hits come while words are typed, with their words marked, and lead to the message", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page } = ui;
+  await page.getByRole("link", { name: "Search", exact: true }).click();
+  const field = page.getByLabel("Search all chats");
+  await page.getByText("Find what was said").waitFor();
+  expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
+  await field.pressSequentially("ducks go");
+  const hits = page.getByRole("list", { name: "Hits" });
+  await hits.getByText("south").waitFor();
+  await page.getByText("2 hits", { exact: true }).waitFor();
+  expect(await hits.locator("mark").allInnerTexts()).toEqual(["ducks", "go", "ducks", "go"]);
+  expect(new URL(page.url()).search).toBe("?q=ducks+go");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "About ducks" }).waitFor();
+  expect(new URL(page.url()).pathname + new URL(page.url()).hash).toBe("/c/c1#c1-m0");
+  await page.goBack();
+  await hits.getByText("south").waitFor();
+  expect(await field.inputValue()).toBe("ducks go");
+});
+
+test("a title that is found leads to the chat", async () => {
+  await using ui = await bench.open("/search?q=cooking", { prepare: fill });
+  const hit = ui.page.getByRole("list", { name: "Hits" }).getByRole("link");
+  await hit.waitFor();
+  expect(await hit.getAttribute("href")).toBe("/c/c2");
+});
+
+test("more hits come when the end of the list comes near", async () => {
+  await using ui = await bench.open("/search?q=word", {
+    prepare: (api) => {
+      const messages = Array.from({ length: 90 }, (_, n) => ({ role: "user", content: `word ${n}` }));
+      api.addConversation("c1", "Long", messages);
+      api.house.hitsPerPage = 30;
+    },
+  });
+  await ui.page.getByText("30 hits so far").waitFor();
+  await ui.page.locator(".hits").evaluate((box) => box.scrollTop = box.scrollHeight);
+  await ui.page.getByText("60 hits so far").waitFor();
+  await ui.page.locator(".hits").evaluate((box) => box.scrollTop = box.scrollHeight);
+  await ui.page.getByText("90 hits", { exact: true }).waitFor();
+});
+
+test("nothing found and a search that fails each say so, and the words stay", async () => {
+  await using ui = await bench.open("/search?q=nowhere", { prepare: fill });
+  await ui.page.getByText("Nothing found").waitFor();
+  ui.api.refuse("GET /api/search", { status: 500, code: "internal", message: "The search broke" });
+  await ui.page.getByLabel("Search all chats").fill("ducks");
+  await ui.page.getByRole("alert").getByText("The search broke").waitFor();
+  ui.api.allow("GET /api/search");
+  await ui.page.getByRole("button", { name: "Try again" }).click();
+  await ui.page.getByText("3 hits", { exact: true }).waitFor();
+  expect(await ui.page.getByLabel("Search all chats").inputValue()).toBe("ducks");
+});

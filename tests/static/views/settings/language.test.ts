@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+test("the page speaks the browser's language where it can, English where it cannot", async () => {
+  await using german = await bench.open("/new", { locale: "de-AT" });
+  await german.page.getByRole("heading", { name: "Was beschäftigt Sie?" }).waitFor();
+  expect(await german.page.getAttribute("html", "lang")).toBe("de");
+  await using japanese = await bench.open("/new", { locale: "ja-JP" });
+  await japanese.page.getByRole("heading", { name: "何を話しましょうか" }).waitFor();
+  await using french = await bench.open("/new", { locale: "fr-FR" });
+  await french.page.getByRole("heading", { name: "What is on your mind?" }).waitFor();
+  expect(await french.page.getAttribute("html", "lang")).toBe("en");
+});
+
+test("English is all there is in the first load; another language is one more file", async () => {
+  await using ui = await bench.open("/new", { locale: "en-GB" });
+  await ui.page.getByText("What is on your mind?").waitFor();
+  const loaded = await ui.page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+  const scripts = await Promise.all(
+    loaded.filter((name) => name.endsWith(".js")).map(async (name) => (await fetch(name)).text()),
+  );
+  expect(scripts.join()).toContain("What is on your mind?");
+  expect(scripts.join()).not.toMatch(/Was beschäftigt Sie|何を話しましょうか/);
+});
+
+test("a chosen language shows at once, on other devices too, and without asking at the next visit", async () => {
+  await using ui = await bench.open("/settings/general", { locale: "en-GB" });
+  await using other = await bench.open("/new", { locale: "en-GB", api: ui.api });
+  await other.page.getByText("What is on your mind?").waitFor();
+  await ui.page.getByLabel("Language").selectOption("ja");
+  await ui.page.getByRole("heading", { name: "設定" }).waitFor();
+  await other.page.getByText("何を話しましょうか").waitFor();
+  expect(ui.api.settings.language).toBe("ja");
+  ui.api.refuse("GET /api/settings", { status: 500, code: "internal", message: "No" });
+  await ui.page.reload();
+  await ui.page.getByRole("heading", { name: "設定" }).waitFor();
+  await ui.page.getByLabel("言語").selectOption("");
+  await ui.page.getByRole("heading", { name: "Settings" }).waitFor();
+});

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+test("a setting is found by its words, and choosing it leads to its control", async () => {
+  await using ui = await bench.open("/settings/about");
+  const { page } = ui;
+  await page.getByLabel("Search the settings").fill("accent");
+  await page.getByRole("link", { name: "Accent colour" }).click();
+  await page.waitForURL(`${ui.api.origin}/settings/general#hue`);
+  const slider = page.getByLabel("Accent colour");
+  await slider.waitFor();
+  expect(await eventually(() => slider.evaluate((input) => input === document.activeElement), Boolean)).toBe(true);
+  expect(await page.getByLabel("Search the settings").inputValue()).toBe("");
+  await page.getByLabel("Search the settings").fill("xyzzy");
+  await page.getByText("No setting has these words.").waitFor();
+});
+
+test("every found setting has a control at its address", async () => {
+  await using ui = await bench.open("/settings/general");
+  const { page } = ui;
+  await page.getByLabel("Search the settings").fill("general");
+  const addresses = await page.getByRole("list", { name: "Found settings" }).getByRole("link").evaluateAll((links) =>
+    links.map((link) => link.getAttribute("href")!)
+  );
+  await page.getByLabel("Search the settings").fill("");
+  const anchors = addresses.filter((address) => address.includes("#")).map((address) => address.split("#")[1]!);
+  expect(anchors.length).toBeGreaterThan(5);
+  for (const anchor of anchors) expect(await page.locator(`#${anchor}`).count(), anchor).toBe(1);
+});
+
+test("settings of the person are saved one by one, and a refused one is put back and told", async () => {
+  await using ui = await bench.open("/settings/general");
+  const { page, api } = ui;
+  await page.getByLabel("Your name").fill(" Ada ");
+  await page.keyboard.press("Tab");
+  await page.getByRole("switch", { name: "Enter sends the message" }).click();
+  await page.getByRole("switch", { name: "Name chats by themselves" }).click();
+  await eventually(() => api.settings, (settings) => !settings.auto_title && !settings.send_on_enter);
+  expect(api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
+    { display_name: "Ada" },
+    { send_on_enter: false },
+    { auto_title: false },
+  ]);
+  api.refuse("PATCH /api/settings", { status: 507, code: "storage_full", message: "The disk is full" });
+  const theme = page.getByLabel("Theme");
+  await theme.selectOption("dark");
+  await page.getByText("The disk is full").waitFor();
+  expect(await theme.inputValue()).toBe("system");
+});
+
+/** Stands in for the browser's notifications, which a headless one does not show. */
+const FAKE_NOTIFICATION = `
+  globalThis.shown = [];
+  globalThis.asked = 0;
+  globalThis.Notification = class {
+    static permission = "default";
+    static requestPermission() { asked++; return Promise.resolve(Notification.permission = "ANSWER"); }
+    constructor(title, options) { shown.push({ title, ...options }); globalThis.last = this; }
+    close() {}
+  };
+  Object.defineProperty(document, "visibilityState", { get: () => globalThis.isHidden ? "hidden" : "visible" });
+`;
+
+test("a reply that ends out of sight is told, once the person wanted that and the browser was asked once", async () => {
+  await using ui = await bench.open("/settings/general", {
+    prepare: (api) => api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]),
+  });
+  const { page, api } = ui;
+  await page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "granted"));
+  await page.reload();
+  const control = page.getByRole("switch", { name: "Notify when a reply ends" });
+  await control.waitFor();
+  expect(await control.isChecked()).toBe(false);
+  const shown = () => page.evaluate(() => Reflect.get(globalThis, "shown"));
+  const runReply = async (id: string) => {
+    api.startReply("c1", id).end("complete");
+    await eventually(() => api.seen("GET", "/api/chat/replies").length, (count) => count > 2);
+  };
+  await page.evaluate(() => Reflect.set(globalThis, "isHidden", true));
+  await runReply("r1");
+  expect(await page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(0);
+  expect(await shown()).toEqual([]);
+  await control.click();
+  await expect.poll(() => control.isChecked()).toBe(true);
+  api.startReply("c1", "r2").end("complete");
+  await eventually(shown, (all) => all.length === 1);
+  expect(await shown()).toEqual([{ title: "A story", body: "The reply has ended", tag: "c1" }]);
+  await page.evaluate(() => Reflect.get(globalThis, "last").onclick());
+  await page.waitForURL(`${api.origin}/c/c1`);
+  await page.evaluate(() => Reflect.set(globalThis, "isHidden", false));
+  api.startReply("c1", "r3").end("complete");
+  await eventually(() => api.conversations.get("c1")!.messages.length, (count) => count === 4);
+  expect(await page.evaluate(() => Reflect.get(globalThis, "asked"))).toBe(1);
+  expect(await shown()).toHaveLength(1);
+});
+
+test("a browser that refuses leaves the switch off and says where to change that", async () => {
+  await using ui = await bench.open("/new");
+  await ui.page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "denied"));
+  await ui.page.goto(`${ui.api.origin}/settings/general`);
+  await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).click();
+  await ui.page.getByText("The browser refused.").waitFor();
+  expect(await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).isChecked()).toBe(false);
+});

@@ -1,0 +1,107 @@
+/** The first visit: three steps, each to be skipped, and the built-in character at their end. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const fresh = (api: FakeApi) => void (api.isSetupCompleted = false);
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+
+test.each(
+  [["light", {}], ["dark", PHONE]] as const,
+)("every step can be skipped, and Pim says hello; nothing asks again (%s)", async (colorScheme, device) => {
+  await using app = await openTestApp();
+  const browser = await openBrowser();
+  try {
+    const { page, errors, foreign, context } = await openPage(browser, app.url, { ...device, colorScheme });
+    const look = async (name: string) => {
+      expect(await findAxeProblems(page), name).toEqual([]);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/welcome-${name}-${colorScheme}.png` });
+    };
+    await page.goto(app.url);
+    await page.getByRole("heading", { name: "Who answers" }).waitFor();
+    await page.getByText("Step 1 of 3").waitFor();
+    await page.getByText("No server was found").waitFor();
+    await look("model");
+    await page.getByRole("button", { name: "Skip" }).click();
+    await page.getByRole("heading", { name: "Your name" }).waitFor();
+    await look("name");
+    await page.getByLabel("Your name").fill("Ada");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
+    await page.getByRole("button", { name: "Create a passkey" }).waitFor();
+    await look("passkey");
+    await page.goBack();
+    await page.getByRole("button", { name: "Skip" }).click();
+    await page.getByRole("button", { name: "Start chatting" }).click();
+    await page.getByRole("log").getByText("Ada").first().waitFor();
+    await look("hello");
+    expect((await (await app.get("/api/settings")).json()).display_name).toBe("Ada");
+    expect((await (await app.get("/api/setup/status")).json()).completed).toBe(true);
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(app.url);
+    await page.waitForURL(`${app.url}/new`);
+    expect({ errors, foreign }).toEqual({ errors: [], foreign: [] });
+    await context.close();
+  } finally {
+    await browser.close();
+  }
+});
+
+test("a found model is used with one click and leads to the next step", async () => {
+  await using ui = await bench.open("/", {
+    prepare: (api) => {
+      fresh(api);
+      api.found = [{ base_url: "http://127.0.0.1:11434/v1", kind: "openai", software: "Ollama", models: ["gemma"] }];
+    },
+  });
+  await ui.page.getByRole("button", { name: /^Add and use: Ollama/ }).click();
+  await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
+  await ui.page.goBack();
+  await ui.page.getByText("“Ollama” answers.").waitFor();
+  expect(ui.errors).toEqual([]);
+});
+
+test("an address that is entered by hand is part of the wizard", async () => {
+  await using ui = await bench.open("/", { prepare: fresh });
+  await ui.page.getByRole("link", { name: "Enter an address" }).click();
+  await ui.page.getByLabel("Address").fill("http://127.0.0.1:9/v1");
+  await ui.page.getByRole("button", { name: "Save and use" }).click();
+  await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
+  expect(ui.api.isSetupCompleted).toBe(false);
+});
+
+test.each([
+  ["looks only inside itself", ["127.0.0.1"], "PARLOR_DISCOVER_HOSTS=host.docker.internal"],
+  ["looks at its host", ["host.docker.internal"], "Parlor looked at host.docker.internal"],
+])("in a container that %s an empty search names what helps, for each server", async (_, discoverHosts, words) => {
+  await using ui = await bench.open("/", {
+    prepare: (api) => {
+      fresh(api);
+      api.isContainer = true;
+      api.discoverHosts = discoverHosts;
+    },
+  });
+  await ui.page.getByText(words).waitFor();
+  for (const software of ["Ollama", "LM Studio", "llama.cpp", "KoboldCpp", "vLLM"]) {
+    await ui.page.getByText(software, { exact: true }).waitFor();
+  }
+  await ui.page.getByText("OLLAMA_HOST=0.0.0.0 ollama serve").waitFor();
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  if (SCREENSHOTS) await ui.page.screenshot({ path: `${SCREENSHOTS}/container.png`, fullPage: true });
+});
+
+test("without the built-in character the wizard ends in an empty chat", async () => {
+  await using ui = await bench.open("/welcome/passkey", { prepare: fresh });
+  await ui.page.getByText("Browsers make passkeys for names only").waitFor();
+  await ui.page.getByRole("button", { name: "Start chatting" }).click();
+  await ui.page.waitForURL(/\/new$/);
+  await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
+});

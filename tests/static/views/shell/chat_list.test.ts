@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Chats of a few days, one pinned, two in a folder. */
+function fill(api: FakeApi): void {
+  const ago = (days: number) => new Date(Date.now() - days * DAY_MS);
+  api.addConversation("new", "The newest", [], ago(0));
+  api.addConversation("old", "An old one", [], ago(400));
+  Object.assign(api.addConversation("pin", "A pinned one", [], ago(300)), { pinned: true });
+  Object.assign(api.addConversation("f1", "Filed first", [], ago(3)), { folder: "Work" });
+  Object.assign(api.addConversation("f2", "Filed second", [], ago(200)), { folder: "Work" });
+}
+
+test("chats stand under Pinned, their folders, and their days", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const list = ui.page.getByRole("list", { name: "Chats" });
+  await list.getByRole("link", { name: "The newest" }).waitFor();
+  const rows = await list.locator("li").evaluateAll((all) => all.map((row) => row.textContent));
+  expect(rows.slice(0, 7)).toEqual([
+    "Pinned",
+    "A pinned one",
+    "Work2",
+    "Filed first",
+    "Filed second",
+    "Today",
+    "The newest",
+  ]);
+  expect(rows[7]).toMatch(/^\w+ 20\d\d$/);
+  expect(rows[8]).toBe("An old one");
+});
+
+test("a folder folds, and stays folded after a reload", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const folder = ui.page.getByRole("button", { name: "Work" });
+  await folder.click();
+  await ui.page.getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
+  await ui.page.reload();
+  await folder.waitFor();
+  expect(await folder.getAttribute("aria-expanded")).toBe("false");
+  await folder.click();
+  await ui.page.getByRole("link", { name: "Filed first" }).waitFor();
+});
+
+test("a chat is renamed, pinned, filed and taken out from its menu, by keys alone", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Plain") });
+  const { page, api } = ui;
+  const choose = async (name: string, item: string) => {
+    await page.getByRole("button", { name: `Actions for “${name}”` }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: item }).focus();
+    await page.keyboard.press("Enter");
+  };
+  await choose("Plain", "Rename");
+  expect(await page.getByLabel("Title").evaluate((field) => field === document.activeElement)).toBe(true);
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("Renamed");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Renamed" }).waitFor();
+  await choose("Renamed", "Pin");
+  await page.getByRole("heading", { name: "Pinned" }).waitFor();
+  await choose("Renamed", "Unpin");
+  await page.getByRole("heading", { name: "Pinned" }).waitFor({ state: "detached" });
+  await choose("Renamed", "Move to a folder");
+  await page.getByRole("combobox", { name: "Folder" }).waitFor();
+  await page.keyboard.type("Letters");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Letters" }).waitFor();
+  await eventually(() => api.conversations.get("c1"), (chat) => Reflect.get(chat!, "folder") === "Letters");
+  await choose("Renamed", "Move to a folder");
+  await page.getByRole("button", { name: "Take out" }).click();
+  await page.getByRole("button", { name: "Letters" }).waitFor({ state: "detached" });
+  expect(api.seen("PATCH", "/api/conversations/c1").map(({ body }) => body)).toEqual([
+    { title: "Renamed" },
+    { pinned: true },
+    { pinned: null },
+    { folder: "Letters" },
+    { folder: null },
+  ]);
+});
+
+test("a change that the server refuses is put back and told", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      api.addConversation("c1", "Plain");
+      api.refuse("PATCH /api/conversations/c1", { status: 507, code: "storage_full", message: "The disk is full" });
+    },
+  });
+  await ui.page.getByRole("link", { name: "Plain" }).hover();
+  await ui.page.getByRole("button", { name: "Actions for “Plain”" }).click();
+  await ui.page.getByRole("menuitem", { name: "Pin" }).click();
+  await ui.page.getByText("The disk is full").waitFor();
+  expect(await ui.page.getByRole("heading", { name: "Pinned" }).count()).toBe(0);
+});
+
+test("after a chat was deleted by keys, the focus is on its neighbour", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  await ui.page.getByRole("button", { name: "Actions for “Filed first”" }).focus();
+  await ui.page.keyboard.press("Enter");
+  await ui.page.keyboard.press("End");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
+  expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
+});
+
+test("3,000 chats are all there, of which a screenful is in the page", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      for (let n = 0; n < 3000; n++) {
+        api.addConversation(`c${n}`, `Chat ${n}`, [], new Date(Date.now() - n * DAY_MS / 10));
+      }
+      Object.assign(api.conversations.get("c2999")!, { pinned: true });
+    },
+  });
+  // The oldest of all is pinned: it shows that the last page was read.
+  await ui.page.getByRole("heading", { name: "Pinned" }).waitFor();
+  const list = ui.page.getByRole("list", { name: "Chats" });
+  await list.locator("xpath=..").evaluate((box) => box.scrollTop = box.scrollHeight);
+  await list.getByText("Chat 2998", { exact: true }).waitFor();
+  expect(await list.getByRole("listitem").count()).toBeLessThan(80);
+  await ui.page.goto(`${ui.api.origin}/c/c1500`);
+  await list.getByText("Chat 1500", { exact: true }).waitFor();
+});
+
+test("a chat that another device deletes goes from the list, however old it is", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      for (let n = 0; n < 100; n++) api.addConversation(`c${n}`, `Chat ${n}`, [], new Date(Date.now() - n * DAY_MS));
+      Object.assign(api.conversations.get("c99")!, { pinned: true });
+    },
+  });
+  await ui.page.getByRole("heading", { name: "Pinned" }).waitFor();
+  ui.api.conversations.delete("c99");
+  ui.api.publish("conversation", "c99");
+  await ui.page.getByRole("heading", { name: "Pinned" }).waitFor({ state: "detached" });
+});
+
+test("on a phone the menu of a chat is a sheet in the drawer's reach", async () => {
+  await using ui = await bench.open("/new", { ...PHONE, prepare: fill });
+  await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+  await ui.page.getByRole("button", { name: "Actions for “The newest”" }).click();
+  await ui.page.getByRole("menuitem", { name: "Rename" }).click();
+  await ui.page.getByLabel("Title").fill("Renamed");
+  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByRole("link", { name: "Renamed" }).waitFor();
+});

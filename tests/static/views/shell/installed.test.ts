@@ -1,0 +1,165 @@
+/** The page as an installed app: kept on the device, opened without its server, brought up to date, shared to. */
+import { Buffer } from "node:buffer";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { picture } from "../../../helpers/files/pictures.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { eventually } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+let builtFolder: string;
+beforeAll(async () => {
+  builtFolder = await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+/** Opens a page and waits until the worker holds everything and answers for it. */
+async function openKept(url: string, path: string) {
+  const watched = await openPage(browser, url, { serviceWorkers: "allow" });
+  await watched.page.goto(url + path);
+  await watched.page.evaluate(async () => void await navigator.serviceWorker.ready);
+  await eventually(
+    () => watched.page.evaluate(() => navigator.serviceWorker.controller?.state),
+    (state) => state === "activated",
+  );
+  return watched;
+}
+
+const keptPaths = (page: Page) =>
+  page.evaluate(async () => {
+    const requests = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
+    return requests.flat().map(({ url }) => new URL(url).pathname).sort();
+  });
+
+test("the manifest names icons of the sizes it says, and is asked for anew like the worker", async () => {
+  await using app = await openTestApp();
+  const answer = await app.get("/manifest.webmanifest");
+  expect(answer.headers.get("content-type")).toBe("application/manifest+json");
+  const manifest = await answer.json();
+  expect(manifest).toMatchObject({ id: "/", name: "Parlor", start_url: "/", display: "standalone" });
+  for (const { src, sizes } of manifest.icons) {
+    const icon = new DataView(await (await app.get(src)).arrayBuffer());
+    expect(`${icon.getUint32(16)}x${icon.getUint32(20)}`).toBe(sizes); // IHDR
+  }
+  const worker = await app.get("/service_worker.js");
+  expect(worker.headers.get("cache-control")).toBe("no-cache");
+  expect(worker.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+  await worker.body?.cancel();
+  const page = await (await app.get("/")).text();
+  expect(page).toContain('<link rel="manifest" href="/manifest.webmanifest">');
+});
+
+test("kept are the files of the build and the page, whole, and nothing of the API", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
+  const { page, context, errors, foreign } = await openKept(app.url, "/c/c1");
+  await page.getByRole("log").getByText("Hello").waitFor();
+  const built = (await Array.fromAsync(Deno.readDir(`${builtFolder}/assets`), ({ name }) => name))
+    .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
+  expect(await keptPaths(page)).toEqual(["/", ...built].sort());
+  // What the worker would only pass on does not go to it.
+  const answeredBy = await page.evaluate(async () => {
+    await (await fetch("/api/setup/status")).text();
+    const [entry] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/status")).slice(-1);
+    return (entry as unknown as { workerFinalSourceType: string }).workerFinalSourceType;
+  });
+  expect(answeredBy).toBe("network");
+  expect({ errors, foreign }).toEqual({ errors: [], foreign: [] });
+  await context.close();
+});
+
+test("without the server what is open stays readable, other screens open, a message is not sent later, and the page reloads", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
+  const app = await openTestApp({ dataDir, config: { setupCompleted: true } });
+  await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
+  const { page, context } = await openKept(app.url, "/c/c1");
+  await page.getByRole("log").getByText("Hello").waitFor();
+  await app[Symbol.asyncDispose]();
+
+  await page.locator(".banner.offline").waitFor();
+  await page.getByRole("log").getByText("Hello").waitFor();
+  await page.getByLabel("Message", { exact: true }).fill("Are you there?");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  expect(await keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
+  await page.goto(`${app.url}/settings/about`);
+  await page.getByRole("heading", { name: "About" }).waitFor();
+  await page.locator(".banner.offline").waitFor();
+
+  await using again = await openTestApp({ dataDir });
+  const { messages } = await (await again.get("/api/conversations/c1")).json();
+  expect(messages).toHaveLength(1);
+  await context.close();
+  await again[Symbol.asyncDispose]();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+test("a new build waits for the pages of the old one, then takes its place and leaves nothing of it", async () => {
+  const uiFolder = await Deno.makeTempDir({ prefix: "parlor-ui-" });
+  const copied = await new Deno.Command("cp", { args: ["-r", `${builtFolder}/.`, uiFolder] }).output();
+  expect(copied.success).toBe(true);
+  await using app = await openTestApp({ uiFolder, config: { setupCompleted: true } });
+  const { page, context } = await openKept(app.url, "/new");
+  const builds = () => page.evaluate(() => caches.keys());
+  const [old] = await builds();
+
+  const path = `${uiFolder}/service_worker.js`;
+  for (const copy of ["br", "gz"]) await Deno.remove(`${path}.${copy}`);
+  const script = await Deno.readTextFile(path);
+  await Deno.writeTextFile(path, script.replace(/SHELL_VERSION="\w+"/, 'SHELL_VERSION="newer"'));
+  // What the device has is not asked for again.
+  for await (const { name } of Deno.readDir(`${uiFolder}/assets`)) {
+    if (name.startsWith("icon-512")) await Deno.remove(`${uiFolder}/assets/${name}`);
+  }
+  await page.evaluate(async () => void await (await navigator.serviceWorker.ready).update());
+  await eventually(builds, (names) => names.includes("parlor-shell-newer"));
+  expect(await builds()).toContain(old);
+
+  // A build takes over when no page of the old one is left, and a page that only loads anew is one all the while.
+  const next = await context.newPage();
+  const session = await context.newCDPSession(next);
+  const states = new Map<string, string>();
+  session.on("ServiceWorker.workerVersionUpdated", ({ versions }) => {
+    for (const { versionId, status } of versions) states.set(versionId, status);
+  });
+  await session.send("ServiceWorker.enable");
+  await eventually(() => [...states.values()].sort(), (all) => all.join() === "activated,installed");
+  await page.close();
+  await eventually(() => [...states.values()].sort(), (all) => all.join() === "activated,redundant");
+  await next.goto(`${app.url}/new`);
+  expect(await next.evaluate(() => caches.keys())).toEqual(["parlor-shell-newer"]);
+  await context.close();
+  await Deno.remove(uiFolder, { recursive: true });
+});
+
+test("what another app shares stands in the composer of a new chat, and is sent by nobody", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context, errors } = await openKept(app.url, "/new");
+  const buffer = Buffer.from(picture(1, 32));
+  await page.evaluate(() => {
+    const form = document.createElement("form");
+    Object.assign(form, { action: "/share", method: "post", enctype: "multipart/form-data", id: "shared" });
+    for (const [name, value] of [["title", "A gull"], ["text", "Seen today"], ["url", "https://gulls.test/1"]]) {
+      form.append(Object.assign(document.createElement("input"), { name, value }));
+    }
+    form.append(Object.assign(document.createElement("input"), { name: "files", type: "file", multiple: true }));
+    document.body.append(form);
+  });
+  await page.locator("#shared [type=file]").setInputFiles([
+    { name: "gull.png", mimeType: "image/png", buffer },
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("One gull.") },
+  ]);
+  await page.evaluate(() => document.querySelector<HTMLFormElement>("#shared")!.submit());
+  await page.waitForURL(`${app.url}/new`);
+  const field = page.getByLabel("Message", { exact: true });
+  await eventually(() => field.inputValue(), (text) => text.includes("One gull."));
+  expect(await field.inputValue()).toMatch(/^A gull\n\nSeen today\n\nhttps:\/\/gulls\.test\/1\n\nnotes\.txt/);
+  await page.locator(".composer img").waitFor();
+  expect((await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
+  expect(await page.evaluate(() => caches.has("parlor-shared"))).toBe(false);
+  expect(errors).toEqual([]);
+  await context.close();
+});

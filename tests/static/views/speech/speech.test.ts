@@ -1,0 +1,307 @@
+/** The page of voices before the real server, with doubles of the speech server and of a stranger's site behind it. */
+import { Buffer } from "node:buffer";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openFakeSpeech, silentMp3, wavFile } from "../../../helpers/fakes/fake_speech.ts";
+import { PUBLIC } from "../../../helpers/app/net_guard.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, LOOKS, PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser(AUDIO_FLAGS);
+});
+afterAll(() => browser.close());
+
+async function openBench() {
+  const speech = openFakeSpeech({ audio: () => silentMp3(0.2) });
+  const app = await openTestApp({ config: { guardAllow: [`${PUBLIC}/32`] } });
+  const pages: { close(): Promise<void> }[] = [];
+  return {
+    ...{ speech, app },
+    config: async () => await (await app.get("/api/tts/config")).json(),
+    samples: async (): Promise<{ id: string; name: string; format: string; duration_s?: number }[]> =>
+      await (await app.get("/api/voices")).json(),
+    async upload(name: string, audio = wavFile(1.5)) {
+      const form = new FormData();
+      form.set("name", name);
+      form.set("audio", new Blob([audio]), "sample.wav");
+      return await (await app.post("/api/voices", form)).json() as { id: string };
+    },
+    async open(options: BrowserContextOptions = {}) {
+      const watched = await openPage(browser, app.url, options);
+      pages.push(watched.context);
+      await watched.page.goto(`${app.url}/settings/voice`);
+      await watched.page.getByRole("heading", { name: "Voice library" }).waitFor();
+      return watched;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const page of pages) await page.close();
+      await app[Symbol.asyncDispose]();
+      await speech[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const library = (page: Page) => page.getByRole("list", { name: "Voice library" });
+
+test("a key that would travel readable to the speech server is warned of, and one for another address stays behind", async () => {
+  await using bench = await openBench();
+  await bench.app.put("/api/tts/config", { base_url: "https://speech.example/v1", api_key: "k1" });
+  const { page } = await bench.open();
+  const exposed = page.getByText("This address has no encryption");
+  const address = page.getByLabel("Address", { exact: true });
+  await page.getByText("A key is stored").waitFor();
+  expect(await exposed.count()).toBe(0);
+  await address.fill("http://192.168.1.9:8880");
+  await page.getByText("The stored key belongs to another address").waitFor();
+  expect(await exposed.count()).toBe(0);
+  await page.getByLabel("API key").fill("k2");
+  await exposed.waitFor();
+  await address.fill("http://127.0.0.1:8880");
+  await exposed.waitFor({ state: "detached" });
+});
+
+test("a server is entered, tried aloud and chosen from; another device sees it", async () => {
+  await using bench = await openBench();
+  const { page, errors, foreign } = await bench.open();
+  const other = (await bench.open(PHONE)).page;
+  await page.getByLabel("Address", { exact: true }).fill(bench.speech.url);
+  await page.getByLabel("API key").fill("k1");
+  await page.getByRole("button", { name: "Save and test" }).click();
+  await page.getByText("The server speaks").waitFor();
+  await page.getByText(/^First sound after \d+ ms$/).waitFor();
+  await page.getByRole("listitem").getByText("2 models").waitFor();
+  expect(bench.speech.requests.find(({ path }) => path === "/v1/audio/speech")!.json).toMatchObject({
+    input: "Good evening. This is how I sound.",
+  });
+  await page.getByText("A key is stored. Leave this empty to keep it.").waitFor();
+  expect(await page.getByLabel("API key").inputValue()).toBe("");
+  await eventually(() => other.getByLabel("Address", { exact: true }).inputValue(), (url) => url === bench.speech.url);
+
+  await page.getByLabel("Model", { exact: true }).fill("kokoro");
+  await page.getByLabel("Format").selectOption("opus");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.locator(".toast").filter({ hasText: "Speech server saved" }).waitFor();
+  await page.getByLabel("Voice", { exact: true }).selectOption({ label: "Joe (en)" });
+  await page.getByLabel("Speed").fill("1.5");
+  await eventually(bench.config, (config) => config.voice === "joe" && config.speed === 1.5);
+  expect(await bench.config()).toEqual({
+    ...{ base_url: bench.speech.url, model: "kokoro", voice: "joe", format: "opus", speed: 1.5, has_key: true },
+  });
+  await page.getByRole("button", { name: "Hear: Voice", exact: true }).click();
+  await eventually(
+    () => bench.speech.requests.at(-1)!.json,
+    (json) => json?.voice === "joe" && json.speed === 1.5 && json.model === "kokoro",
+  );
+
+  await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
+  await page.getByLabel("Name of the voice").fill("af_bella(2)+af_sky");
+  await page.keyboard.press("Tab");
+  await page.getByLabel("Voice for dialogue", { exact: true }).selectOption({ label: "Joe (en)" });
+  await page.getByRole("switch", { name: "Read replies aloud as they come" }).check();
+  await eventually(
+    async () => await (await bench.app.get("/api/settings")).json(),
+    (settings) =>
+      settings.auto_speak && settings.narration_voice === "af_bella(2)+af_sky" && settings.speech_voice === "joe",
+  );
+  expect(errors).toEqual([]);
+  expect(foreign).toEqual([]);
+}, 60_000);
+
+test("a server that refuses says why, and what was typed stays", async () => {
+  await using bench = await openBench();
+  bench.speech.switches.refusal = { status: 401, body: { error: { message: "no such key" } } };
+  const { page } = await bench.open();
+  expect(await page.getByRole("button", { name: "Save and test" }).isDisabled()).toBe(true);
+  await page.getByLabel("Address", { exact: true }).fill("not an address");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("The speech server could not be saved").waitFor();
+  expect(await page.getByLabel("Address", { exact: true }).inputValue()).toBe("not an address");
+  await page.getByLabel("Address", { exact: true }).fill(bench.speech.url);
+  await page.getByRole("button", { name: "Save and test" }).click();
+  await page.getByRole("alert").filter({ hasText: "The test failed" }).waitFor();
+});
+
+test("a sample is recorded, heard, renamed, and deleted with a way back", async () => {
+  await using bench = await openBench();
+  const { page, errors } = await bench.open();
+  await page.getByText("No samples yet").waitFor();
+  await page.getByRole("button", { name: "Record", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Not recording yet").waitFor();
+  await dialog.getByRole("button", { name: "Begin recording" }).click();
+  await dialog.getByRole("status").filter({ hasText: /^Recording$/ }).waitFor();
+  await dialog.getByText("0:01").waitFor();
+  await dialog.getByRole("button", { name: "End recording" }).click();
+  await dialog.getByRole("status").filter({ hasText: /^Recorded$/ }).waitFor();
+  await dialog.locator("audio").waitFor();
+  await dialog.getByLabel("Name").fill("My voice");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await library(page).getByRole("heading", { name: "My voice" }).waitFor();
+  expect(await bench.samples()).toMatchObject([{ name: "My voice", format: "webm" }]);
+
+  await library(page).getByRole("button", { name: "Play My voice" }).click();
+  await library(page).getByRole("button", { name: "Stop My voice" }).waitFor();
+  await library(page).getByRole("button", { name: "Play My voice" }).waitFor();
+
+  await library(page).getByRole("button", { name: "More for My voice" }).click();
+  await page.getByRole("menuitem", { name: "Rename" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("Aunt");
+  await page.keyboard.press("Enter");
+  await library(page).getByRole("heading", { name: "Aunt" }).waitFor();
+
+  const remove = async () => {
+    await library(page).getByRole("button", { name: "More for Aunt" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByText("No samples yet").waitFor();
+  };
+  await remove();
+  await page.locator(".toast").getByRole("button", { name: "Undo" }).click();
+  await library(page).getByRole("heading", { name: "Aunt" }).waitFor();
+  expect(await bench.samples()).toHaveLength(1);
+  await remove();
+  await page.locator(".toast").getByRole("button", { name: "Close" }).click();
+  await eventually(bench.samples, (samples) => samples.length === 0);
+  const trash = await (await bench.app.get("/api/trash")).json();
+  expect(trash).toMatchObject([{ kind: "voice", title: "Aunt" }]);
+  expect(errors).toEqual([]);
+}, 60_000);
+
+test("files are uploaded under their names, also where one of them is none that can be taken", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  const other = (await bench.open()).page;
+  const wave = { mimeType: "audio/wav", buffer: Buffer.from(wavFile(1.5)) };
+  await page.locator("input[type=file]").setInputFiles([
+    { ...wave, name: "Grandma 1987.tape.wav" },
+    { name: "notes.wav", mimeType: "audio/wav", buffer: Buffer.from("no audio at all") },
+  ]);
+  for (const device of [page, other]) {
+    await library(device).getByRole("heading", { name: "Grandma 1987.tape" }).waitFor();
+    await library(device).getByText("0:01 · 24 kHz · wav · 72 kB").waitFor();
+  }
+  await page.getByRole("alert").filter({ hasText: "The sample could not be added" }).waitFor();
+});
+
+test(
+  "a recording is fetched from an address with its progress in sight, can be cancelled, and says why it failed",
+  async () => {
+    await using bench = await openBench();
+    let rest = Promise.withResolvers<void>();
+    const audio = wavFile(4);
+    await using site = Deno.serve({ port: 0, hostname: PUBLIC, onListen() {} }, (request) => {
+      if (new URL(request.url).pathname !== "/voice.wav") return new Response("nothing", { status: 404 });
+      const held = rest.promise;
+      const body = new ReadableStream<Uint8Array>({
+        async start(controller) {
+          controller.enqueue(audio.slice(0, 96_000));
+          await held;
+          controller.enqueue(audio.slice(96_000));
+          controller.close();
+        },
+      });
+      return new Response(body, { headers: { "content-length": String(audio.length) } });
+    });
+    const origin = `http://${PUBLIC}:${site.addr.port}`;
+    const { page } = await bench.open();
+    const fetchFrom = async (path: string, name: string) => {
+      await page.getByRole("button", { name: "From an address" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address of the recording").fill(origin + path);
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+    };
+    await fetchFrom("/voice.wav", "Guest");
+    const bar = page.getByRole("progressbar", { name: "Guest" });
+    await page.getByText("96 kB of 192 kB").waitFor();
+    expect(Number(await bar.getAttribute("value"))).toBeCloseTo(0.5, 1);
+    rest.resolve();
+    await library(page).getByRole("heading", { name: "Guest" }).waitFor();
+    await bar.waitFor({ state: "detached" });
+
+    rest = Promise.withResolvers();
+    await fetchFrom("/voice.wav", "Unwanted");
+    await page.getByRole("button", { name: "Cancel: Unwanted" }).click();
+    await page.getByRole("progressbar", { name: "Unwanted" }).waitFor({ state: "detached" });
+    rest.resolve();
+    await fetchFrom("/nothing", "Nobody");
+    await page.getByRole("alert").filter({ hasText: "The sample could not be fetched" }).waitFor();
+    expect((await bench.samples()).map(({ name }) => name)).toEqual(["Guest"]);
+
+    await page.getByRole("button", { name: "From an address" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Address of the recording").fill("file:///etc/passwd");
+    await dialog.getByLabel("From", { exact: true }).fill("1:30");
+    await dialog.getByLabel("To", { exact: true }).fill("1:15");
+    await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+    await dialog.getByText("An address that begins with http:// or https://").waitFor();
+    await dialog.getByText("the end comes after the beginning").waitFor();
+    await dialog.getByText("A name is needed").waitFor();
+  },
+  60_000,
+);
+
+test("a character gets a voice in its card, which other extensions survive", async () => {
+  await using bench = await openBench();
+  await bench.app.put("/api/tts/config", { base_url: bench.speech.url });
+  const sample = await bench.upload("Grandma");
+  await bench.app.put("/api/characters/fox", { card: { name: "Fox", extensions: { "other/app": { kept: true } } } });
+  const { page } = await bench.open();
+  const extensions = async () =>
+    (await (await bench.app.get("/api/characters/fox")).json()).card.data.extensions as Record<string, unknown>;
+  await page.goto(`${bench.app.url}/characters/fox/edit`);
+  await page.getByRole("tab", { name: "Voice" }).click();
+  const picker = page.getByLabel("Voice when read aloud", { exact: true });
+  await picker.selectOption({ label: "Grandma" });
+  await eventually(extensions, (all) => all["parlor/voice"] === sample.id);
+  await picker.selectOption({ label: "The voice of the settings" });
+  await eventually(extensions, (all) => all["parlor/voice"] === undefined);
+  expect(await extensions()).toMatchObject({ "other/app": { kept: true } });
+});
+
+test("without a microphone the dialog says what to do", async () => {
+  await using bench = await openBench();
+  const { page } = await bench.open();
+  await page.evaluate(() => Object.defineProperty(navigator, "mediaDevices", { value: undefined }));
+  await page.getByRole("button", { name: "Record", exact: true }).click();
+  await page.getByRole("button", { name: "Begin recording" }).click();
+  await page.getByRole("dialog").getByText("only over HTTPS or on localhost").waitFor();
+});
+
+test.each(LOOKS)(
+  "axe finds nothing wrong with the page and its dialogs, %s and %s",
+  async (colorScheme, width, options) => {
+    await using bench = await openBench();
+    await bench.app.put("/api/tts/config", { base_url: bench.speech.url, api_key: "k1" });
+    await bench.upload("Grandma");
+    const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
+    const shots = Deno.env.get("SCREENSHOTS");
+    const look = async (name: string) => {
+      expect(await findAxeProblems(page)).toEqual([]);
+      if (shots) await page.screenshot({ path: `${shots}/voice-${name}-${width}-${colorScheme}.png` });
+    };
+    await page.getByRole("button", { name: "Save and test" }).click();
+    await page.getByText("The server speaks").waitFor();
+    await look("server");
+    await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
+    await page.getByLabel("Name of the voice").scrollIntoViewIfNeeded();
+    await look("sound");
+    await library(page).getByRole("button", { name: "More for Grandma" }).scrollIntoViewIfNeeded();
+    await look("library");
+    await page.getByRole("button", { name: "From an address" }).click();
+    await page.getByRole("dialog").waitFor();
+    await look("fetch");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Record", exact: true }).click();
+    await page.getByRole("button", { name: "Begin recording" }).click();
+    await page.getByRole("dialog").getByText("0:01").waitFor();
+    await page.getByRole("button", { name: "End recording" }).click();
+    await page.getByRole("dialog").locator("audio").waitFor();
+    await look("record");
+  },
+  60_000,
+);

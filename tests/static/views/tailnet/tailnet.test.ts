@@ -1,0 +1,125 @@
+/** The tailnet's panel before the real server, with the double of tailscaled behind it. */
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import type { Switches } from "../../../helpers/fakes/fake_tailscaled_types.ts";
+import { openTailnetBench } from "../../../helpers/app/tailnet_bench.ts";
+import { PHONE } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+async function openBench(switches: Switches = {}, config: { tailscaledPath?: string } = {}) {
+  const bench = await openTailnetBench(switches, { config });
+  const pages: { close(): Promise<void> }[] = [];
+  return {
+    bench,
+    double: bench.double,
+    /** Opens the page as another device would. */
+    async open(options: BrowserContextOptions = {}) {
+      const watched = await openPage(browser, bench.app.url, options);
+      pages.push(watched.context);
+      await watched.page.goto(`${bench.app.url}/settings/privacy`);
+      const panel = watched.page.getByRole("region", { name: "Tailnet" });
+      await panel.waitFor();
+      return { ...watched, panel };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const page of pages) await page.close();
+      await bench[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Screenshots of every state, for eyes: only where a folder is named. */
+async function show(page: Page, name: string): Promise<void> {
+  const folder = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+  if (folder) await page.getByRole("region", { name: "Tailnet" }).screenshot({ path: `${folder}/${name}.png` });
+}
+
+test("switched on, signed in by link or QR code, reached, renamed and switched off, in sight of every device", async () => {
+  await using opened = await openBench();
+  const { page, panel, errors, foreign } = await opened.open();
+  const phone = await opened.open(PHONE);
+  await panel.getByText("UDP services").waitFor();
+  await show(page, "disabled");
+  await panel.getByLabel("Name in the tailnet").fill("No Name");
+  await panel.getByRole("button", { name: "Switch on" }).click();
+  await panel.getByText("no hyphen at either end").waitFor();
+  await panel.getByLabel("Name in the tailnet").fill("study");
+  await page.keyboard.press("Enter");
+
+  const link = panel.getByRole("link", { name: "Sign the node in" });
+  await link.waitFor();
+  expect(await link.getAttribute("href")).toBe("http://control.test/register/hskey-authreq-secret");
+  expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+  await panel.getByRole("img", { name: "QR code with the sign-in address" }).waitFor();
+  await phone.panel.getByRole("link", { name: "Sign the node in" }).waitFor();
+  await show(page, "needs_auth");
+  expect(await findAxeProblems(page)).toEqual([]);
+
+  await opened.double.approve();
+  const address = panel.getByRole("link", { name: "Address: http://study.fox-owl.ts.net" });
+  await address.waitFor();
+  await panel.getByText("The tailnet gives no HTTPS certificates").waitFor();
+  await panel.getByText("everyone in your tailnet can use Parlor there").waitFor();
+  await phone.panel.getByRole("img", { name: "QR code with the address" }).waitFor();
+  await show(page, "running");
+  expect(await findAxeProblems(phone.page)).toEqual([]);
+
+  await panel.getByLabel("Name in the tailnet").fill("den");
+  await panel.getByRole("button", { name: "Rename" }).click();
+  await phone.panel.getByRole("link", { name: "Address: http://den.fox-owl.ts.net" }).waitFor();
+
+  await panel.getByRole("button", { name: "Switch off" }).click();
+  const dialog = page.getByRole("dialog", { name: "Switch the tailnet node off?" });
+  await dialog.getByText("Nobody reaches Parlor at http://den.fox-owl.ts.net any more.").waitFor();
+  await dialog.getByText("Passkeys and chats stay").waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Switch off" }).click();
+  await panel.getByRole("button", { name: "Switch on" }).waitFor();
+  await phone.panel.getByRole("button", { name: "Switch on" }).waitFor();
+  expect([errors, foreign, phone.errors]).toEqual([[], [], []]);
+});
+
+test("with a certificate the address is HTTPS, and the panel says what is left to do", async () => {
+  await using opened = await openBench({ certificate: "good" });
+  await opened.bench.run();
+  const { panel } = await opened.open();
+  await panel.getByRole("link", { name: "Address: https://parlor.fox-owl.ts.net" }).waitFor();
+  await panel.getByText("make a passkey there").waitFor();
+});
+
+test("without tailscaled the panel says how to get it, and what was typed stays", async () => {
+  await using opened = await openBench({}, { tailscaledPath: "/nowhere/tailscaled" });
+  const { page, panel } = await opened.open();
+  await panel.getByLabel("Name in the tailnet").fill("study");
+  await panel.getByRole("button", { name: "Switch on" }).click();
+  await panel.getByRole("alert").getByText("Install Tailscale").waitFor();
+  expect(await panel.getByLabel("Name in the tailnet").inputValue()).toBe("study");
+  await show(page, "not_there");
+});
+
+test("a node that fails says why and can be tried again; one on its way says what it waits for", async () => {
+  await using opened = await openBench({ exitsWith: 1 });
+  await opened.bench.enable();
+  await opened.bench.untilStatus(({ error }) => /given up/.test(error ?? ""));
+  const { page, panel } = await opened.open();
+  await panel.getByRole("alert").getByText("given up").waitFor();
+  await show(page, "error");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await opened.double.set({ isControlDown: true });
+  await panel.getByRole("button", { name: "Try again" }).click();
+  await panel.getByText("connection refused").waitFor();
+  await show(page, "starting");
+  await opened.double.set({ needsApproval: true });
+  await panel.getByRole("link", { name: "Sign the node in" }).waitFor();
+  await opened.double.approve();
+  await panel.getByText("waits for the approval").waitFor();
+  await show(page, "approval");
+});
