@@ -91,3 +91,6 @@ export function attachmentAnswer({ name, type, sizeBytes, widthPx, heightPx }: A
     height: heightPx,
   };
 }
+
+/** An image, as the API returns it. */
+export type AttachmentJson = z.output<typeof AttachmentAnswer>;

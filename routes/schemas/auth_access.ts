@@ -140,3 +140,15 @@ export function credentialAnswer(record: CredentialRecord, currentId: string | u
 export function tokenAnswer({ id, label, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
   return { id, label, created_at, last_used_at };
 }
+
+/** A passkey, as the API returns it. */
+export type PasskeyJson = z.output<typeof Credential>;
+
+/** A bearer token without its text. */
+export type TokenJson = z.output<typeof Token>;
+
+/** A new bearer token. */
+export type MintedTokenJson = z.output<typeof MintedToken>;
+
+/** A new invite. */
+export type InviteJson = z.output<typeof Invite>;

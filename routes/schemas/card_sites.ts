@@ -68,3 +68,6 @@ export const importUrlRoute = createRoute({
   request: { body: jsonBody(z.object({ url: z.string().min(1).max(4096) })) },
   responses: { 201: json(Character, "The new character"), ...ERRORS },
 });
+
+/** A card that the card site offers. */
+export type FoundCardJson = z.output<typeof FoundCard>;

@@ -55,3 +55,6 @@ export function creationFrame(
 export function framesOf(frames: readonly string[]): Uint8Array<ArrayBuffer> {
   return encoder.encode(frames.join(""));
 }
+
+/** The body that starts the generation of a character. */
+export type CharacterGenerationJson = z.input<typeof Creation>;

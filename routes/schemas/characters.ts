@@ -1,4 +1,5 @@
 /** Characters on the wire. A card is its author's document: what is unknown here is kept. */
+import type { Card as StoredCard } from "../../services/characters/card/card.ts";
 import { createRoute as route, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { Job } from "./jobs.ts";
@@ -235,3 +236,15 @@ export const versionAvatarRoute = versionAvatarRouteOf(versioned);
 
 /** Restore one. */
 export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+
+/** A character card, version 3. */
+export type { Card as CardJson, CardData as CardDataJson } from "../../services/characters/card/card.ts";
+
+/** A character without its card. */
+export type CharacterItemJson = z.output<typeof CharacterItem>;
+
+/** A character with its card. */
+export type CharacterJson = Omit<z.output<typeof Character>, "card"> & { card: StoredCard };
+
+/** The state of a portrait job. */
+export type PortraitJson = z.output<typeof Portrait>;

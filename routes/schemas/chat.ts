@@ -251,6 +251,8 @@ export const previewRoute = createRoute({
   responses: { 200: json(Preview, "What would be sent"), ...ERRORS },
 });
 
+const RunningReply = z.object({ assistant_message_id: Id, conversation_id: Id, started_at: Time });
+
 /** The replies that run now. */
 export const repliesRoute = createRoute({
   method: "get",
@@ -259,7 +261,7 @@ export const repliesRoute = createRoute({
   summary: "List the replies that are being written",
   responses: {
     200: json(
-      z.array(z.object({ assistant_message_id: Id, conversation_id: Id, started_at: Time })),
+      z.array(RunningReply),
       "Running replies",
     ),
     ...ERRORS,
@@ -289,3 +291,15 @@ export const stopRoute = createRoute({
   request: { params: ReplyParams, query: ReplyQuery },
   responses: { 202: json(MessageAnswer, "The message"), ...ERRORS },
 });
+
+/** The body of a chat request. */
+export type ChatRequestJson = z.input<typeof ChatBody>;
+
+/** What a chat request would send. */
+export type ChatPreviewJson = Omit<z.output<typeof Preview>, "messages"> & { messages: ChatMessage[] };
+
+/** One of the texts that a message of a prompt is made of. */
+export type PromptPieceJson = z.output<typeof Piece>;
+
+/** A reply that is being written. */
+export type RunningReplyJson = z.output<typeof RunningReply>;

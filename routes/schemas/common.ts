@@ -154,3 +154,16 @@ export const namedFile = {
     },
   },
 };
+
+/** The fields that a schema names, without the index signature of a loose object: reading any other field is a type error. */
+export type NamedFields<T> = { [Key in keyof T as string extends Key ? never : Key]: T[Key] };
+
+/** One page of a list. */
+export interface PageJson<Item> {
+  items: Item[];
+  /** Leads to the next page; null at the end of the list. */
+  next_cursor: string | null;
+}
+
+/** What the one error body contains. */
+export type ErrorJson = z.output<typeof ErrorAnswer>["error"];

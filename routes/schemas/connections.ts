@@ -174,3 +174,15 @@ export const discoverRoute = createRoute({
   summary: "Probe the configured hosts (this machine) for running model servers",
   responses: { 200: json(z.array(Found), "The servers that answered"), ...ERRORS },
 });
+
+/** A connection to a model server; its key never leaves the server. */
+export type ConnectionJson = z.output<typeof ConnectionAnswer>;
+
+/** A connection to save or to test. */
+export type ConnectionInputJson = z.input<typeof ConnectionBody>;
+
+/** The result of a connection test. */
+export type ConnectionTestJson = z.output<typeof Verdict>;
+
+/** A model server that was detected. */
+export type DetectedServerJson = z.output<typeof Found>;

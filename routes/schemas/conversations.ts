@@ -1,7 +1,18 @@
 /** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
 import { createRoute as route, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, longJsonBody, Time, WithVariants } from "./common.ts";
-import { Damaged, MessageAnswer, MessageInDocument } from "./messages.ts";
+import {
+  ERRORS,
+  Id,
+  IdParams,
+  IfMatch,
+  json,
+  jsonBody,
+  longJsonBody,
+  type NamedFields,
+  Time,
+  WithVariants,
+} from "./common.ts";
+import { Damaged, MessageAnswer, MessageInDocument, type MessageJson } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
   title: z.string().max(1000).nullish(),
@@ -196,3 +207,25 @@ export const patchDraftRoute = route({
   request: { params: IdParams, headers: IfMatch, body: jsonBody(z.object({ draft: z.string().nullable() })) },
   responses: { 204: { description: "Saved; the ETag is the draft's version" }, ...ERRORS },
 });
+
+/** A conversation with all its messages. */
+export type ConversationJson = Omit<NamedFields<z.output<typeof ConversationAnswer>>, "messages"> & {
+  messages: MessageJson[];
+  forked_from?: ConversationHeadJson["forked_from"];
+};
+
+/** A conversation without its messages. */
+export type ConversationHeadJson = NamedFields<z.output<typeof ConversationHeadAnswer>> & {
+  forked_from?: { conversation_id: string; message_id: string };
+};
+
+/** A conversation with its last messages. */
+export type RecentConversationJson = Omit<NamedFields<z.output<typeof RecentConversationAnswer>>, "messages"> & {
+  messages: MessageJson[];
+};
+
+/** One line of the list of conversations. */
+export type ConversationSummaryJson = z.output<typeof Summary>;
+
+/** The fields of a conversation that a client changes; null clears. */
+export type ConversationPatchJson = NamedFields<z.input<typeof ConversationFields>>;

@@ -91,3 +91,9 @@ export const findingsRoute = createRoute({
   summary: "What parlor doctor finds, looked at for this request",
   responses: { 200: json(z.array(Finding), "In the order of the look"), ...ERRORS },
 });
+
+/** How much space the data takes, and the backups. */
+export type DataReportJson = z.output<typeof Data>;
+
+/** One finding of the diagnostics. */
+export type FindingJson = z.output<typeof Finding>;

@@ -32,3 +32,6 @@ export function changeFrames(events: Iterable<ChangeEvent>): Uint8Array<ArrayBuf
   for (const { kind, id, revision } of events) text += `data: ${JSON.stringify({ kind, id, revision })}\n\n`;
   return encoder.encode(text);
 }
+
+/** A change on the server. */
+export type ChangeEventJson = z.output<typeof Change>;

@@ -10,6 +10,7 @@ const Branch = z.object({
   updated_at: Time,
   message_count: z.number().int(),
 }).openapi("Branch");
+const Branches = z.object({ origin: Branch.nullable(), forks: z.array(Branch) }).openapi("Branches");
 const tags = ["Conversations"];
 
 /** Copy up to a message. */
@@ -31,9 +32,12 @@ export const branchesRoute = createRoute({
   request: { params: IdParams },
   responses: {
     200: json(
-      z.object({ origin: Branch.nullable(), forks: z.array(Branch) }).openapi("Branches"),
+      Branches,
       "Only those that are there; copies changed last first",
     ),
     ...ERRORS,
   },
 });
+
+/** The conversation that another was copied from, and the copies of it. */
+export type BranchesJson = z.output<typeof Branches>;

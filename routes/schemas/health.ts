@@ -38,3 +38,6 @@ export const modelsRoute = createRoute({
   summary: "Models advertised by the active connection",
   responses: { 200: json(Models, "As the upstream's /v1/models"), ...ERRORS },
 });
+
+/** The state of the server and of its active connection. */
+export type HealthJson = z.output<typeof Health>;

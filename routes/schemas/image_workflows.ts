@@ -83,3 +83,6 @@ export const workflowVersionRoute = versionRouteOf(versioned, Workflow);
 
 /** Restore one. */
 export const restoreWorkflowVersionRoute = restoreVersionRouteOf(versioned);
+
+/** A ComfyUI workflow in the list. */
+export type WorkflowJson = z.output<typeof WorkflowListed>;

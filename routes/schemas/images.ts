@@ -220,6 +220,8 @@ export const discoverRoute = createRoute({
   responses: { 200: json(z.array(Found), "What was found"), ...ERRORS },
 });
 
+const Checkpoint = z.object({ name: z.string(), title: z.string() });
+
 /** Checkpoints of a backend. */
 export const checkpointsRoute = createRoute({
   method: "get",
@@ -228,7 +230,7 @@ export const checkpointsRoute = createRoute({
   summary: "The checkpoints a backend has now",
   request: { params: IdParams },
   responses: {
-    200: json(z.array(z.object({ name: z.string(), title: z.string() })), "The checkpoints as it gives them"),
+    200: json(z.array(Checkpoint), "The checkpoints as it gives them"),
     ...ERRORS,
   },
 });
@@ -257,3 +259,27 @@ const encoder = new TextEncoder();
 export function imageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
+
+/** How images are generated where a request says nothing. */
+export type ImageSettingsJson = z.output<typeof Settings>;
+
+/** An image backend; its key never leaves the server. */
+export type ImageBackendJson = z.output<typeof ProfileAnswer>;
+
+/** An image backend to save or to test. */
+export type ImageBackendInputJson = z.input<typeof ProfileBody>;
+
+/** The result of a backend test. */
+export type ImageBackendTestJson = z.output<typeof Verdict>;
+
+/** An image backend that was detected. */
+export type DetectedBackendJson = z.output<typeof Found>;
+
+/** A checkpoint of a backend. */
+export type CheckpointJson = z.output<typeof Checkpoint>;
+
+/** The body that starts the generation of an image. */
+export type GenerateImageJson = z.input<typeof GenerateBody>;
+
+/** The images that were generated. */
+export type GeneratedImagesJson = z.output<typeof Generated>;

@@ -37,6 +37,11 @@ export const ImportReport = z.object({
   lines_dropped: z.number().int(),
 }).openapi("ImportReport");
 
+const Importable = z.object({
+  kinds: z.array(z.enum(IMPORT_KINDS)),
+  max_bytes: z.number().int().openapi({ description: "Of an upload" }),
+}).openapi("Importable");
+
 /** `GET /api/import` */
 export const importableRoute = createRoute({
   method: "get",
@@ -45,10 +50,7 @@ export const importableRoute = createRoute({
   summary: "What can be imported",
   responses: {
     200: json(
-      z.object({
-        kinds: z.array(z.enum(IMPORT_KINDS)),
-        max_bytes: z.number().int().openapi({ description: "Of an upload" }),
-      }).openapi("Importable"),
+      Importable,
       "Kinds, and how large an upload may be",
     ),
     ...ERRORS,
@@ -77,3 +79,9 @@ export const importRoute = createRoute({
   },
   responses: { 202: json(Job.extend({ detail: ImportReport.optional() }), "The job of the import"), ...ERRORS },
 });
+
+/** What the server can import. */
+export type ImportableJson = z.output<typeof Importable>;
+
+/** The report of an import. */
+export type ImportReportJson = z.output<typeof ImportReport>;

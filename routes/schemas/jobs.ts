@@ -75,3 +75,6 @@ export function jobAnswer(job: JobSnapshot): z.infer<typeof Job> {
     updated_at: new Date(updatedAtMs).toISOString(),
   };
 }
+
+/** A background job. */
+export type JobJson = z.output<typeof Job>;

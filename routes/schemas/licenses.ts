@@ -17,3 +17,6 @@ export const licencesRoute = createRoute({
   summary: "The licence of every package inside; from source, of every package installed",
   responses: { 200: json(z.array(Notice), "By name"), ...ERRORS },
 });
+
+/** The license notice of a package. */
+export type LicenseNoticeJson = z.output<typeof Notice>;

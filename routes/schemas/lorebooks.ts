@@ -1,4 +1,5 @@
 /** Lorebooks on the wire. */
+import type { Lorebook as StoredBook } from "../../services/lorebooks/lorebook_document.ts";
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
@@ -181,3 +182,18 @@ export const testRoute = createRoute({
   request: { body: jsonBody(TrialBody) },
   responses: { 200: json(TrialAnswer, "What fires; chance is left out"), ...ERRORS },
 });
+
+/** An entry of a lorebook. */
+export type { LorebookEntry as LorebookEntryJson } from "../../services/lorebooks/lorebook_document.ts";
+
+/** A lorebook without its entries. */
+export type LorebookItemJson = z.output<typeof LorebookItem>;
+
+/** A lorebook with its entries. */
+export type LorebookJson = Omit<z.output<typeof LorebookAnswer>, "book"> & { book: StoredBook };
+
+/** The body of a lorebook test. */
+export type LorebookTestRequestJson = z.input<typeof TrialBody>;
+
+/** The result of a lorebook test. */
+export type LorebookTestJson = z.output<typeof TrialAnswer>;

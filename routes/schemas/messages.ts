@@ -1,6 +1,7 @@
 /** Messages on the wire. They are the client's documents: fields unknown here are kept. */
+import type { Message } from "../../services/conversations/message.ts";
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, WithVariants } from "./common.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, type NamedFields, Time, WithVariants } from "./common.ts";
 
 const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
   .openapi({ description: "Text, or OpenAI content parts" });
@@ -76,6 +77,13 @@ export const Damaged = z.array(z.object({
 const MessageParams = IdParams.extend({ mid: Id });
 const tags = ["Conversations"];
 
+const Changes = z.object({
+  revision: z.number().int().openapi({ description: "The present one" }),
+  changed: z.array(z.string()).openapi({ description: "New and changed messages, by id" }),
+  removed: z.array(z.string()),
+  order_changed: z.boolean().openapi({ description: "Messages that stayed have another order" }),
+}).openapi("Changes");
+
 /** What has changed. */
 export const changesRoute = createRoute({
   method: "get",
@@ -88,12 +96,7 @@ export const changesRoute = createRoute({
   },
   responses: {
     200: json(
-      z.object({
-        revision: z.number().int().openapi({ description: "The present one" }),
-        changed: z.array(z.string()).openapi({ description: "New and changed messages, by id" }),
-        removed: z.array(z.string()),
-        order_changed: z.boolean().openapi({ description: "Messages that stayed have another order" }),
-      }).openapi("Changes"),
+      Changes,
       "What has changed; 410 gone where that isn't known, for which everything has to be loaded again",
     ),
     ...ERRORS,
@@ -192,3 +195,23 @@ export const variantsRoute = createRoute({
   request: { params: MessageParams },
   responses: { 200: json(z.array(Variant), "The texts in order"), ...ERRORS },
 });
+
+/** A message, as the API returns it. */
+export type MessageJson =
+  & NamedFields<z.output<typeof MessageAnswer>>
+  & Pick<Message, "error" | "usage">
+  & {
+    /** What the model server measured, such as llama.cpp's `predicted_per_second`. */ timings?: Record<
+      string,
+      unknown
+    >;
+  };
+
+/** The fields of a message that a client changes. */
+export type MessagePatchJson = NamedFields<z.input<typeof MessageFields>>;
+
+/** What changed in a conversation since a revision. */
+export type ConversationChangesJson = z.output<typeof Changes>;
+
+/** The parts of a conversation that the server can't read. */
+export type DamagedPartJson = NonNullable<z.output<typeof Damaged>>[number];

@@ -207,3 +207,15 @@ export const deleteLocalRoute = createRoute({
   request: { query: z.object({ path: Path }) },
   responses: { 204: { description: "Deleted" }, ...ERRORS },
 });
+
+/** A repository of the model hub. */
+export type HubModelJson = z.output<typeof Found>;
+
+/** The files of a repository. */
+export type HubModelFilesJson = z.output<typeof Listing>;
+
+/** A download of a model. */
+export type ModelDownloadJson = z.output<typeof DownloadAnswer>;
+
+/** A model on disk. */
+export type LocalModelJson = z.output<typeof Local>;

@@ -148,3 +148,6 @@ export const versionAvatarRoute = versionAvatarRouteOf(versioned);
 
 /** Restore one. */
 export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+
+/** A persona, as the API returns it. */
+export type PersonaJson = z.output<typeof PersonaAnswer>;

@@ -142,3 +142,15 @@ export const exportRoute = createRoute({
   request: { params: IdParams },
   responses: { 200: documentFile, ...ERRORS },
 });
+
+/** A preset without its prompts. */
+export type PresetItemJson = z.output<typeof PresetItem>;
+
+/** A whole preset. */
+export type PresetJson = PresetItemJson & PresetDocument & { sampler: Record<string, number> };
+
+/** One prompt, and one order of prompts, of a preset. */
+export type {
+  PresetOrder as PresetOrderJson,
+  PresetPrompt as PresetPromptJson,
+} from "../../services/presets/preset_document.ts";

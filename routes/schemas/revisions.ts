@@ -52,3 +52,9 @@ export const restoreRoute = createRoute({
   request: { params: RevisionParams, headers: IfMatch },
   responses: { 200: json(ConversationAnswer, "The conversation"), ...ERRORS },
 });
+
+/** An earlier version of a conversation. */
+export type RevisionJson = z.output<typeof Revision>;
+
+/** How an earlier version differs from the conversation now. */
+export type RevisionDiffJson = z.output<typeof RevisionDifference>;

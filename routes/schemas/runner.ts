@@ -86,3 +86,9 @@ export const runnerRoute = createRoute({
   request: { query: z.object({ path: Path.optional().openapi({ description: "Adds the command for this model" }) }) },
   responses: { 200: json(Status, "The state"), ...ERRORS },
 });
+
+/** The body that starts a local model. */
+export type RunModelJson = z.input<typeof RunBody>;
+
+/** The state of the local model. */
+export type ModelRunnerJson = z.output<typeof Status>;

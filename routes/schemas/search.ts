@@ -35,3 +35,6 @@ export const searchRoute = createRoute({
   },
   responses: { 200: json(Page, "At most 20 hits; a page may be short and still have a next one"), ...ERRORS },
 });
+
+/** A place that a search found. */
+export type SearchHitJson = z.output<typeof Hit>;

@@ -63,3 +63,9 @@ export const patchRoute = createRoute({
   request: { headers: IfMatch, body: jsonBody(Body) },
   responses: { 200: json(Answer, "All settings as they are now"), ...ERRORS },
 });
+
+/** The settings of the owner. */
+export type SettingsJson = z.output<typeof Answer>;
+
+/** Settings to change. */
+export type SettingsPatchJson = z.input<typeof Body>;

@@ -26,3 +26,6 @@ export const completeRoute = createRoute({
   request: { body: optionalJsonBody(z.object({})) },
   responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
 });
+
+/** The state of the first-run setup. */
+export type SetupStatusJson = z.output<typeof SetupStatus>;

@@ -56,3 +56,6 @@ export const disableRoute = createRoute({
   request: { body: optionalJsonBody(z.object({})) },
   responses: { 200: json(Status, "On its way to disabled"), ...ERRORS },
 });
+
+/** The state of the tailnet node. */
+export type TailnetStatusJson = z.output<typeof Status>;

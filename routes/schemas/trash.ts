@@ -40,3 +40,6 @@ export const emptyRoute = createRoute({
   summary: "Remove everything in the trash for good",
   responses: { 204: { description: "The trash is empty" }, ...ERRORS },
 });
+
+/** A deleted item that can be restored. */
+export type TrashItemJson = z.output<typeof TrashItem>;

@@ -133,3 +133,12 @@ export const modelsRoute = createRoute({
   summary: "Models the speech server advertises",
   responses: { 200: json(Models, "The models"), ...ERRORS },
 });
+
+/** The settings of the speech server. */
+export type SpeechConfigJson = z.output<typeof ConfigAnswer>;
+
+/** Settings of the speech server to change. */
+export type SpeechConfigPatchJson = z.input<typeof ConfigBody>;
+
+/** The voices of the speech server. */
+export type VoicesJson = z.output<typeof Voices>;

@@ -99,3 +99,6 @@ export function restoreVersionRouteOf<Numbered extends z.ZodObject, Answer exten
     responses: { 200: json(answer, "The restored resource; the ETag is its version"), ...ERRORS },
   });
 }
+
+/** An earlier version of a resource. */
+export type VersionJson = z.output<typeof VersionAnswer>;

@@ -189,3 +189,9 @@ export const versionRoute = versionRouteOf(
 
 /** Restore one. */
 export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+
+/** A voice sample. */
+export type VoiceSampleJson = z.output<typeof VoiceAnswer>;
+
+/** The body that imports a voice sample from a URL. */
+export type VoiceImportJson = z.input<typeof ImportBody>;

@@ -58,6 +58,12 @@ test("what makes text of replies readable is loaded when there is one, and kept 
   for (const { path } of later) expect(kept).toContain(`"/${path}"`);
 });
 
+test("no script contains the server's schemas or the library that checks them", async () => {
+  for (const { path } of files.filter((file) => file.path.endsWith(".js"))) {
+    expect(await assetOf(path), path).not.toMatch(/ZodError|safeParse|registerPath/);
+  }
+});
+
 test("the page of components is part of a developer's build only", async () => {
   const has = async (folder: URL, built: BuiltFile[]) => {
     const scripts = built.filter(({ path }) => path.endsWith(".js"));

@@ -1,6 +1,6 @@
 /** The calls about all conversations together, the trash, and what runs. */
-import type { ApiClient, RequestOptions } from "./client.ts";
 import type { Job, Page, SearchHit, TrashItem } from "./types.ts";
+import type { ApiClient, RequestOptions } from "./client.ts";
 
 /** Calls that belong to no single screen. Every one throws `ApiError` as the client does. */
 export interface HouseApi {

@@ -1,22 +1,22 @@
 /** The API's calls by name; each is one request. */
+import type {
+  ChatRequest,
+  Connection,
+  ConnectionInput,
+  ConnectionTest,
+  ConversationSummary,
+  DetectedServer,
+  Health,
+  Page,
+  RunningReply,
+  Settings,
+  SetupStatus,
+} from "./types.ts";
 import { type CharacterApi, characterApi } from "./characters.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
 import { type ConversationApi, conversationApi } from "./conversations.ts";
 import { type HouseApi, houseApi } from "./activity.ts";
 import { type ModelApi, modelApi } from "./models.ts";
-import type {
-  ChatRequest,
-  Connection,
-  ConnectionInput,
-  ConnectionVerdict,
-  ConversationSummary,
-  FoundServer,
-  Health,
-  OwnerSettings,
-  Page,
-  RunningReply,
-  SetupStatus,
-} from "./types.ts";
 
 /** How many conversations the first page of the list holds: enough for any screen, and here at once. */
 const FIRST_PAGE_SIZE = 60;
@@ -44,11 +44,11 @@ export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
   deleteConnection(id: string, options?: RequestOptions): Promise<void>;
   clearConnectionKey(id: string): Promise<void>;
   activateConnection(id: string): Promise<Connection>;
-  testConnection(input: ConnectionInput): Promise<ConnectionVerdict>;
-  discoverServers(): Promise<FoundServer[]>;
-  getSettings(): Promise<OwnerSettings>;
+  testConnection(input: ConnectionInput): Promise<ConnectionTest>;
+  discoverServers(): Promise<DetectedServer[]>;
+  getSettings(): Promise<Settings>;
   /** Gives all settings as they are then. */
-  changeSettings(changes: Partial<OwnerSettings>): Promise<OwnerSettings>;
+  changeSettings(changes: Partial<Settings>): Promise<Settings>;
   getHealth(): Promise<Health>;
   getSetupStatus(): Promise<SetupStatus>;
   completeSetup(): Promise<void>;

@@ -1,4 +1,5 @@
 /** The calls about access: ceremonies, passkeys, tokens, invites, the command line. */
+import type { AuthStatus, Invite, MintedToken, Passkey, Token } from "./types.ts";
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -6,40 +7,6 @@ import type {
   RegistrationResponseJSON,
 } from "@simplewebauthn/browser";
 import type { ApiClient } from "./client.ts";
-import type { AuthStatus } from "./types.ts";
-
-/** One enrolled passkey. */
-export interface Passkey {
-  id: string;
-  rp_id: string;
-  name: string;
-  created_at: string;
-  last_used_at: string | null;
-  /** This browser's session was opened by it. */
-  current: boolean;
-}
-
-/** One bearer token, without its text. */
-export interface Token {
-  id: string;
-  label: string;
-  created_at: string;
-  last_used_at: string | null;
-}
-
-/** A token just made. */
-export interface MintedToken {
-  id: string;
-  label: string;
-  token: string;
-}
-
-/** A code for another device. */
-export interface Invite {
-  code: string;
-  url: string;
-  expires_at: string;
-}
 
 /** All calls; every one throws `ApiError` as the client does. */
 export interface AccessApi {

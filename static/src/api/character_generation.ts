@@ -1,17 +1,8 @@
 /** The calls that let a model write a character; the screens that need them bring them along. */
+import type { CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 import { readEvents } from "./event_stream.ts";
-import type { Job } from "./types.ts";
-
-/** What somebody wants written. */
-export interface CreationRequest {
-  idea: string;
-  /** Name of an attachment. */
-  picture?: string;
-  /** Called as its speakers call it. */
-  language?: string;
-}
 
 /** A change of one field of the card. */
 export type WrittenStep = { field: string; append: string } | { field: string; value: string | string[] };
@@ -24,12 +15,12 @@ export interface CreatorApi {
    * @returns Whether the model ran out of room before its end.
    */
   write(
-    request: CreationRequest,
+    request: CharacterGenerationRequest,
     onSteps: (steps: WrittenStep[]) => void,
     signal: AbortSignal,
   ): Promise<{ isCut: boolean }>;
   /** Starts a job that writes and stores it. */
-  start(request: CreationRequest, isPortrait: boolean): Promise<Job>;
+  start(request: CharacterGenerationRequest, isPortrait: boolean): Promise<Job>;
 }
 
 const PATH = "/api/characters/create";

@@ -1,17 +1,28 @@
 /** The calls about characters, the card site and personas. */
+import type { Card, Character, CharacterItem, Conversation, FoundCard, Page, Persona, Portrait } from "./types.ts";
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
-import type {
-  Card,
-  CardSiteQuery,
-  Character,
-  CharacterItem,
-  CharacterQuery,
-  FoundCard,
-  Persona,
-  Portrait,
-  ReadCharacter,
-} from "./character_types.ts";
-import type { Conversation, Page } from "./types.ts";
+
+/** A character with the version of its card. */
+export interface ReadCharacter {
+  character: Character;
+  /** The ETag of the card, for `If-Match`. */
+  version: string;
+}
+
+/** Filter and order of the list of characters. */
+export interface CharacterQuery {
+  q: string;
+  tag: string;
+  sort: "name" | "updated";
+}
+
+/** A search on the card site. */
+export interface CardSiteQuery {
+  q: string;
+  tags: string;
+  sort: string;
+  nsfw: boolean;
+}
 
 /** What a new chat begins with. */
 export interface ChatBeginning {

@@ -1,6 +1,6 @@
 /** One place where the page talks to its server: headers, JSON, and every failure as an `ApiError`. */
-import { texts } from "../texts/texts.ts";
 import type { ErrorBody } from "./types.ts";
+import { texts } from "../texts/texts.ts";
 
 /** A request that was refused, or that got no answer (`status` 0, code `no_answer`). */
 export class ApiError extends Error {

@@ -1,19 +1,19 @@
 /** The calls about one conversation: its head, its messages in pages, and what can be done to them. */
-import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
   ChatPreview,
   Conversation,
   ConversationChanges,
-  ConversationDelta,
   ConversationHead,
-  Damage,
+  ConversationPatch,
+  DamagedPart,
   Message,
   Page,
   RecentConversation,
+  RequestMessage,
   SearchHit,
-  SentMessage,
 } from "./types.ts";
+import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 
 /** What a change of messages may demand. */
 export interface ChangeOptions {
@@ -27,18 +27,18 @@ export interface ConversationApi {
   getHead(id: string): Promise<ConversationHead>;
   /** All of it but the messages before the last ones. `limit` is at most 500. */
   getRecent(id: string, limit: number): Promise<RecentConversation>;
-  createConversation(id: string, fields: ConversationChanges): Promise<void>;
-  changeConversation(id: string, changes: ConversationChanges): Promise<ConversationHead>;
+  createConversation(id: string, fields: ConversationPatch): Promise<void>;
+  changeConversation(id: string, changes: ConversationPatch): Promise<ConversationHead>;
   /** The last messages, or those before one; oldest first. `limit` is at most 500. */
   listMessages(
     id: string,
     limit: number,
     before?: string,
     signal?: AbortSignal,
-  ): Promise<Page<Message> & { damaged?: Damage[] }>;
+  ): Promise<Page<Message> & { damaged?: DamagedPart[] }>;
   getMessage(id: string, messageId: string): Promise<Message>;
   /** What changed since a revision; undefined if the server no longer knows. */
-  getChanges(id: string, since: number): Promise<ConversationDelta | undefined>;
+  getChanges(id: string, since: number): Promise<ConversationChanges | undefined>;
   changeMessage(
     id: string,
     messageId: string,
@@ -54,7 +54,7 @@ export interface ConversationApi {
   forkConversation(id: string, messageId: string): Promise<Conversation>;
   getBranches(id: string): Promise<Branches>;
   /** Tells what the model would be sent with these turns behind the conversation. @param userMessageId Of a turn that is stored. */
-  previewChat(id: string, turns: SentMessage[], signal: AbortSignal, userMessageId?: string): Promise<ChatPreview>;
+  previewChat(id: string, turns: RequestMessage[], signal: AbortSignal, userMessageId?: string): Promise<ChatPreview>;
   searchMessages(
     conversationId: string,
     query: string,

@@ -1,19 +1,19 @@
 /** The calls about images; the screens that need them bring them along. */
-import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
 import type {
   Checkpoint,
-  DrawnImages,
-  DrawProgress,
-  DrawRequest,
-  FoundImageBackend,
+  DetectedBackend,
+  GeneratedImages,
+  GenerateImage,
   ImageBackend,
   ImageBackendInput,
-  ImageVerdict,
-  WorkflowListed,
-} from "./image_types.ts";
+  ImageBackendTest,
+  ImageProgress,
+  RequestMessage,
+  Workflow,
+} from "./types.ts";
+import { texts } from "../texts/texts.ts";
+import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
 import { readEvents } from "./event_stream.ts";
-import type { SentMessage } from "./types.ts";
 
 /** Every call throws `ApiError` as the client does. */
 export interface ImageApi {
@@ -21,10 +21,10 @@ export interface ImageApi {
   saveBackend(input: ImageBackendInput): Promise<ImageBackend>;
   deleteBackend(id: string): Promise<void>;
   activateBackend(id: string): Promise<ImageBackend>;
-  testBackend(input: ImageBackendInput): Promise<ImageVerdict>;
-  discoverBackends(): Promise<FoundImageBackend[]>;
+  testBackend(input: ImageBackendInput): Promise<ImageBackendTest>;
+  discoverBackends(): Promise<DetectedBackend[]>;
   listCheckpoints(id: string): Promise<Checkpoint[]>;
-  listWorkflows(): Promise<WorkflowListed[]>;
+  listWorkflows(): Promise<Workflow[]>;
   readWorkflow(id: string): Promise<unknown>;
   saveWorkflow(id: string, workflow: unknown): Promise<void>;
   deleteWorkflow(id: string): Promise<void>;
@@ -33,15 +33,15 @@ export interface ImageApi {
    *
    * @param onJob Gets the id by which it can be cancelled.
    */
-  draw(request: DrawRequest, on: DrawListener, signal: AbortSignal): Promise<DrawnImages>;
+  draw(request: GenerateImage, on: DrawListener, signal: AbortSignal): Promise<GeneratedImages>;
   /** Asks the model in use one question that belongs to no chat; gives its text. */
-  ask(messages: SentMessage[], signal: AbortSignal): Promise<string>;
+  ask(messages: RequestMessage[], signal: AbortSignal): Promise<string>;
 }
 
 /** Who is told how far a picture is. */
 export interface DrawListener {
   onJob(id: string): void;
-  onProgress(progress: DrawProgress): void;
+  onProgress(progress: ImageProgress): void;
 }
 
 /** Enough for a prompt and for what a model that thinks first needs before it. */

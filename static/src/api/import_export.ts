@@ -1,31 +1,9 @@
 /** The calls that bring things in and carry them away: imports, and backups made now. */
+import type { Importable, Job } from "./types.ts";
 import { findStorage } from "../state/app/device.ts";
 import { findKeptToken } from "../state/app/device_token.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
-import type { Job } from "./types.ts";
-
-/** What the server can import. */
-export interface Importable {
-  /** Programs and forms, by the names the API has for them. */
-  kinds: string[];
-  /** Largest upload. */
-  max_bytes: number;
-}
-
-/** Things that come in. */
-export type ImportedThing =
-  | "conversation"
-  | "character"
-  | "persona"
-  | "lorebook"
-  | "preset"
-  | "attachment"
-  | "voice"
-  | "workflow"
-  | "connection"
-  | "image_connection"
-  | "settings";
 
 /** How the things of a kind fared. */
 export interface ThingCounts {
@@ -33,40 +11,6 @@ export interface ThingCounts {
   updated: number;
   present: number;
   refused: number;
-}
-
-/** One thing that came in, or after a trial would. */
-export interface ReportItem {
-  what: ImportedThing;
-  id: string;
-  name: string;
-  state: "added" | "updated";
-}
-
-/** Something that did not come in, or not as it was. */
-export interface ReportLine {
-  level: "refused" | "left_out" | "changed" | "kept";
-  source: string;
-  reason: string;
-  /** Which sentence the reason is, where it is one of the server's own, and what stands in its places. */
-  code?: string;
-  params?: Record<string, string | number>;
-  /** How many files it speaks of. */
-  count?: number;
-}
-
-/** What an ended import's job says. */
-export interface ImportReport {
-  kind: string;
-  dry_run: boolean;
-  /** After a trial: imports the same upload, for an hour. */
-  upload_id?: string;
-  counts: Record<ImportedThing, ThingCounts>;
-  messages: number;
-  /** The first of each kind; reports of older versions have none. */
-  items?: ReportItem[];
-  lines: ReportLine[];
-  lines_dropped: number;
 }
 
 /** What is asked of an import. */

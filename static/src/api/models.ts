@@ -1,26 +1,26 @@
 /** The calls about models of the hub, on disk and running. */
-import type { ApiClient } from "./client.ts";
 import type {
-  HubListing,
   HubModel,
+  HubModelFiles,
   LocalModel,
   ModelDownload,
   ModelFormat,
   ModelRunner,
-  RunRequest,
-} from "./model_types.ts";
-import type { Page } from "./types.ts";
+  Page,
+  RunModel,
+} from "./types.ts";
+import type { ApiClient } from "./client.ts";
 
 /** The calls about models. Every one throws `ApiError` as the client does. */
 export interface ModelApi {
   searchModels(query: string, format: ModelFormat, cursor?: string): Promise<Page<HubModel>>;
-  listModelFiles(repo: string, format: ModelFormat): Promise<HubListing>;
+  listModelFiles(repo: string, format: ModelFormat): Promise<HubModelFiles>;
   startDownload(download: { repo: string; format: ModelFormat; file?: string }): Promise<ModelDownload>;
   listDownloads(): Promise<ModelDownload[]>;
   cancelDownload(id: string): Promise<ModelDownload>;
   listLocalModels(): Promise<LocalModel[]>;
   deleteLocalModel(path: string): Promise<void>;
-  runModel(request: RunRequest): Promise<ModelRunner>;
+  runModel(request: RunModel): Promise<ModelRunner>;
   stopModel(): Promise<ModelRunner>;
   /** @param path Adds the command for this model. */
   getRunner(path?: string): Promise<ModelRunner>;

@@ -1,8 +1,8 @@
 /** Turns the events of a reply's stream into what they mean for its text. */
+import type { Usage } from "./types.ts";
 import type { EventSourceMessage } from "eventsource-parser";
 import { ApiError, parseErrorBody } from "./client.ts";
 import { texts } from "../texts/texts.ts";
-import type { Usage } from "./types.ts";
 
 /** Where a reply stood after an event; lengths in UTF-16 units. */
 export interface ReplyPosition {

@@ -1,14 +1,14 @@
 /** The calls about speech and voice samples. */
+import type { SpeechConfig, SpeechConfigPatch, VoiceImport, Voices, VoiceSample } from "./types.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
-import type { SpeechConfig, SpeechConfigInput, VoiceChoice, VoiceImport, VoiceSample } from "./speech_types.ts";
 
 /** The calls about speech. Every one throws `ApiError` as the client does. */
 export interface SpeechApi {
   /** The answer is the audio as it is made. */
   speak(request: { text: string; voice: string | undefined }, signal: AbortSignal): Promise<Response>;
   getSpeechConfig(): Promise<SpeechConfig>;
-  changeSpeechConfig(changes: SpeechConfigInput): Promise<SpeechConfig>;
-  listVoices(): Promise<VoiceChoice>;
+  changeSpeechConfig(changes: SpeechConfigPatch): Promise<SpeechConfig>;
+  listVoices(): Promise<Voices>;
   listSpeechModels(): Promise<string[]>;
   listVoiceSamples(): Promise<VoiceSample[]>;
   addVoiceSample(audio: Blob, name: string): Promise<VoiceSample>;

@@ -1,19 +1,6 @@
 /** The calls about the node in the owner's tailnet. */
+import type { TailnetStatus } from "./types.ts";
 import type { ApiClient } from "./client.ts";
-
-/** How the node stands, as the API spells it. */
-export interface TailnetStatus {
-  enabled: boolean;
-  state: "disabled" | "starting" | "needs_auth" | "running" | "stopped" | "error";
-  /** The wished name. */
-  hostname: string;
-  fqdn: string | null;
-  url: string | null;
-  /** Where a person signs it in. */
-  auth_url: string | null;
-  /** With `running` the reason why it is not HTTPS. */
-  error: string | null;
-}
 
 /** The calls. Every one throws `ApiError` as the client does. */
 export interface TailnetApi {

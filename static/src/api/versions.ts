@@ -1,14 +1,6 @@
 /** The calls about earlier versions of a resource, and the warning on an export. */
+import type { Version } from "./types.ts";
 import type { ApiClient } from "./client.ts";
-
-/** A version that can be restored. */
-export interface Version {
-  n: number;
-  /** When it was replaced. */
-  created_at: string;
-  /** What replaced it. */
-  cause: "put" | "patch" | "avatar" | "portrait" | "restore";
-}
 
 /** Lists the versions of the resource at a path, newest first. @throws {ApiError} */
 export async function listVersions(client: ApiClient, path: string): Promise<Version[]> {

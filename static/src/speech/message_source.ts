@@ -1,7 +1,7 @@
 /** The audio of a message, sentence by sentence, also while the message is still being written. */
+import type { Message } from "../api/types.ts";
 import { effect } from "@preact/signals";
 import { speechApi } from "../api/speech.ts";
-import type { Message } from "../api/types.ts";
 import { partThoughts, textOf } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";

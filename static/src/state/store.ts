@@ -1,11 +1,11 @@
 /** Everything the page knows, opened once and handed to the views. */
+import type { AuthStatus, ChangeEvent, ConversationPatch, SetupStatus } from "../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 import type { AccessApi } from "../api/auth.ts";
 import type { Api } from "../api/api.ts";
-import type { AuthStatus, ChangeEvent, ConversationChanges, SetupStatus } from "../api/types.ts";
 import { ChangeFeed } from "./app/change_feed.ts";
 import { ChatAhead } from "./chat/chat_prefetch.ts";
 import { Chats } from "./chat/chat_list.ts";
@@ -152,7 +152,7 @@ export class Store {
   }
 
   /** Renames, pins or files a chat; a failure is told in passing, since the list shows what holds. */
-  changeChat(id: string, changes: ConversationChanges): void {
+  changeChat(id: string, changes: ConversationPatch): void {
     this.chats.change(id, changes).catch((thrown) => this.report(thrown));
   }
 

@@ -1,12 +1,12 @@
 /** A server that answers the page as Parlor does, and fails when told: for states of the page that are hard to bring about for real. */
 import type {
   Connection,
-  ConnectionVerdict,
+  ConnectionTest,
   Conversation,
-  FoundServer,
+  DetectedServer,
   Health,
   Message,
-  OwnerSettings,
+  Settings,
 } from "../../../static/src/api/types.ts";
 import { uiAssetsRoutes } from "../../../routes/ui_assets.ts";
 import { characterRoutes, FakeCharacters } from "./fake_characters.ts";
@@ -45,10 +45,10 @@ export class FakeApi implements AsyncDisposable {
   readonly house = new FakeHouse();
   readonly people = new FakeCharacters();
   connections: Connection[] = [demoConnection()];
-  found: FoundServer[] = [];
-  verdict: ConnectionVerdict = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
+  found: DetectedServer[] = [];
+  verdict: ConnectionTest = { reachable: true, authorized: true, models: ["m"], latency_ms: 3 };
   health: Partial<Health> = {};
-  settings: OwnerSettings = defaultSettings();
+  settings: Settings = defaultSettings();
   hint: string | undefined;
   isSetupCompleted = true;
   isContainer = false;
@@ -250,7 +250,7 @@ export class FakeApi implements AsyncDisposable {
       ],
       ["GET", /^\/api\/settings$/, () => json(this.settings)],
       ["PATCH", /^\/api\/settings$/, (request) => {
-        this.settings = { ...this.settings, ...request.body as Partial<OwnerSettings> };
+        this.settings = { ...this.settings, ...request.body as Partial<Settings> };
         this.publish("settings", "owner_settings");
         return json(this.settings);
       }],
@@ -381,7 +381,7 @@ export class FakeApi implements AsyncDisposable {
     return {
       status: "ok",
       version: "0.1.0",
-      connection: { id, name, kind, base_url, model, reachable: true },
+      connection: { id, name, kind, base_url, model, reachable: true, latency_ms: 12 },
       ...this.health,
     };
   }
@@ -389,11 +389,21 @@ export class FakeApi implements AsyncDisposable {
 
 /** The connection of a fresh data directory. */
 export function demoConnection(): Connection {
-  return { id: "demo", name: "Demo", kind: "demo", base_url: "", has_key: false, active: true };
+  const created_at = new Date().toISOString();
+  return {
+    id: "demo",
+    name: "Demo",
+    kind: "demo",
+    base_url: "",
+    has_key: false,
+    active: true,
+    created_at,
+    updated_at: created_at,
+  };
 }
 
 /** The settings while nobody has changed any. */
-function defaultSettings(): OwnerSettings {
+function defaultSettings(): Settings {
   return {
     display_name: "",
     default_persona_id: null,

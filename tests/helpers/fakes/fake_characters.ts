@@ -1,5 +1,4 @@
 /** What the fake API answers about characters, the card site and personas. */
-import { emptyCard } from "../../../static/src/state/characters/card_fields.ts";
 import type {
   Card,
   CardData,
@@ -8,7 +7,8 @@ import type {
   FoundCard,
   Persona,
   Portrait,
-} from "../../../static/src/api/character_types.ts";
+} from "../../../static/src/api/types.ts";
+import { emptyCard } from "../../../static/src/state/characters/card_fields.ts";
 import { plainPng } from "../files/cards.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 

@@ -98,8 +98,8 @@ export class FakeReply {
   }
 
   #push(delta: Record<string, string>): void {
-    const { content, reasoning = "" } = this.message;
-    const id = `${this.#generation}.${this.#frames.length}.${content.length}.${reasoning.length}`;
+    const { content, reasoning } = this.message;
+    const id = `${this.#generation}.${this.#frames.length}.${content.length}.${reasoning?.length ?? 0}`;
     const chunk = {
       object: "chat.completion.chunk",
       model: "fake",

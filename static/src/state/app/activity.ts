@@ -1,8 +1,8 @@
 /** Everything that runs on the server: jobs and replies, as they come and go. */
+import type { Job } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { Job } from "../../api/types.ts";
 import type { Chats } from "../chat/chat_list.ts";
 
 /** Progress comes often; one request answers all of a burst. */

@@ -2,11 +2,11 @@
  * Word of what changed on the server. One stream serves all tabs of a browser: the tab that holds the lock reads it and tells
  * the others. Where locks are missing (plain HTTP off loopback) each tab reads its own.
  */
+import type { ChangeEvent } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { readEvents } from "../../api/event_stream.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 import { pause, pauseBeforeMs } from "./backoff.ts";
 
 const NAME = "parlor.events";

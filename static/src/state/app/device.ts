@@ -2,11 +2,11 @@
  * What this device remembers for itself: the folded sidebar, the last chat; and a copy of the looks the person chose, so that
  * a page shows them before the server has answered.
  */
+import type { Settings } from "../../api/types.ts";
 import { batch, effect, signal } from "@preact/signals";
-import type { OwnerSettings } from "../../api/types.ts";
 
 /** How the page looks. */
-export type Theme = OwnerSettings["theme"];
+export type Theme = Settings["theme"];
 
 /** Reading sizes there are, in percent of the normal one. */
 export const TEXT_SIZE = { min: 85, max: 140, step: 5 } as const;
@@ -74,7 +74,7 @@ export class Device {
   }
 
   /** Takes over the looks among the settings of the person. */
-  apply(settings: Partial<OwnerSettings>): void {
+  apply(settings: Partial<Settings>): void {
     batch(() => {
       if (settings.theme !== undefined) this.theme.value = settings.theme;
       if (settings.font_size !== undefined) this.textSize.value = clampSize(settings.font_size);

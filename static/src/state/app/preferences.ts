@@ -1,14 +1,14 @@
 /** The settings that follow the person from device to device, and the language of the page among them. */
+import type { Settings } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
-import type { OwnerSettings } from "../../api/types.ts";
 import { languageOf, showLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
 
 /** The settings as the server has them; looks are shown from the device's copy, which is here at once. */
 export class Preferences {
   /** Undefined until the server has answered. */
-  readonly settings = signal<OwnerSettings | undefined>(undefined);
+  readonly settings = signal<Settings | undefined>(undefined);
   readonly #api: Api;
   readonly #device: Device;
   readonly #browserLanguages: readonly string[];
@@ -46,7 +46,7 @@ export class Preferences {
   }
 
   /** Changes some settings: shown at once, put back when the server refuses. @throws {ApiError} */
-  async change(changes: Partial<OwnerSettings>): Promise<void> {
+  async change(changes: Partial<Settings>): Promise<void> {
     const before = this.settings.peek();
     if (before) this.settings.value = { ...before, ...changes };
     this.#device.apply(changes);
@@ -62,7 +62,7 @@ export class Preferences {
     }
   }
 
-  #take(settings: OwnerSettings): void {
+  #take(settings: Settings): void {
     this.settings.value = settings;
     this.#device.apply(settings);
   }

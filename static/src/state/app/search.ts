@@ -1,8 +1,8 @@
 /** A search over all conversations that runs while its words are typed. */
+import type { SearchHit } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { SearchHit } from "../../api/types.ts";
 
 /** How long the typing has to rest before the server is asked. */
 const PAUSE_MS = 150;

@@ -1,8 +1,8 @@
 /** The node in the tailnet, as every device sees it. */
+import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { TailnetApi, TailnetStatus } from "../../api/tailnet.ts";
-import type { ChangeEvent } from "../../api/types.ts";
+import type { TailnetApi } from "../../api/tailnet.ts";
 
 /** What the panel knows. */
 export class TailnetNode {

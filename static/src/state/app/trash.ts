@@ -1,8 +1,8 @@
 /** What was removed in the last days and can be had back. */
+import type { TrashItem } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { TrashItem } from "../../api/types.ts";
 
 /** The trash, read while somebody looks at it. */
 export class Trash {

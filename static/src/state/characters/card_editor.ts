@@ -1,5 +1,6 @@
 /** A card while it is edited. */
-import type { CardData, Character, ReadCharacter } from "../../api/character_types.ts";
+import type { CardData, Character } from "../../api/types.ts";
+import type { ReadCharacter } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 import { type Standing, VersionedEditor } from "../documents/versioned_editor.ts";
 

@@ -1,5 +1,5 @@
 /** Cards as the page makes and reads them. */
-import type { Card } from "../../api/character_types.ts";
+import type { Card } from "../../api/types.ts";
 
 /** Gives a card that has a name and nothing else. */
 export function emptyCard(name: string): Card {
@@ -46,7 +46,7 @@ export function greetingsOf(card: Card): Greeting[] {
 
 /** Gives the notes of a card's creator, in a language where there are any in it. @param language `en`, `de` … */
 export function notesOf({ data }: Card, language: string): string {
-  const own = data.creator_notes_multilingual?.[language];
+  const own = (data.creator_notes_multilingual as Record<string, unknown> | undefined)?.[language];
   return typeof own === "string" && own.trim() !== "" ? own : data.creator_notes.trim();
 }
 

@@ -1,7 +1,8 @@
 /** What the card site offers for a question, page by page. */
+import type { FoundCard } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { CardSiteQuery, FoundCard } from "../../api/character_types.ts";
+import type { CardSiteQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 
 /** Orders the site knows. */

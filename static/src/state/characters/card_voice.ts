@@ -1,5 +1,5 @@
 /** The voice that a card asks for: an extension of ours, which other programs keep and pass on. */
-import type { CardData } from "../../api/character_types.ts";
+import type { CardData } from "../../api/types.ts";
 
 const EXTENSION = "parlor/voice";
 

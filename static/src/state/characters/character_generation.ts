@@ -1,8 +1,8 @@
 /** A character while a model writes it: first in the dialog that asked for it, then in the editor, field by field. */
+import type { CardData, CharacterGenerationRequest } from "../../api/types.ts";
 import { batch, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { CardData } from "../../api/character_types.ts";
-import type { CreationRequest, CreatorApi, WrittenStep } from "../../api/character_generation.ts";
+import type { CreatorApi, WrittenStep } from "../../api/character_generation.ts";
 import type { CardEditor } from "./card_editor.ts";
 import type { Store } from "../store.ts";
 
@@ -39,7 +39,7 @@ export class Creation {
   }
 
   /** Lets the model write to its end. Never throws: how it ended is in `state`. */
-  async run(api: CreatorApi, request: CreationRequest): Promise<void> {
+  async run(api: CreatorApi, request: CharacterGenerationRequest): Promise<void> {
     try {
       const { isCut } = await api.write(request, (steps) => this.#take(steps), this.#abort.signal);
       batch(() => {

@@ -1,9 +1,8 @@
 /** One character while its page is shown: its card, its portrait job, and the chat to resume. */
+import type { ChangeEvent, Character, ConversationSummary, Portrait } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
 import type { ApiError } from "../../api/client.ts";
-import type { Character, Portrait } from "../../api/character_types.ts";
-import type { ChangeEvent, ConversationSummary } from "../../api/types.ts";
 import { characterPath } from "../../api/characters.ts";
 import { listVersions, restoreVersion } from "../../api/versions.ts";
 import { texts } from "../../texts/texts.ts";

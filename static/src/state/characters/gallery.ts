@@ -1,9 +1,9 @@
 /** The characters as the gallery shows them: page by page, narrowed by words and a tag. Loaded with the gallery. */
+import type { ChangeEvent, CharacterItem } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { CharacterItem, CharacterQuery } from "../../api/character_types.ts";
+import type { CharacterQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 import type { Store } from "../store.ts";
 
 /** The first page fills any screen; those behind it are as large as the server gives. */

@@ -1,6 +1,6 @@
 /** Telling that a character is there which was written in the background. */
-import { effect } from "@preact/signals";
 import type { Job } from "../../api/types.ts";
+import { effect } from "@preact/signals";
 import { texts } from "../../texts/texts.ts";
 import type { Store } from "../store.ts";
 

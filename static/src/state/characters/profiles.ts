@@ -1,10 +1,9 @@
 /** Who speaks in chats: the characters that were met, and the personas of the owner. Both are read when first wanted. */
+import type { ChangeEvent, CharacterItem, Persona } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { CharacterItem, Persona } from "../../api/character_types.ts";
 import type { Api } from "../../api/api.ts";
 import { voiceOf } from "./card_voice.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 
 /** A character as chats know it. */
 export interface KnownCharacter extends CharacterItem {

@@ -1,8 +1,8 @@
 /** The list of conversations, and which of them are being answered. */
+import type { ConversationPatch, ConversationSummary, Page, RunningReply } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { ConversationChanges, ConversationSummary, Page, RunningReply } from "../../api/types.ts";
 
 /** Changes often come in bursts; one request answers all of a burst. */
 const REFRESH_AFTER_MS = 200;
@@ -95,12 +95,12 @@ export class Chats {
   }
 
   /** Renames, pins or files a conversation: shown at once, put back when the server refuses. @throws {ApiError} */
-  async change(id: string, changes: ConversationChanges): Promise<void> {
+  async change(id: string, changes: ConversationPatch): Promise<void> {
     const before = this.items.peek().find((item) => item.id === id);
     const { title, pinned, folder } = changes;
     const edit = (item: ConversationSummary): ConversationSummary => ({
       ...item,
-      ...(title === undefined ? {} : { title }),
+      ...(title == null ? {} : { title }),
       ...(pinned === undefined ? {} : { pinned: pinned ?? undefined }),
       ...(folder === undefined ? {} : { folder: folder ?? undefined }),
     });

@@ -1,6 +1,6 @@
 /** The conversation that will probably be opened next, read before it is. */
-import type { Api } from "../../api/api.ts";
 import type { RecentConversation } from "../../api/types.ts";
+import type { Api } from "../../api/api.ts";
 import { PAGE } from "./message_pages.ts";
 
 /** What was read longer ago is read anew. */

@@ -1,8 +1,8 @@
 /** Looking for words in the open chat, all of it, wherever its messages are. */
+import type { SearchHit } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
-import type { SearchHit } from "../../api/types.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** Pause after the last key before the search begins. */

@@ -1,9 +1,8 @@
 /** One picture for a chat: a prompt made of its last turns, edited, drawn. */
+import type { GeneratedImages, ImageBackend, ImageProgress, Message } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
-import type { DrawnImages, DrawProgress, ImageBackend } from "../../api/image_types.ts";
-import type { Message } from "../../api/types.ts";
 import { textOf } from "./message_text.ts";
 
 /** How far it is. */
@@ -24,9 +23,9 @@ export class Drawing {
   readonly state = signal<DrawingState>("reading");
   readonly prompt = signal("");
   readonly negative = signal("");
-  readonly progress = signal<DrawProgress | undefined>(undefined);
+  readonly progress = signal<ImageProgress | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
-  readonly result = signal<DrawnImages | undefined>(undefined);
+  readonly result = signal<GeneratedImages | undefined>(undefined);
   readonly backend = signal<ImageBackend | undefined>(undefined);
   readonly #api: ImageApi;
   readonly #abort = new AbortController();
@@ -107,7 +106,7 @@ export class Drawing {
     const listener = {
       onJob: (id: string) => this.#jobId = id,
       // A step may come without a preview; the last one stands until the next.
-      onProgress: (step: DrawProgress) => this.progress.value = { preview: this.progress.peek()?.preview, ...step },
+      onProgress: (step: ImageProgress) => this.progress.value = { preview: this.progress.peek()?.preview, ...step },
     };
     try {
       this.result.value = await this.#api.draw(request, listener, this.#abort.signal);

@@ -1,8 +1,8 @@
 /** What can be done to the messages of the open chat beside sending: editing, choosing, hiding, removing, branching. */
+import type { Branches, Message } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { ApiError, asApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
-import type { Branches, Message } from "../../api/types.ts";
 import type { MessageStore } from "./message_store.ts";
 import { textOf, withText } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";

@@ -1,8 +1,8 @@
 /** The messages of a conversation as far as they are here: always the last ones, back to some point. */
+import type { DamagedPart, Message, RecentConversation } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
-import type { Damage, Message, RecentConversation } from "../../api/types.ts";
 
 /** Messages that are read when a chat is opened, and with every step back. */
 export const PAGE = 60;
@@ -19,7 +19,7 @@ export interface FoundMessages {
   hasOlder: boolean;
   /** The revision that the messages are of. */
   revision: number;
-  damaged: readonly Damage[];
+  damaged: readonly DamagedPart[];
 }
 
 /** Reads messages page by page. */
@@ -30,7 +30,7 @@ export class MessagePages {
   readonly hasOlder = signal(false);
   readonly isLoading = signal(false);
   /** Parts that the server can't read, among what was asked for so far. */
-  readonly damaged = signal<readonly Damage[]>([]);
+  readonly damaged = signal<readonly DamagedPart[]>([]);
   /** The revision that what is here was read at; undefined before the first reading. Later changes may be missing. */
   revision: number | undefined;
   readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));

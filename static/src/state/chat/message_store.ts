@@ -1,6 +1,6 @@
 /** Where changes of messages go: to the server, or for a temporary chat nowhere but this page. */
-import type { ConversationApi } from "../../api/conversations.ts";
 import type { Message } from "../../api/types.ts";
+import type { ConversationApi } from "../../api/conversations.ts";
 import type { MessagePages } from "./message_pages.ts";
 
 /** Changes messages. Every call throws `ApiError` when it cannot. */

@@ -1,10 +1,11 @@
 /** What a message says, whatever form its content has, and what of a conversation is sent to the model. */
-import type { ContentPart, Message, SentMessage } from "../../api/types.ts";
+import type { Message, RequestMessage } from "../../api/types.ts";
+import type { ContentPart } from "../../api/types.ts";
 
 /** Gives the text of a message; parts that are no text are left out. */
 export function textOf(content: string | ContentPart[]): string {
   if (typeof content === "string") return content;
-  return content.filter((part) => part.type === "text").map((part) => part.text ?? "").join("\n\n");
+  return content.filter((part) => part.type === "text").map((part) => String(part.text ?? "")).join("\n\n");
 }
 
 /** A text that begins with thoughts between tags; the end of them may not be there yet. */
@@ -42,8 +43,8 @@ export function imagesOf(content: string | ContentPart[]): string[] {
 }
 
 /** Gives the addresses of all pictures of a message: those it says, and those that came to it. */
-export function picturesOf({ content, attachments = [] }: Message): string[] {
-  return [...imagesOf(content), ...attachments.map((name) => `/api/attachments/${encodeURIComponent(name)}`)];
+export function picturesOf({ content, attachments }: Message): string[] {
+  return [...imagesOf(content), ...(attachments ?? []).map((name) => `/api/attachments/${encodeURIComponent(name)}`)];
 }
 
 /** True for a picture that the page shows itself: one of the server's, or one that stands in the message. */
@@ -52,7 +53,7 @@ export function isOurPicture(url: string): boolean {
 }
 
 /** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
-export function sentMessages(messages: readonly Message[]): SentMessage[] {
+export function sentMessages(messages: readonly Message[]): RequestMessage[] {
   return messages
     .filter((message) => !message.hidden && message.content.length > 0)
     .map(({ role, content }) => ({ role, content }));

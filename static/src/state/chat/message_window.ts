@@ -1,6 +1,6 @@
 /** Which of the messages that are here are on the screen: as many as a reader needs, more as soon as they scroll. */
-import { computed, signal } from "@preact/signals";
 import type { Message } from "../../api/types.ts";
+import { computed, signal } from "@preact/signals";
 import type { MessagePages } from "./message_pages.ts";
 import { partThoughts, textOf } from "./message_text.ts";
 

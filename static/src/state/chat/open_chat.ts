@@ -1,7 +1,4 @@
 /** The conversation on the screen: how far it is here, the reply that runs in it, and sending. What can be done to its messages is in message_actions.ts. */
-import { batch, computed, signal } from "@preact/signals";
-import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Api } from "../../api/api.ts";
 import type {
   ChatOptions,
   ChatPreview,
@@ -11,6 +8,9 @@ import type {
   RecentConversation,
   RunningReply,
 } from "../../api/types.ts";
+import { batch, computed, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Api } from "../../api/api.ts";
 import { type Asked, contentOf, optionsOf, storedRequest, wholeRequest } from "./reply_request.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { Draft } from "./draft.ts";

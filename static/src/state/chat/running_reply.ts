@@ -1,10 +1,10 @@
 /** One reply as this page follows it: its text as it grows, and the mending of a lost connection. */
+import type { Message, Usage } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import { parseReplyFrame, placeDelta, type ReplyFrame } from "../../api/reply_frames.ts";
 import { readEvents } from "../../api/event_stream.ts";
 import type { Api } from "../../api/api.ts";
-import type { Message, Usage } from "../../api/types.ts";
 import { pause, pauseBeforeMs } from "../app/backoff.ts";
 
 /** Thoughts shorter than this are not worth a figure. */

@@ -1,7 +1,7 @@
 /** Who speaks when in a chat of several characters: named by hand, or by the server's order, with whoever would like to after that. */
+import type { Message } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
-import type { Message } from "../../api/types.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** How many characters answer one turn by themselves, the first among them; more is a crowd that nobody stops. */

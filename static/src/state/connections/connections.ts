@@ -1,18 +1,18 @@
 /** The saved connections to language models, and the state of the one in use. */
+import type { Connection, ConnectionInput, ConnectionTest, DetectedServer, Health } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { Connection, ConnectionInput, ConnectionVerdict, FoundServer, Health } from "../../api/types.ts";
 
 /** A search for servers. */
 export type Discovery =
   | { kind: "idle" }
   | { kind: "searching" }
-  | { kind: "done"; servers: FoundServer[] }
+  | { kind: "done"; servers: DetectedServer[] }
   | { kind: "failed"; error: ApiError };
 
 /** A test of a saved connection. */
-export type Check = { kind: "running" } | { kind: "done"; verdict: ConnectionVerdict } | {
+export type Check = { kind: "running" } | { kind: "done"; verdict: ConnectionTest } | {
   kind: "failed";
   error: ApiError;
 };
@@ -75,7 +75,7 @@ export class Connections {
   }
 
   /** Saves a found server and uses it; one that is saved already is only put to use. @throws {ApiError} */
-  async use(server: FoundServer): Promise<Connection> {
+  async use(server: DetectedServer): Promise<Connection> {
     const { base_url, kind, software, models } = server;
     const known = this.savedFor(server);
     const connection = known ??
@@ -85,7 +85,7 @@ export class Connections {
   }
 
   /** Finds the saved connection to a found server. */
-  savedFor(server: FoundServer): Connection | undefined {
+  savedFor(server: DetectedServer): Connection | undefined {
     return this.items.value.find((item) => stripSlash(item.base_url) === stripSlash(server.base_url));
   }
 
@@ -115,7 +115,7 @@ export class Connections {
   }
 
   /** Tries a connection that need not be saved. @throws {ApiError} */
-  test(input: ConnectionInput): Promise<ConnectionVerdict> {
+  test(input: ConnectionInput): Promise<ConnectionTest> {
     return this.#api.testConnection(input);
   }
 

@@ -1,26 +1,26 @@
 /** Image backends and workflows as the settings show them. */
+import type {
+  ChangeEvent,
+  Checkpoint,
+  DetectedBackend,
+  ImageBackend,
+  ImageBackendInput,
+  ImageBackendTest,
+  Workflow,
+} from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
-import type {
-  Checkpoint,
-  FoundImageBackend,
-  ImageBackend,
-  ImageBackendInput,
-  ImageVerdict,
-  WorkflowListed,
-} from "../../api/image_types.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 
 /** A search for backends. */
 export type BackendSearch =
   | { kind: "idle" }
   | { kind: "searching" }
-  | { kind: "done"; found: FoundImageBackend[] }
+  | { kind: "done"; found: DetectedBackend[] }
   | { kind: "failed"; error: ApiError };
 
 /** A test of a saved backend. */
-export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageVerdict } | {
+export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageBackendTest } | {
   kind: "failed";
   error: ApiError;
 };
@@ -28,7 +28,7 @@ export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageV
 /** What the page of images knows. */
 export class ImageBackends {
   readonly items = signal<ImageBackend[] | undefined>(undefined);
-  readonly workflows = signal<WorkflowListed[] | undefined>(undefined);
+  readonly workflows = signal<Workflow[] | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
   readonly search = signal<BackendSearch>({ kind: "idle" });
   readonly checks = signal<ReadonlyMap<string, BackendCheck>>(new Map());
@@ -67,12 +67,12 @@ export class ImageBackends {
   }
 
   /** Finds the saved backend of a found one. */
-  savedFor({ base_url, kind }: FoundImageBackend): ImageBackend | undefined {
+  savedFor({ base_url, kind }: DetectedBackend): ImageBackend | undefined {
     return this.items.value?.find((item) => item.base_url === base_url && item.kind === kind);
   }
 
   /** Saves a found backend and uses it; one that is saved already is only put to use. @throws {ApiError} */
-  async use(found: FoundImageBackend): Promise<ImageBackend> {
+  async use(found: DetectedBackend): Promise<ImageBackend> {
     const { kind, base_url } = found;
     const backend = this.savedFor(found) ?? await this.api.saveBackend({ kind, base_url });
     return await this.activate(backend.id);

@@ -1,17 +1,17 @@
 /** Models of the hub, downloads, models on disk and the one that runs, as every device sees them. */
-import { signal } from "@preact/signals";
-import { ApiError, asApiError } from "../../api/client.ts";
-import type { ModelApi } from "../../api/models.ts";
 import type {
-  HubListing,
+  ChangeEvent,
   HubModel,
+  HubModelFiles,
   LocalModel,
   ModelDownload,
   ModelFormat,
   ModelRunner,
-  RunRequest,
-} from "../../api/model_types.ts";
-import type { ChangeEvent } from "../../api/types.ts";
+  RunModel,
+} from "../../api/types.ts";
+import { signal } from "@preact/signals";
+import { ApiError, asApiError } from "../../api/client.ts";
+import type { ModelApi } from "../../api/models.ts";
 
 /** A search of the hub. */
 export type ModelSearch =
@@ -21,7 +21,7 @@ export type ModelSearch =
   | { kind: "failed"; error: ApiError };
 
 /** The files of one repository. */
-export type RepoFiles = { kind: "loading" } | { kind: "done"; listing: HubListing } | {
+export type RepoFiles = { kind: "loading" } | { kind: "done"; listing: HubModelFiles } | {
   kind: "failed";
   error: ApiError;
 };
@@ -161,7 +161,7 @@ export class Models {
   }
 
   /** @throws {ApiError} */
-  async run(request: RunRequest): Promise<void> {
+  async run(request: RunModel): Promise<void> {
     this.runner.value = await this.#api.runModel(request);
   }
 

@@ -1,8 +1,8 @@
 /** A list of documents as the page shows it: read again when something changed, what is being removed hidden. */
+import type { ChangeEvent } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentApi } from "../../api/documents.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 import type { Store } from "../store.ts";
 
 /** The documents of one kind. */

@@ -1,6 +1,7 @@
 /** A lorebook while it is edited. */
+import type { Lorebook } from "../../api/types.ts";
 import type { ReadDocument } from "../../api/documents.ts";
-import type { Lorebook, LorebookApi, LorebookFields } from "../../api/lorebooks.ts";
+import type { LorebookApi, LorebookFields } from "../../api/lorebooks.ts";
 import { type Standing, VersionedEditor } from "./versioned_editor.ts";
 
 /** One lorebook being edited. Without a name it is not saved. */

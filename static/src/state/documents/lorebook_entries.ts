@@ -1,8 +1,14 @@
 /** What the page reads and changes in an entry of a lorebook. What other programs keep in it stays. */
-import type { BookEntry, CardBook } from "../../api/character_types.ts";
+import type { CardBook, LorebookEntry } from "../../api/types.ts";
 
 /** What a new entry begins with. */
-export const EMPTY_ENTRY: BookEntry = { keys: [], content: "", enabled: true, insertion_order: 100, extensions: {} };
+export const EMPTY_ENTRY: LorebookEntry = {
+  keys: [],
+  content: "",
+  enabled: true,
+  insertion_order: 100,
+  extensions: {},
+};
 
 /** Places in the prompt, by SillyTavern's numbers. */
 export const ENTRY_PLACES = [
@@ -25,14 +31,14 @@ export const LOGICS = ["any", "not_all", "none", "all"] as const;
 export const ROLES = ["system", "user", "assistant"] as const;
 
 /** Gives the place an entry names; undefined where it names none. */
-export function placeOf({ position, extensions }: BookEntry): EntryPlace | undefined {
+export function placeOf({ position, extensions }: LorebookEntry): EntryPlace | undefined {
   const number = extensions.position;
   const named = typeof number === "number" ? ENTRY_PLACES[number] : undefined;
   return named ?? (position === "before_char" || position === "after_char" ? position : undefined);
 }
 
 /** Gives the changes that put an entry in a place. A number is written only where the words of V3 do not do. */
-export function withPlace(entry: BookEntry, place: EntryPlace | undefined): Partial<BookEntry> {
+export function withPlace(entry: LorebookEntry, place: EntryPlace | undefined): Partial<LorebookEntry> {
   const { position: before, ...extensions } = entry.extensions;
   if (place === undefined) return { position: undefined, extensions };
   const number = ENTRY_PLACES.indexOf(place);
@@ -44,35 +50,35 @@ export function withPlace(entry: BookEntry, place: EntryPlace | undefined): Part
 }
 
 /** Says whether secondary keys count: without a word on it they do where there are some. */
-export function isSelective({ selective, secondary_keys }: BookEntry): boolean {
+export function isSelective({ selective, secondary_keys }: LorebookEntry): boolean {
   return selective ?? (secondary_keys ?? []).length > 0;
 }
 
 /** Gives a number of an entry's extensions. */
-export function numberIn({ extensions }: BookEntry, field: string): number | undefined {
+export function numberIn({ extensions }: LorebookEntry, field: string): number | undefined {
   const value = extensions[field];
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
 /** Gives the changes that set a field of the extensions; undefined takes it out. */
-export function withExtension(entry: BookEntry, field: string, value: unknown): Partial<BookEntry> {
+export function withExtension(entry: LorebookEntry, field: string, value: unknown): Partial<LorebookEntry> {
   const { [field]: _, ...others } = entry.extensions;
   return { extensions: value === undefined ? others : { ...others, [field]: value } };
 }
 
 /** What an entry is called; empty where it has neither name nor key. */
-export function entryTitle({ comment, name, keys }: BookEntry): string {
+export function entryTitle({ comment, name, keys }: LorebookEntry): string {
   return comment?.trim() || name?.trim() || keys.join(", ");
 }
 
 /** Gives the changes that name an entry, in the field that names it already. */
-export function withTitle({ comment, name }: BookEntry, title: string): Partial<BookEntry> {
+export function withTitle({ comment, name }: LorebookEntry, title: string): Partial<LorebookEntry> {
   return name?.trim() && !comment?.trim() ? { name: title } : { comment: title };
 }
 
 /** An entry and its place in its book. */
 export interface PlacedEntry {
-  entry: BookEntry;
+  entry: LorebookEntry;
   index: number;
 }
 

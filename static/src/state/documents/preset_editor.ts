@@ -1,6 +1,7 @@
 /** A preset while it is edited. */
+import type { Preset } from "../../api/types.ts";
 import type { ReadDocument } from "../../api/documents.ts";
-import type { Preset, PresetApi, PresetFields } from "../../api/presets.ts";
+import type { PresetApi, PresetFields } from "../../api/presets.ts";
 import { newId } from "../app/ids.ts";
 import { type Standing, VersionedEditor } from "./versioned_editor.ts";
 

@@ -1,5 +1,6 @@
 /** The order of a preset's prompts: which of the orders in a file holds, and what changes it. */
-import type { PresetFields, PresetOrder, PresetPlace, PresetPrompt } from "../../api/presets.ts";
+import type { PresetOrder, PresetPrompt, PromptOrderItem } from "../../api/types.ts";
+import type { PresetFields } from "../../api/presets.ts";
 
 /** SillyTavern's number for the order that holds for every character. */
 const COMMON_ORDER = 100001;
@@ -21,7 +22,7 @@ export const MARKERS = [
 const FIXED: readonly string[] = [...MARKERS, "main", "nsfw", "jailbreak"];
 
 /** One row of the order. */
-export interface PlacedPrompt extends PresetPlace {
+export interface PlacedPrompt extends PromptOrderItem {
   prompt: PresetPrompt;
 }
 
@@ -54,8 +55,13 @@ export function unplacedOf(preset: PresetFields): PresetPrompt[] {
 }
 
 /** Gives the change that sets the order that holds; the other orders of a file stay. */
-export function withPlaces(preset: PresetFields, places: readonly PresetPlace[]): Pick<PresetFields, "prompt_order"> {
-  const order = places.map(({ prompt: _, ...place }: PresetPlace & { prompt?: unknown }) => place as PresetPlace);
+export function withPlaces(
+  preset: PresetFields,
+  places: readonly PromptOrderItem[],
+): Pick<PresetFields, "prompt_order"> {
+  const order = places.map(({ prompt: _, ...place }: PromptOrderItem & { prompt?: unknown }) =>
+    place as PromptOrderItem
+  );
   const at = orderAt(preset.prompt_order);
   if (at < 0) return { prompt_order: [...preset.prompt_order, { character_id: COMMON_ORDER, order }] };
   return { prompt_order: preset.prompt_order.map((each, index) => index === at ? { ...each, order } : each) };

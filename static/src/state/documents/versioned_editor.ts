@@ -1,7 +1,7 @@
 /** A document while it is edited: saved by itself, step by step taken back, never written over what somebody else saved. */
+import type { ChangeEvent } from "../../api/types.ts";
 import { batch, computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 
 /** Pause after the last key before the document is saved. */
 const SAVE_AFTER_MS = 700;

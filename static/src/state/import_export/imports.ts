@@ -1,19 +1,11 @@
 /** Moving in: a file, what it is, how far it is on its way, and the job that brings it in. It goes on when the screen is left. */
+import type { Character, Importable, ImportReport, Job } from "../../api/types.ts";
 import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import {
-  type Importable,
-  type ImportReport,
-  importUpload,
-  type ImportWish,
-  readImportable,
-  uploadImport,
-} from "../../api/import_export.ts";
-import type { Job } from "../../api/types.ts";
+import { importUpload, type ImportWish, readImportable, uploadImport } from "../../api/import_export.ts";
 import { texts } from "../../texts/texts.ts";
 import { type FailedImport, FileImports } from "./card_imports.ts";
 import { CARD, guessKind } from "./import_detection.ts";
-import type { Character } from "../../api/character_types.ts";
 import type { Store } from "../store.ts";
 
 /** A file on its way. */
@@ -115,7 +107,7 @@ export class Moving {
     this.file.value = file;
     this.#cardFiles = taken;
     const kind = isAlone ? kinds[0] ?? "" : CARD;
-    this.kind.value = kind === CARD || this.importable.peek()?.kinds.includes(kind) ? kind : "";
+    this.kind.value = kind === CARD || this.importable.peek()?.kinds.some((known) => known === kind) ? kind : "";
   }
 
   /** Reads the report of an import that is over. @throws {ApiError} */

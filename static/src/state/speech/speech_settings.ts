@@ -1,9 +1,8 @@
 /** The owner's speech server as the settings show it: what is set, what it offers, and a trial of it. */
+import type { ChangeEvent, SpeechConfig, SpeechConfigPatch, Voices } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
-import type { SpeechConfig, SpeechConfigInput, VoiceChoice } from "../../api/speech_types.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 import { IncomingAudio } from "../../speech/streamed_audio.ts";
 import { listen, toggleListening } from "../../speech/play_source.ts";
 import { singleSource } from "../../speech/playback_queue.ts";
@@ -12,7 +11,7 @@ import type { Store } from "../store.ts";
 /** A trial of the server. */
 export type SpeechTrial =
   | { kind: "running" }
-  | { kind: "done"; firstSoundMs: number; models: number | undefined; choice: VoiceChoice }
+  | { kind: "done"; firstSoundMs: number; models: number | undefined; choice: Voices }
   | { kind: "failed"; error: ApiError };
 
 /** Key under which a voice is heard that is being tried. */
@@ -23,7 +22,7 @@ export function trialKey(voice: string): string {
 /** What the page of voices and the choice of a character's voice stand on. */
 export class SpeechSettings {
   readonly config = signal<SpeechConfig | undefined>(undefined);
-  readonly choice = signal<VoiceChoice | undefined>(undefined);
+  readonly choice = signal<Voices | undefined>(undefined);
   /** Empty where the server does not list them. */
   readonly models = signal<string[]>([]);
   readonly error = signal<ApiError | undefined>(undefined);
@@ -52,7 +51,7 @@ export class SpeechSettings {
   }
 
   /** Changes what is set. @throws {ApiError} */
-  async change(changes: SpeechConfigInput): Promise<void> {
+  async change(changes: SpeechConfigPatch): Promise<void> {
     this.config.value = await this.#api.changeSpeechConfig(changes);
     await this.#readOffers();
   }

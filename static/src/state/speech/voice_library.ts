@@ -1,9 +1,8 @@
 /** The library of voice samples: what is in it, what comes in, and how each sounds. */
+import type { ChangeEvent, VoiceImport, VoiceSample } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
-import type { VoiceImport, VoiceSample } from "../../api/speech_types.ts";
-import type { ChangeEvent } from "../../api/types.ts";
 import { IncomingAudio } from "../../speech/streamed_audio.ts";
 import { toggleListening } from "../../speech/play_source.ts";
 import type { Store } from "../store.ts";

@@ -1,6 +1,6 @@
 /** One view of all that runs on the server: replies and jobs, and what ended lately. */
-import { useState } from "preact/hooks";
 import type { Job, RunningReply } from "../../api/types.ts";
+import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

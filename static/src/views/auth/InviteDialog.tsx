@@ -1,6 +1,6 @@
 /** A code for another device, in letters and to scan. */
+import type { Invite } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import type { Invite } from "../../api/auth.ts";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";

@@ -1,7 +1,6 @@
 /** The enrolled passkeys: their names and dates, revoking one, adding another. */
+import type { AuthStatus, Passkey } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { Passkey } from "../../api/auth.ts";
-import type { AuthStatus } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Notice } from "../../components/Notice.tsx";

@@ -1,6 +1,6 @@
 /** Settings: who has access, and how this browser has it. */
-import { useEffect } from "preact/hooks";
 import type { AuthStatus } from "../../api/types.ts";
+import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage } from "../../state/app/device.ts";
 import { keepToken } from "../../state/app/device_token.ts";

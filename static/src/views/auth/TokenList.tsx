@@ -1,6 +1,6 @@
 /** Bearer tokens: making one, seeing when it was used, revoking it. */
+import type { MintedToken, Token } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { MintedToken, Token } from "../../api/auth.ts";
 import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";

@@ -1,5 +1,5 @@
 /** What a card says of where it came from and what it names; V3 leaves that to programs, so it is only shown. */
-import type { CardData } from "../../api/character_types.ts";
+import type { CardData } from "../../api/types.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -1,6 +1,6 @@
 /** The lorebook inside a card. What an entry has beside our fields stays. */
+import type { CardBook, LorebookEntry } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
-import type { BookEntry, CardBook } from "../../api/character_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { EMPTY_ENTRY, entryTitle } from "../../state/documents/lorebook_entries.ts";
@@ -15,11 +15,11 @@ export function LorebookPart({ editor }: { editor: CardEditor }) {
   const entries = book?.entries ?? [];
   const [opened, setOpened] = useState<number>();
   const add = useRef<HTMLDivElement>(null);
-  const set = (changed: BookEntry[]) => {
+  const set = (changed: LorebookEntry[]) => {
     const character_book: CardBook = { extensions: {}, ...book, entries: changed };
     editor.set({ character_book });
   };
-  const change = (at: number, changes: Partial<BookEntry>) =>
+  const change = (at: number, changes: Partial<LorebookEntry>) =>
     set(entries.map((entry, index) => index === at ? { ...entry, ...changes } : entry));
   const remove = (at: number) => {
     setOpened(undefined);

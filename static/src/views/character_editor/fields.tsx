@@ -1,6 +1,6 @@
 /** The controls of the editor, each bound to one field of the card. */
+import type { CardData } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
-import type { CardData } from "../../api/character_types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";

@@ -1,7 +1,7 @@
 /** A card that the card site offers. */
+import type { FoundCard } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { FoundCard } from "../../api/character_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Portrait } from "../../components/Portrait.tsx";

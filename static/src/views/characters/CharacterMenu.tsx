@@ -1,7 +1,7 @@
 /** What can be done with a character beside talking: its picture, its files, its end. */
+import type { Character } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
-import type { Character } from "../../api/character_types.ts";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { removeCharacter } from "../../state/characters/gallery.ts";

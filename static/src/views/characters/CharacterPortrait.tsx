@@ -1,5 +1,5 @@
 /** The large picture of a character, and the job that draws one. */
-import type { Character } from "../../api/character_types.ts";
+import type { Character } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";

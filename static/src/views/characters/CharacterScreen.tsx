@@ -1,6 +1,6 @@
 /** The page of one character: portrait, greeting, and what can be done with it. */
+import type { Character } from "../../api/types.ts";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Character } from "../../api/character_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

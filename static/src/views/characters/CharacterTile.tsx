@@ -1,5 +1,5 @@
 /** One character among many: portrait and name. */
-import type { CharacterItem } from "../../api/character_types.ts";
+import type { CharacterItem } from "../../api/types.ts";
 import { memo } from "../../components/memo.ts";
 import { Portrait } from "../../components/Portrait.tsx";
 import { portraitOf } from "./portrait_props.ts";

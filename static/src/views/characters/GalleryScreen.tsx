@@ -1,7 +1,7 @@
 /** All characters by their portraits: search, tags, order, and the ways to more of them. */
+import type { Character, CharacterItem } from "../../api/types.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Character, CharacterItem } from "../../api/character_types.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

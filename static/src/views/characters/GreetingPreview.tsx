@@ -1,6 +1,6 @@
 /** How a chat with the character would begin, and the ways into it. */
+import type { Character } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import type { Character } from "../../api/character_types.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

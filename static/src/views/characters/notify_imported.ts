@@ -1,5 +1,5 @@
 /** Word of cards that came in. */
-import type { Character } from "../../api/character_types.ts";
+import type { Character } from "../../api/types.ts";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -1,6 +1,6 @@
 /** What the portrait of a character or a persona is made of. */
+import type { CharacterItem, Persona } from "../../api/types.ts";
 import { characterPath, personaPath } from "../../api/characters.ts";
-import type { CharacterItem, Persona } from "../../api/character_types.ts";
 
 interface PortraitProps {
   name: string;

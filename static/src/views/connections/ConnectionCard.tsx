@@ -1,8 +1,8 @@
 /** One saved connection. */
+import type { Connection } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { Connection } from "../../api/types.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { type ConnectionState, stateOf } from "./connection_state.ts";

@@ -1,7 +1,7 @@
 /** The fields of a connection with Test and Save. */
+import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Connection, ConnectionKind, ConnectionVerdict } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -25,7 +25,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const [fields, setFields] = useState(() => fieldsOf(connection));
   const [isChecked, setChecked] = useState(false);
   const [busy, setBusy] = useState<Busy>();
-  const [verdict, setVerdict] = useState<ConnectionVerdict>();
+  const [verdict, setVerdict] = useState<ConnectionTest>();
   const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
   const problems = findProblems(fields);
   const preset = presetOf(fields);

@@ -1,11 +1,11 @@
 /** What a test of a connection found, and what to do about it. */
+import type { ConnectionTest } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
-import type { ConnectionVerdict } from "../../api/types.ts";
 import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Each finding on its own line, good or bad by mark and word. */
-export function Verdict({ verdict }: { verdict: ConnectionVerdict }) {
+export function Verdict({ verdict }: { verdict: ConnectionTest }) {
   const t = texts.verdict;
   const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
   const { reachable, authorized, models, context_size } = verdict;

@@ -1,8 +1,8 @@
 /** What the search for servers found; one click adds a server and puts it to use. */
+import type { DetectedServer } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { FoundServer } from "../../api/types.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ServerAdvice } from "./ServerAdvice.tsx";
@@ -32,7 +32,7 @@ export function FoundServers(
   );
 }
 
-function FoundRow({ server, onUsed }: { server: FoundServer; onUsed?: () => void }) {
+function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => void }) {
   const store = useStore();
   const t = texts.connections;
   const [isBusy, setBusy] = useState(false);

@@ -1,5 +1,6 @@
 /** What this is, which version of it, under which terms, and whether anything is wrong with the installation. */
-import { type Finding, readFindings } from "../../api/diagnostics.ts";
+import type { Finding } from "../../api/types.ts";
+import { readFindings } from "../../api/diagnostics.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";

@@ -1,5 +1,6 @@
 /** The data: the ways in and out, what takes room, and the backups. */
-import { type DataReport, readData } from "../../api/diagnostics.ts";
+import type { DataReport } from "../../api/types.ts";
+import { readData } from "../../api/diagnostics.ts";
 import { LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";

@@ -1,6 +1,7 @@
 /** Whose work is inside, and under which terms; read when asked for, since the texts are long. */
+import type { LicenseNotice } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { type LicenceNotice, readLicences } from "../../api/diagnostics.ts";
+import { readLicences } from "../../api/diagnostics.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -45,7 +46,7 @@ function Packages() {
   );
 }
 
-function Package({ notice: { name, version, licence, text } }: { notice: LicenceNotice }) {
+function Package({ notice: { name, version, licence, text } }: { notice: LicenseNotice }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <li>

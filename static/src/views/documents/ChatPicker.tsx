@@ -1,7 +1,7 @@
 /** Chooses a chat and says of it whether something belongs to it. */
+import type { ConversationHead, ConversationPatch } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { ConversationChanges, ConversationHead } from "../../api/types.ts";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
@@ -25,7 +25,7 @@ export function ChatLink(
     linkLabel: string;
     failed: string;
     isLinked: (chat: ConversationHead) => boolean;
-    changesFor: (chat: ConversationHead, isOn: boolean) => ConversationChanges;
+    changesFor: (chat: ConversationHead, isOn: boolean) => ConversationPatch;
   },
 ) {
   const store = useStore();

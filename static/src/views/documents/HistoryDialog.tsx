@@ -1,7 +1,8 @@
 /** The earlier versions of a resource: when and by what each was replaced, what differs from now, and Restore. */
+import type { Version } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { listVersions, readVersion, restoreVersion, type Version } from "../../api/versions.ts";
+import { listVersions, readVersion, restoreVersion } from "../../api/versions.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

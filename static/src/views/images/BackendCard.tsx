@@ -1,5 +1,5 @@
 /** One saved image backend. */
-import type { ImageBackend } from "../../api/image_types.ts";
+import type { ImageBackend } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";

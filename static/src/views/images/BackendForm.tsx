@@ -1,7 +1,7 @@
 /** The form of an image backend, with Test and Save. */
+import type { BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { BACKEND_KINDS, type Checkpoint, type ImageBackend } from "../../api/image_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
@@ -13,6 +13,8 @@ import { texts } from "../../texts/texts.ts";
 import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { Finding } from "./BackendCard.tsx";
 import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
+
+const KINDS: readonly BackendKind[] = ["comfyui", "a1111"];
 
 /** The form, once it is known what it is about. */
 export function BackendFormPage({ backends, item }: { backends: ImageBackends; item: string }) {
@@ -98,7 +100,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
       <Select
         label={t.kind}
         value={fields.kind}
-        options={BACKEND_KINDS.map((value) => ({ value, name: t.kinds[value] }))}
+        options={KINDS.map((value) => ({ value, name: t.kinds[value] }))}
         onChange={(kind) => {
           setFields(withKind(fields, kind));
           setCheck(undefined);

@@ -1,6 +1,6 @@
 /** What the search for image backends found; one click adds one and puts it to use. */
+import type { DetectedBackend } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { FoundImageBackend } from "../../api/image_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import type { ImageBackends } from "../../state/connections/image_backends.ts";
@@ -30,7 +30,7 @@ export function FoundBackends({ backends }: { backends: ImageBackends }) {
   );
 }
 
-function FoundRow({ backends, found }: { backends: ImageBackends; found: FoundImageBackend }) {
+function FoundRow({ backends, found }: { backends: ImageBackends; found: DetectedBackend }) {
   const store = useStore();
   const t = texts.images;
   const [isBusy, setBusy] = useState(false);

@@ -1,6 +1,6 @@
 /** ComfyUI's workflows: those that lie in the folder, and the starter. */
+import type { Workflow } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
-import type { WorkflowListed } from "../../api/image_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import type { ImageBackends } from "../../state/connections/image_backends.ts";
@@ -18,7 +18,7 @@ export function WorkflowList({ backends }: { backends: ImageBackends }) {
   const chooser = useRef<HTMLInputElement>(null);
   const [edited, setEdited] = useState<EditedWorkflow>();
   const workflows = backends.workflows.value;
-  const open = async ({ id, name, builtin, problem }: WorkflowListed) => {
+  const open = async ({ id, name, builtin, problem }: Workflow) => {
     try {
       if (problem !== undefined) return setEdited({ id, name, text: "", problem });
       const text = JSON.stringify(await backends.api.readWorkflow(id), null, 2);

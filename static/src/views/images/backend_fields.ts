@@ -1,5 +1,5 @@
 /** The fields of an image backend's form, and what becomes of them. */
-import type { BackendKind, ImageBackend, ImageBackendInput } from "../../api/image_types.ts";
+import type { BackendKind, ImageBackend, ImageBackendInput } from "../../api/types.ts";
 
 /** What stands in the form. */
 export interface BackendFields {

@@ -1,8 +1,7 @@
 /** The backups: how they come about, one made now, and those that lie there. */
+import type { DataReport, Job } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Job } from "../../api/types.ts";
 import { backupPath, removeBackup, startBackup } from "../../api/import_export.ts";
-import type { DataReport } from "../../api/diagnostics.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

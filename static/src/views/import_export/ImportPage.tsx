@@ -1,12 +1,11 @@
 /** Moving in: choose a file, see what would come in, bring it in, see what came. */
+import type { ImportReport, Job } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { ApiError } from "../../api/client.ts";
-import type { ImportReport } from "../../api/import_export.ts";
-import type { Job } from "../../api/types.ts";
 import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { useReading } from "../use_resource.ts";

@@ -1,7 +1,7 @@
 /** A file that is being sent, and a job that reads it. */
+import type { Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { Job } from "../../api/types.ts";
 import type { Moving, Sending } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";
 import { bytes, progressWords } from "../activity/format_progress.ts";

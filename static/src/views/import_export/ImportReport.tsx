@@ -1,14 +1,14 @@
 /** What an import brought, or would: how many of each kind with ways to them, and what did not come in, with the reasons. */
+import type { ImportedItem, ImportedKind, ImportReport, ImportReportLine } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import type { ImportedThing, ImportReport, ReportItem, ReportLine } from "../../api/import_export.ts";
 import { figure } from "../../texts/times.ts";
 import { saidReason, useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
-const PLACES: Partial<Record<ImportedThing, { one: (id: string) => string; all: string }>> = {
+const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: string }>> = {
   conversation: { one: (id) => `/c/${id}`, all: "/search" },
   character: { one: (id) => `/characters/${id}`, all: "/characters" },
   persona: { one: (id) => `/settings/personas/${id}`, all: "/settings/personas" },
@@ -21,14 +21,14 @@ const PLACES: Partial<Record<ImportedThing, { one: (id: string) => string; all: 
   settings: { one: () => "/settings/general", all: "/settings/general" },
 };
 
-const LEVELS: ReportLine["level"][] = ["refused", "left_out", "changed", "kept"];
+const LEVELS: ImportReportLine["level"][] = ["refused", "left_out", "changed", "kept"];
 /** Lines that are shown before one asks for more. */
 const LINES_AT_ONCE = 100;
 
 /** Of a trial the things are named; of an import they are links. */
 export function Report({ report }: { report: ImportReport }) {
   const t = texts.moving;
-  const things = (Object.keys(report.counts) as ImportedThing[]).filter((thing) => sum(report, thing) > 0);
+  const things = (Object.keys(report.counts) as ImportedKind[]).filter((thing) => sum(report, thing) > 0);
   const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
   const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
   return (
@@ -51,7 +51,7 @@ export function Report({ report }: { report: ImportReport }) {
   );
 }
 
-function Thing({ thing, report }: { thing: ImportedThing; report: ImportReport }) {
+function Thing({ thing, report }: { thing: ImportedKind; report: ImportReport }) {
   const t = texts.moving;
   const { added, updated, present, refused } = report.counts[thing];
   const came = added + updated;
@@ -89,7 +89,7 @@ function Thing({ thing, report }: { thing: ImportedThing; report: ImportReport }
   );
 }
 
-function Item({ item: { what, id, name, state }, isHere }: { item: ReportItem; isHere: boolean }) {
+function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem; isHere: boolean }) {
   const t = texts.moving;
   return (
     <ListRow
@@ -100,7 +100,7 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ReportItem; i
   );
 }
 
-function Lines({ level, lines }: { level: ReportLine["level"]; lines: ReportLine[] }) {
+function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: ImportReportLine[] }) {
   const t = texts.moving;
   const [shown, setShown] = useState(LINES_AT_ONCE);
   const said = useSaid();
@@ -128,7 +128,7 @@ function Lines({ level, lines }: { level: ReportLine["level"]; lines: ReportLine
   );
 }
 
-function sum({ counts }: ImportReport, thing: ImportedThing): number {
+function sum({ counts }: ImportReport, thing: ImportedKind): number {
   const { added, updated, present, refused } = counts[thing];
   return added + updated + present + refused;
 }

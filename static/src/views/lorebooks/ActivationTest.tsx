@@ -1,7 +1,7 @@
 /** "Would it fire here?": tries the book as it stands in the editor on a text, a chat, or both. */
+import type { ActivatedEntry, LorebookTest, MissedEntry } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { FiredEntry, LorebookTrial, MissedEntry } from "../../api/lorebooks.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -14,7 +14,7 @@ import type { LorebookPartProps } from "./LorebookPage.tsx";
 export function TrialPanel({ editor, api }: LorebookPartProps) {
   const [text, setText] = useState("");
   const [chatId, setChatId] = useState("");
-  const [found, setFound] = useState<LorebookTrial>();
+  const [found, setFound] = useState<LorebookTest>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const running = useRef<AbortController>(undefined);
@@ -54,7 +54,7 @@ export function TrialPanel({ editor, api }: LorebookPartProps) {
   );
 }
 
-function Found({ found: { entries, dropped, tokens } }: { found: LorebookTrial }) {
+function Found({ found: { entries, dropped, tokens } }: { found: LorebookTest }) {
   const t = texts.lorebooks.trial;
   const summary = entries.length === 0 ? t.nothing : [t.fired(entries.length), t.tokens(tokens)].join(" · ");
   return (
@@ -77,7 +77,7 @@ function Found({ found: { entries, dropped, tokens } }: { found: LorebookTrial }
   );
 }
 
-function reasonOf({ reason, position, depth, tokens, probability }: FiredEntry): string {
+function reasonOf({ reason, position, depth, tokens, probability }: ActivatedEntry): string {
   const t = texts.lorebooks.trial;
   const places = { ...texts.editor.entry.positions, ...texts.lorebooks.entry.places };
   const place = places[position as keyof typeof places] ?? position;

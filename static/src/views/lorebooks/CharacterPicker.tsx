@@ -1,7 +1,7 @@
 /** The characters a lorebook is for: found by typing, since there may be thousands. */
+import type { CharacterItem } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { CharacterItem } from "../../api/character_types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/forms/Field.tsx";

@@ -1,6 +1,6 @@
 /** The fields of one entry of a lorebook, in a book of its own or in a card. */
+import type { LorebookEntry } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
-import type { BookEntry } from "../../api/character_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
@@ -19,8 +19,8 @@ import { ChanceFields, GroupFields, MatchFields, PlaceFields, RecursionFields } 
 
 /** What the parts of the form take. `onChange` gets the fields that change. */
 export interface EntryProps {
-  entry: BookEntry;
-  onChange: (changes: Partial<BookEntry>) => void;
+  entry: LorebookEntry;
+  onChange: (changes: Partial<LorebookEntry>) => void;
 }
 
 /** What is needed most stands open, the rest folded by subject. */

@@ -1,7 +1,7 @@
 /** The entries of a lorebook, thousands of them too, and the form of the one that is opened. */
+import type { LorebookEntry } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { BookEntry } from "../../api/character_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
@@ -20,7 +20,7 @@ export function EntryList({ editor }: LorebookPartProps) {
   const [opened, setOpened] = useState<number>();
   const [query, setQuery] = useState("");
   const { book } = editor.data.value!;
-  const set = (entries: BookEntry[], step: string) => editor.set({ book: { ...book, entries } }, step);
+  const set = (entries: LorebookEntry[], step: string) => editor.set({ book: { ...book, entries } }, step);
   // Undo may have taken the opened one away.
   const entry = opened === undefined ? undefined : book.entries[opened];
   if (opened === undefined || entry === undefined) {
@@ -38,7 +38,7 @@ export function EntryList({ editor }: LorebookPartProps) {
       />
     );
   }
-  const change = (changes: Partial<BookEntry>) =>
+  const change = (changes: Partial<LorebookEntry>) =>
     set(
       book.entries.map((each, index) => index === opened ? { ...each, ...changes } : each),
       `${opened} ${Object.keys(changes).join()}`,
@@ -117,7 +117,7 @@ function Overview(
   );
 }
 
-function EntryRow({ entry, index, onOpen }: { entry: BookEntry; index: number; onOpen: () => void }) {
+function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: number; onOpen: () => void }) {
   const t = texts.lorebooks;
   const keys = entry.keys.join(", ");
   const title = entryTitle(entry) || texts.editor.entryNth(index + 1);

@@ -1,6 +1,7 @@
 /** What holds for a lorebook as a whole: its name, for whom it is there, how it is scanned. */
+import type { LorebookScope } from "../../api/types.ts";
 import { useEffect } from "preact/hooks";
-import type { LorebookFields, LorebookScope } from "../../api/lorebooks.ts";
+import type { LorebookFields } from "../../api/lorebooks.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";

@@ -1,6 +1,7 @@
 /** The lorebooks: the list, or the editor of one. */
+import type { LorebookItem } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { lorebookApi, type LorebookItem } from "../../api/lorebooks.ts";
+import { lorebookApi } from "../../api/lorebooks.ts";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { DocumentList } from "../../state/documents/document_list.ts";
 import { newId } from "../../state/app/ids.ts";

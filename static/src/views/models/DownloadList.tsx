@@ -1,8 +1,8 @@
 /** Downloads that run, wait or failed. */
+import type { ModelDownload } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { ModelDownload } from "../../api/model_types.ts";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

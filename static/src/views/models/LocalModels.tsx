@@ -1,11 +1,11 @@
 /** Models on disk, and what can be done with each. */
+import type { LocalModel } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { LocalModel } from "../../api/model_types.ts";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,10 +1,10 @@
 /** The form to run a model. */
+import type { LocalModel } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
-import type { LocalModel } from "../../api/model_types.ts";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,5 +1,5 @@
 /** What the palette offers: chats, commands, settings; and which of it the typed words mean. */
-import type { CharacterItem } from "../../api/character_types.ts";
+import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,6 +1,6 @@
 /** Characters that the typed words mean, as the server finds them. */
+import type { CharacterItem } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import type { CharacterItem } from "../../api/character_types.ts";
 import { useStore } from "../../state/store.ts";
 
 /** How many are shown; who wants more types more. */

@@ -1,7 +1,7 @@
 /** Making and changing one persona. */
+import type { Persona } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Persona } from "../../api/character_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

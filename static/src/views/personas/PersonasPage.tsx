@@ -1,7 +1,7 @@
 /** The personas, and which of them speaks where a chat names none. */
+import type { Persona } from "../../api/types.ts";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
-import type { Persona } from "../../api/character_types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

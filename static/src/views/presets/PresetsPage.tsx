@@ -1,6 +1,7 @@
 /** The presets: the list, or the editor of one. */
+import type { PresetItem } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID, presetApi, type PresetItem } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID, presetApi } from "../../api/presets.ts";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { DocumentList } from "../../state/documents/document_list.ts";
 import { copyPreset } from "../../state/documents/preset_editor.ts";

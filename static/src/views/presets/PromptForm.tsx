@@ -1,6 +1,6 @@
 /** The fields of one prompt of a preset. */
+import type { PresetPrompt } from "../../api/types.ts";
 import { useEffect, useRef } from "preact/hooks";
-import type { PresetPrompt } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";

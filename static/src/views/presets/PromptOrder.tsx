@@ -1,6 +1,7 @@
 /** The prompts of a preset in their order, and the form of the one that is opened. */
+import type { PresetPrompt } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID, type PresetPrompt } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { SortableList } from "../../components/lists/SortableList.tsx";

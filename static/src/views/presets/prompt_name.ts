@@ -1,5 +1,5 @@
 /** The names of prompts, as they are shown. */
-import type { PresetPrompt } from "../../api/presets.ts";
+import type { PresetPrompt } from "../../api/types.ts";
 import { isMarker } from "../../state/documents/prompt_order.ts";
 import { texts } from "../../texts/texts.ts";
 

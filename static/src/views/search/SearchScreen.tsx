@@ -1,6 +1,6 @@
 /** Search over all conversations, while its words are typed. */
-import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { SearchHit } from "../../api/types.ts";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { EmptyState } from "../../components/EmptyState.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useTitle } from "../../components/hooks.ts";

@@ -1,6 +1,6 @@
 /** The person's name, the language, the looks, and how chats behave. */
+import type { Settings } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { OwnerSettings } from "../../api/types.ts";
 import { Field } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Slider } from "../../components/forms/Slider.tsx";
@@ -16,7 +16,7 @@ export function GeneralPage() {
   const { device, preferences } = store;
   const t = texts.general;
   const settings = preferences.settings.value;
-  const change = (changes: Partial<OwnerSettings>) => {
+  const change = (changes: Partial<Settings>) => {
     preferences.change(changes).catch((thrown) => store.report(thrown));
   };
   const themes = Object.entries(t.themes) as [Theme, string][];

@@ -1,6 +1,6 @@
 /** What was removed in the last seven days: bring back, or remove for good. */
-import { useEffect, useState } from "preact/hooks";
 import type { TrashItem } from "../../api/types.ts";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { EmptyState } from "../../components/EmptyState.tsx";

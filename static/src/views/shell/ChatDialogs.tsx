@@ -1,7 +1,7 @@
 /** Questions about one chat: its name, its folder. */
+import type { ConversationSummary } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { ConversationSummary } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";

@@ -1,6 +1,6 @@
 /** The chats in the sidebar, however many there are. */
-import { useState } from "preact/hooks";
 import type { ConversationSummary } from "../../api/types.ts";
+import { useState } from "preact/hooks";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { Icon } from "../../components/Icon.tsx";

@@ -1,6 +1,6 @@
 /** One chat in the sidebar, and what can be done with it. */
-import { useRef } from "preact/hooks";
 import type { ConversationSummary } from "../../api/types.ts";
+import { useRef } from "preact/hooks";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,7 +1,6 @@
 /** How it sounds: which voice reads what, how fast, and whether replies are read by themselves. Every change holds at once. */
+import type { Settings, SpeechConfig } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { SpeechConfig } from "../../api/speech_types.ts";
-import type { OwnerSettings } from "../../api/types.ts";
 import { Slider } from "../../components/forms/Slider.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import type { SpeechSettings } from "../../state/speech/speech_settings.ts";
@@ -23,7 +22,7 @@ export function SoundPart(
   const settings = store.preferences.settings.value;
   const t = texts.voice;
   const tell = (thrown: unknown) => store.report(thrown);
-  const change = (changes: Partial<OwnerSettings>) => void store.preferences.change(changes).catch(tell);
+  const change = (changes: Partial<Settings>) => void store.preferences.change(changes).catch(tell);
   const count = speech.choice.value?.voices.length ?? 0;
   return (
     <>

@@ -1,7 +1,7 @@
 /** The speech server: its address, key, model and format, and a trial that can be heard. */
+import type { SpeechConfig } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { SpeechConfig } from "../../api/speech_types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -12,6 +12,8 @@ import { texts } from "../../texts/texts.ts";
 import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TrialVerdict } from "./SpeechTestResult.tsx";
 
+type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMATS)[number] }>;
+
 /** Formats there are to choose; the first is heard earliest. */
 const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 
@@ -19,12 +21,12 @@ const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 export function ServerPart({ speech, config }: { speech: SpeechSettings; config: SpeechConfig }) {
   const store = useStore();
   const t = texts.voice;
-  const [typed, setTyped] = useState<Partial<Pick<SpeechConfig, "base_url" | "model" | "format">>>({});
+  const [typed, setTyped] = useState<Changes>({});
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState<"save" | "try">();
   const [error, setError] = useState<ApiError>();
   const fields = { ...config, ...typed };
-  const set = (changes: typeof typed) => {
+  const set = (changes: Changes) => {
     setTyped({ ...typed, ...changes });
     speech.trial.value = undefined;
   };
@@ -85,7 +87,7 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
           id="speech-format"
           label={t.format}
           hint={t.formatHint}
-          value={fields.format}
+          value={fields.format as (typeof FORMATS)[number]}
           options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
           onChange={(format) => set({ format })}
         />

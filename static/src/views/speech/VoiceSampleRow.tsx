@@ -1,6 +1,6 @@
 /** One sample of the library. */
+import type { VoiceSample } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import type { VoiceSample } from "../../api/speech_types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";

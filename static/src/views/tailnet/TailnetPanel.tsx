@@ -1,7 +1,8 @@
 /** Settings: the node in the owner's tailnet, and what each of its states needs of a person. */
+import type { TailnetStatus } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { tailnetApi, type TailnetStatus } from "../../api/tailnet.ts";
+import { tailnetApi } from "../../api/tailnet.ts";
 import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { ErrorNote } from "../../components/ErrorNote.tsx";

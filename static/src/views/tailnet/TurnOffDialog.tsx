@@ -1,5 +1,5 @@
 /** Asks before the node is switched off, since its identity goes with it. */
-import type { TailnetStatus } from "../../api/tailnet.ts";
+import type { TailnetStatus } from "../../api/types.ts";
 import { useStore } from "../../state/store.ts";
 import type { TailnetNode } from "../../state/app/tailnet.ts";
 import { texts } from "../../texts/texts.ts";

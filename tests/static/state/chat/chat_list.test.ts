@@ -1,6 +1,6 @@
+import type { ConversationSummary, Page } from "../../../../static/src/api/types.ts";
 import { beforeEach, expect, test } from "vitest";
 import type { Api } from "../../../../static/src/api/api.ts";
-import type { ConversationSummary, Page } from "../../../../static/src/api/types.ts";
 import { Chats } from "../../../../static/src/state/chat/chat_list.ts";
 
 const item = (changes: Partial<ConversationSummary> = {}) =>

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Job } from "../../../../static/src/api/types.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
 
 let bench: UiBench;

@@ -62,6 +62,8 @@ function fill(api: FakeApi): void {
     base_url: "https://llm.example/v1",
     has_key: true,
     active: false,
+    created_at: "2026-01-02T03:04:05Z",
+    updated_at: "2026-01-02T03:04:05Z",
   });
 }
 

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
 import type { Connection } from "../../../../static/src/api/types.ts";
+import { expect, test } from "vitest";
 import { isKeyExposed, isKeyLeftBehind } from "../../../../static/src/components/forms/api_key_state.ts";
 import { fieldsOf, findProblems, inputOf } from "../../../../static/src/views/connections/connection_fields.ts";
 
@@ -12,6 +12,8 @@ const saved: Connection = {
   context_size: 4096,
   has_key: true,
   active: false,
+  created_at: "2026-01-02T03:04:05Z",
+  updated_at: "2026-01-02T03:04:05Z",
 };
 
 test("a form that was not touched sends the connection back without a key", () => {

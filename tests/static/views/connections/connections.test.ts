@@ -1,5 +1,5 @@
+import type { Connection, DetectedServer } from "../../../../static/src/api/types.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Connection, FoundServer } from "../../../../static/src/api/types.ts";
 import { demoConnection } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-const LLAMA: FoundServer = {
+const LLAMA: DetectedServer = {
   base_url: "http://127.0.0.1:8080/v1",
   kind: "openai",
   software: "llama.cpp",
@@ -23,6 +23,8 @@ const SAVED: Connection = {
   model: "big",
   has_key: true,
   active: false,
+  created_at: "2026-01-02T03:04:05Z",
+  updated_at: "2026-01-02T03:04:05Z",
 };
 
 test("an empty chat says that only the demonstration answers, and one click finds, adds and uses a model", async () => {
@@ -293,7 +295,7 @@ test("a connection in use that cannot be reached shows its state and its last er
       const { id, name, kind, base_url } = SAVED;
       api.health = {
         status: "degraded",
-        connection: { id, name, kind, base_url, reachable: false, error: "connection refused" },
+        connection: { id, name, kind, base_url, reachable: false, latency_ms: 3, error: "connection refused" },
       };
     },
   });

@@ -1,11 +1,11 @@
 /** What can be done with a message: a few buttons, the rest behind one; on touch all behind one. */
+import type { Message } from "../../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
 import { IconButton } from "../../../components/Button.tsx";
 import { useMedia } from "../../../components/hooks.ts";
 import { lazy } from "../../../components/Lazy.tsx";
 import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
-import type { Message } from "../../../api/types.ts";
 import { partThoughts, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";

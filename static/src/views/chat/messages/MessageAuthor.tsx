@@ -1,6 +1,6 @@
 /** Who says a message, with their portrait. */
-import { useEffect } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
+import { useEffect } from "preact/hooks";
 import { Portrait } from "../../../components/Portrait.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";

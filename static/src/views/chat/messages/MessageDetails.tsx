@@ -1,6 +1,6 @@
 /** What is known of a message beside its text. */
-import { Sheet } from "../../../components/overlays/Sheet.tsx";
 import type { Message } from "../../../api/types.ts";
+import { Sheet } from "../../../components/overlays/Sheet.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { figure, fullMoment } from "../../../texts/times.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -13,7 +13,7 @@ export function MessageDetails(
   const { usage } = message;
   const t = texts.chat.details;
   const rows: [string, string | undefined][] = [
-    [t.model, message.model],
+    [t.model, message.model ?? undefined],
     [t.written, fullMoment(message.created_at)],
     [t.changed, message.updated_at === message.created_at ? undefined : fullMoment(message.updated_at)],
     [t.promptTokens, usage?.prompt_tokens === undefined ? undefined : figure(usage.prompt_tokens)],

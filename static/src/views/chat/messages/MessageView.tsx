@@ -1,10 +1,10 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
+import type { Message } from "../../../api/types.ts";
 import { useState } from "preact/hooks";
 import { memo } from "../../../components/memo.ts";
 import { lazy } from "../../../components/Lazy.tsx";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
-import type { Message } from "../../../api/types.ts";
 import { isOurPicture, partThoughts, picturesOf, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { moment } from "../../../texts/times.ts";

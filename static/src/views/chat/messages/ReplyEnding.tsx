@@ -1,8 +1,8 @@
 /** How a reply ended, where it did not simply end; and what can be done about it. */
+import type { Message } from "../../../api/types.ts";
 import { Button, LinkButton } from "../../../components/Button.tsx";
 import { ErrorDetails } from "../../../components/Notice.tsx";
 import { Icon } from "../../../components/Icon.tsx";
-import type { Message } from "../../../api/types.ts";
 import { textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -24,7 +24,6 @@ export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message
           <strong>{attempt.status === "interrupted" ? texts.chat.attemptInterrupted : texts.chat.attemptFailed}</strong>
         </p>
         {attempt.error && <p>{attempt.error.message}</p>}
-        {attempt.error?.request_id && <ErrorDetails code={attempt.error.code} requestId={attempt.error.request_id} />}
         {isLast && <div class="actions-row">{retry}</div>}
       </div>
     );

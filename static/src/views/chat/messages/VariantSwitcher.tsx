@@ -1,6 +1,6 @@
 /** The versions of a message: of a reply its texts, of a user's message also what followed each. */
-import { IconButton } from "../../../components/Button.tsx";
 import type { Message } from "../../../api/types.ts";
+import { IconButton } from "../../../components/Button.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 

@@ -1,9 +1,8 @@
 /** The characters of a chat: who takes part, who keeps silent, who joins, and how it comes about who answers. */
+import type { CharacterItem, Participant, ReplyOrder } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import type { CharacterItem } from "../../../api/character_types.ts";
 import { asApiError } from "../../../api/client.ts";
 import { greet } from "../../../api/group_endpoints.ts";
-import type { Participant, ReplyOrder } from "../../../api/types.ts";
 import { IconButton } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Portrait } from "../../../components/Portrait.tsx";

@@ -1,12 +1,7 @@
 /** Earlier versions of the chat: when and why each was replaced, how it differs from now, and Restore. */
+import type { MessageDiff, Revision } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import {
-  compareRevision,
-  listRevisions,
-  type MessageDifference,
-  restoreRevision,
-  type Revision,
-} from "../../../api/revisions.ts";
+import { compareRevision, listRevisions, restoreRevision } from "../../../api/revisions.ts";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import { EmptyState } from "../../../components/EmptyState.tsx";
 import { ErrorNote } from "../../../components/ErrorNote.tsx";
@@ -113,7 +108,7 @@ function Difference({ chat, n }: { chat: OpenChat; n: number }) {
 
 function MessageChange({ chat, message: { id, role, change, before = "", after = "" } }: {
   chat: OpenChat;
-  message: MessageDifference;
+  message: MessageDiff;
 }) {
   const t = texts.sending.history;
   const who = role === "user" ? texts.chat.you : texts.chat.assistant;

@@ -1,9 +1,9 @@
 /** The lorebooks that are there for one chat, and the preset that is pinned to it. */
+import type { ChatOptions, LorebookItem, PresetItem } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
-import { lorebookApi, type LorebookItem } from "../../../api/lorebooks.ts";
-import { presetApi, type PresetItem } from "../../../api/presets.ts";
-import type { ChatOptions } from "../../../api/types.ts";
+import { lorebookApi } from "../../../api/lorebooks.ts";
+import { presetApi } from "../../../api/presets.ts";
 import { ErrorNote } from "../../../components/ErrorNote.tsx";
 import { Select } from "../../../components/forms/Select.tsx";
 import { Switch } from "../../../components/forms/Switch.tsx";

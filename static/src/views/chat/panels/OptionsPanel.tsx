@@ -1,9 +1,9 @@
 /** What a chat sets for itself: how the model chooses its words, and what it is told beside the messages. */
+import type { ChatOptions } from "../../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Select } from "../../../components/forms/Select.tsx";
-import type { ChatOptions } from "../../../api/types.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import {
   NUMBER_FIELDS,
@@ -93,11 +93,13 @@ function Instructions({ options, onChange }: { options: ChatOptions; onChange: C
   return <TextField label={t.systemPrompt} hint={t.systemPromptHint} rows={5} value={text} onInput={onInput} />;
 }
 
+type ChatNote = Required<Pick<NonNullable<ChatOptions["note"]>, "depth" | "role" | "text">>;
+
 function Note({ options, onChange }: { options: ChatOptions; onChange: Change }) {
-  const [note, setNote] = useState(options.note ?? { text: "", depth: NOTE_DEPTH, role: "system" });
+  const [note, setNote] = useState<ChatNote>({ text: "", depth: NOTE_DEPTH, role: "system", ...options.note });
   const [depth, setDepth] = useState(String(note.depth));
   const t = texts.sending.options;
-  const set = (changes: Partial<typeof note>) => {
+  const set = (changes: Partial<ChatNote>) => {
     const changed = { ...note, ...changes };
     setNote(changed);
     onChange({ note: changed.text.trim() === "" ? null : changed });

@@ -1,9 +1,9 @@
 /** Exactly what the model would be sent now, with its size and what does not fit. */
+import type { ChatPreview, DroppedEntry, PromptPiece, UnexpandedField } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
 import { ErrorNote } from "../../../components/ErrorNote.tsx";
-import type { ChatPreview, MissedLore, NotExpanded, PromptPiece } from "../../../api/types.ts";
 import { imagesOf, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { figure } from "../../../texts/times.ts";
@@ -82,7 +82,7 @@ function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPie
 }
 
 /** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
-function NotExpandedFields({ fields }: { fields: NotExpanded[] }) {
+function NotExpandedFields({ fields }: { fields: UnexpandedField[] }) {
   if (fields.length === 0) return null;
   const t = texts.sending.notExpanded;
   return (
@@ -132,7 +132,7 @@ function reasonOf({ kind, key = "" }: { kind: string; key?: string }): string {
   return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
 }
 
-function missedOf({ reason, key }: MissedLore): string {
+function missedOf({ reason, key }: DroppedEntry): string {
   const { missed, other, reasons } = texts.sending;
   const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
   return key === undefined ? why : `${reasons.key(key)}; ${why}`;

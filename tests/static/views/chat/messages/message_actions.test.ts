@@ -1,6 +1,6 @@
+import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Message } from "../../../../../static/src/api/types.ts";
 import {
   eventually,
   openUiBench,

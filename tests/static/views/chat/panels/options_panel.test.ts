@@ -26,6 +26,8 @@ function openStory() {
         model: "small",
         has_key: false,
         active: false,
+        created_at: "2026-01-02T03:04:05Z",
+        updated_at: "2026-01-02T03:04:05Z",
       });
       api.verdict = { ...api.verdict, models: ["small", "large"] };
     },
