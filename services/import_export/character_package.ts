@@ -6,7 +6,7 @@ import { EMBEDDED, mainIconOf, OWN_PICTURE, withMainIcon } from "../characters/c
 import { heldEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./scratch_folder.ts";
-import { refused } from "./refused.ts";
+import { refused } from "./import_notes.ts";
 
 /** One picture or sound. */
 export interface FurtherFile {
@@ -63,7 +63,7 @@ export async function packCharacter(
     let total = 0;
     for (const { type, name, ext, source, sizeBytes, read } of files) {
       if (assets.length === MAX_FILES || total + sizeBytes > MAX_BYTES) {
-        notes.push(refused(source, "its character has too many further files"));
+        notes.push(refused(source, "too_many_files"));
         continue;
       }
       let bytes: Uint8Array;

@@ -1,4 +1,5 @@
 /** What readers of other programs' data give, one thing at a time, in the terms of Parlor. It crosses from a Worker: plain data alone. */
+import type { ImportReason } from "./import_reasons.ts";
 import type { ImageProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
@@ -158,12 +159,11 @@ export interface ImportedSettings extends Origin {
 }
 
 /** What has to be said of something: why it does not come in, or not whole, or what comes with it. */
-export interface ImportNote {
+export interface ImportNote extends ImportReason {
   what: "note";
   level: "refused" | "left_out" | "changed" | "kept";
   source: string;
-  reason: string;
-  /** How many files it speaks of. */
+  /** How many files it is about. */
   count?: number;
 }
 

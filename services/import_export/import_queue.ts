@@ -1,4 +1,6 @@
 /** Brings in what a reader gives, several conversations at a time: they are sealed beside each other and share commits. */
+import { importReason } from "./import_reasons.ts";
+import { changed, refused } from "./import_notes.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import type { ImportedItem, ImportNote, ImportStep } from "./import_item.ts";
@@ -12,8 +14,6 @@ const AT_ONCE = 8;
 const MAX_MESSAGES = 4_000;
 /** Memory that a conversation takes for each byte of its messages: values, their text, the same sealed, and garbage. */
 const WEIGHT = 5;
-
-const WITH_FILES = "its further pictures and sounds are kept beside it: an export as CHARX has them";
 
 /** What a queue needs. */
 export interface LandingQueueDeps extends LandingParts {
@@ -83,14 +83,16 @@ export class LandingQueue {
     try {
       const { state, reason, kept, name = item.name } = await landed;
       countItem(this.#report, { ...item, name }, state);
-      if (reason !== undefined) addLine(this.#report, { level: "changed", source: item.source, reason });
-      if (kept) addLine(this.#report, { level: "kept", source: item.source, reason: WITH_FILES, count: kept });
+      if (reason !== undefined) addLine(this.#report, changed(item.source, reason));
+      if (kept) {
+        addLine(this.#report, { level: "kept", source: item.source, ...importReason("files_in_card"), count: kept });
+      }
       if (item.what === "conversation" && state !== "present") this.#report.messages += item.messages.length;
     } catch (error) {
       // One that cannot come in keeps nobody else out; a full disk does.
       if (!(error instanceof AppError) || error.code === "storage_full" || error.code === "internal") throw error;
       countItem(this.#report, item, "refused");
-      addLine(this.#report, { level: "refused", source: item.source, reason: error.message });
+      addLine(this.#report, refused(item.source, error));
     }
   }
 }

@@ -1,117 +1,126 @@
-/**
- * The sentences of a report by codes that stay, so that whoever shows one can say it in another language. Readers say
- * them in English, some with words of the file inside; here each is known again, at the one place that every line passes.
- */
-import type { TextParams } from "../json/message_template.ts";
+/** Why something isn't imported, or not unchanged: codes with their English sentences. Other languages translate by code. */
+import { AppError } from "../errors.ts";
+import { filledText, type TextParams } from "../json/message_template.ts";
 
-/** `{name}` stands for what a sentence says of its file. A sentence that is not here goes out as it is, without a code. */
+/** English sentences by code; `{name}` is a parameter. */
 export const IMPORT_REASONS = {
-  not_plain_file: "it is no plain file inside of the import",
-  unreadable: "it cannot be read",
-  not_json: "it is no JSON in UTF-8",
-  not_whole_json: "it is no whole JSON",
-  not_object: "it is no object of JSON",
-  no_chat: "it is no chat",
-  no_messages: "it has no messages",
-  messages_missing: "its messages are not there",
-  not_jsonl: "it is no .jsonl file",
-  no_chats_inside: "files that are no chats are left out",
-  broken_line: "line {line} is no object of JSON and was passed over",
-  broken_lines: "{count} lines are no objects of JSON",
-  picture_missing: 'the picture "{picture}" is not there',
-  chatgpt_pictures: "its pictures are not in the file of chats and do not come in",
-  changed_here: "it is here already and went on here, or was changed, since it came in: left as it is",
-  picture_unreadable: "its picture cannot be read",
-  came_without_picture: "its picture cannot be read: it came in without one",
-  avatar_missing: "its picture is not in the file: it comes in without one",
-  avatar_not_there: "its picture is not there: it comes in without one",
-  keyless: "keys are in no export: enter its key anew",
-  keys_left_out: "keys of services and settings are not taken over; enter connections under Connections",
-  service_keys_left_out: "keys of services are not taken over; enter them under Connections",
-  character_missing: 'its character "{card}" is not there: the chat comes in without one',
-  group_missing: "no group has this chat: it comes in without characters",
-  members_missing: "characters of the group are not there: {cards}",
-  no_persona_has_it: "no persona has this picture",
-  backgrounds: "backgrounds are left out: chats here have none",
-  thumbnails: "thumbnails are made anew",
-  backups: "backups are copies of what is brought in",
-  themes: "themes are of SillyTavern's own page",
-  presets_of_service: "these presets are for a service that Parlor does not speak to",
-  presets_of_interface: "these presets are for an interface that Parlor does not speak",
-  instruct: "instruct templates are left out: servers apply the template of their model",
-  context: "context templates are left out: servers apply the template of their model",
-  sillytavern_own: "it is of SillyTavern's own and has no place here",
-  agnai_not: "it is no file of Agnai",
-  agnai_scenarios: "scenarios that change with a chat have no place here",
-  agnai_templates: "templates of prompts are left out: they are in Agnai's own language",
-  agnai_presets: "prompts of presets are left out: they are in Agnai's own language",
-  agnai_trees: "trees of chats are made from their messages",
-  chat_without_character: "its character is not in the file: the chat comes in without one",
-  agnai_overrides: "what it says in place of its character is left out: {fields}",
-  risu_not: "it is no file of RisuAI",
-  risu_neither: "it is neither a card nor a persona",
-  risu_persona: "its persona cannot be read",
-  risu_no_entries: "its lorebook has no entries",
-  risu_text_chat: "a chat as text or page has neither times nor roles: export it as JSON",
-  risu_note: "its note is left out: personas here have none",
-  risu_module: "of a module the lorebook comes in alone: its scripts and pictures do nothing outside of RisuAI",
-  risu_module_rest: "scripts and pictures of a module are left out: they do nothing outside of RisuAI",
-  risu_scripts: "scripts are left out: they do nothing outside of RisuAI",
-  risu_chats_without_character: "its character is not in the file: chats come in without one and without its greeting",
-  risu_presets: "prompts of presets are left out: they are in RisuAI's own template language",
-  risu_character_missing: "the file of this character is not there",
-  risu_trash: "they lie in RisuAI's trash",
-  risu_empty_chats: "nobody has said anything in them",
-  risu_chat_pictures: "{count} pictures in its messages are in no file of RisuAI's and do not come in",
-  risu_memory: "what RisuAI remembers of it is left out: summaries here are made anew when one is needed",
-  risu_variables: "the variables of its scripts are left out",
-  risu_voice: "its voice model is left out: voices here are samples of a speech server",
-  risu_card_scripts: "its scripts are kept in the card for RisuAI and do nothing here",
-  risu_damaged: "it is damaged: it cannot be unpacked",
-  risu_cut_off: "it is cut off",
-  agnai_body: "its body of parts is kept in the card for Agnai, which alone can draw it",
-  moods: "only pictures of moods come in, in a folder that is called as the file of a card beside it",
-  kept_beside: "its further pictures and sounds are kept beside it: an export as CHARX has them",
-  too_many_files: "its character has too many further files",
-  risu_media: "{count} further pictures and sounds of it are not there",
-  risu_module_empty: "this module has no lorebook: its scripts and pictures do nothing outside of RisuAI",
-  risu_no_module: "it is no module of RisuAI, or of a newer kind",
-  risu_holds_no_module: "it holds no module",
-  risu_module_damaged: "it is damaged: its module cannot be read",
-  risu_no_preset: "it is no preset of RisuAI, or of a newer kind",
-  risu_holds_no_preset: "it holds no preset",
-  risu_preset_damaged: "it is damaged: its preset cannot be opened",
-  risu_foreign: "it is not of RisuAI, or damaged",
+  not_plain_file: "not a regular file inside the import",
+  unreadable: "can't be read",
+  not_json: "not valid JSON in UTF-8",
+  not_whole_json: "the JSON is incomplete",
+  not_object: "not a JSON object",
+  not_chat: "not a chat",
+  no_messages: "the chat has no messages",
+  messages_missing: "its messages are missing",
+  not_jsonl: "not a .jsonl file",
+  other_files: "files without chats aren't imported",
+  broken_line: "skipped line {line}: not a JSON object",
+  broken_lines: "skipped lines that are not JSON objects: {count}",
+  image_missing: 'the image "{image}" is missing',
+  chatgpt_images: "its images are not part of the chat export",
+  changed_here: "already here and changed since the last import: left as is",
+  image_unreadable: "its image can't be read",
+  avatar_unreadable: "imported without its image: the image can't be read",
+  avatar_not_in_file: "imported without its image: the file doesn't contain it",
+  avatar_missing: "imported without its image: the image is missing",
+  enter_key: "exports don't contain API keys: enter the key again",
+  keys_left_out: "API keys and settings aren't imported: add your services under Connections",
+  service_keys_left_out: "API keys aren't imported: add your services under Connections",
+  character_missing: 'imported without its character: "{card}" is missing',
+  group_missing: "imported without characters: no group contains this chat",
+  members_missing: "some characters of the group are missing: {cards}",
+  persona_image_unused: "no persona uses this image",
+  backgrounds: "backgrounds aren't imported: Parlor has no chat backgrounds",
+  thumbnails: "thumbnails are created again when needed",
+  backups: "backups are copies of data that is imported anyway",
+  themes: "themes only work in SillyTavern",
+  presets_of_service: "presets for a service that Parlor doesn't support",
+  presets_of_interface: "presets for an API that Parlor doesn't support",
+  instruct: "instruct templates aren't imported: the model server applies the model's own template",
+  context: "context templates aren't imported: the model server applies the model's own template",
+  sillytavern_own: "only used by SillyTavern",
+  agnai_not: "not an Agnai file",
+  agnai_scenarios: "scenarios that change during a chat aren't supported",
+  agnai_templates: "prompt templates aren't imported: they use Agnai's template language",
+  agnai_presets: "the prompts of presets aren't imported: they use Agnai's template language",
+  agnai_trees: "chat trees are rebuilt from the messages",
+  chat_without_character: "imported without its character: the file doesn't contain it",
+  agnai_overrides: "fields that override the character aren't imported: {fields}",
+  risu_not: "not a RisuAI file",
+  risu_neither: "neither a card nor a persona",
+  risu_persona: "its persona can't be read",
+  risu_no_entries: "the lorebook has no entries",
+  risu_text_chat: "chats exported as text or HTML have no times and roles: export the chat as JSON",
+  risu_note: "its note isn't imported: personas have no notes in Parlor",
+  risu_module: "only the lorebook of the module is imported: its scripts and images only work in RisuAI",
+  risu_module_rest: "scripts and images of the module aren't imported: they only work in RisuAI",
+  risu_scripts: "scripts aren't imported: they only work in RisuAI",
+  risu_chats_without_character: "chats imported without their character and its greeting: the file doesn't contain it",
+  risu_presets: "the prompts of presets aren't imported: they use RisuAI's template language",
+  risu_character_missing: "the character's file is missing",
+  risu_trash: "in RisuAI's trash",
+  empty_chats: "chats without messages",
+  risu_chat_images: "images missing from the RisuAI data: {count}",
+  risu_cold:
+    "its messages are in RisuAI's cold storage and not in this file: open the chat in RisuAI once, then export again",
+  risu_memory: "RisuAI's memory of the chat isn't imported: Parlor writes a new summary when it needs one",
+  risu_variables: "script variables aren't imported",
+  risu_voice: "its voice model isn't imported: Parlor uses voice samples of a speech server",
+  risu_card_scripts: "its scripts stay in the card for RisuAI and have no effect in Parlor",
+  risu_damaged: "damaged: can't be unpacked",
+  risu_cut_off: "the file is incomplete",
+  agnai_body: "its sprite stays in the card for Agnai: Parlor can't draw it",
+  expressions_only: "only expression images are imported, from a folder with the same name as the card's file",
+  files_in_card: "its other images and sounds are stored with the character: export it as CHARX to get them",
+  too_many_files: "the character has too many files",
+  risu_media: "missing images and sounds: {count}",
+  risu_module_empty: "the module has no lorebook: its scripts and images only work in RisuAI",
+  risu_no_module: "not a RisuAI module, or a newer version of the format",
+  risu_holds_no_module: "the file contains no module",
+  risu_module_damaged: "damaged: the module can't be read",
+  risu_no_preset: "not a RisuAI preset, or a newer version of the format",
+  risu_holds_no_preset: "the file contains no preset",
+  risu_preset_damaged: "damaged: the preset can't be decrypted",
+  risu_foreign: "not from RisuAI, or damaged",
 } as const;
 
-/** Code of a sentence. */
+/** Code of a reason. */
 export type ImportReasonCode = keyof typeof IMPORT_REASONS;
 
-/** Of what a sentence says of its file: the words are those of a stranger. */
-const MAX_PARAM_CHARS = 500;
-
-const PLACE = /\{(\w+)\}/g;
-const PATTERNS = Object.entries(IMPORT_REASONS).filter(([, text]) => text.includes("{")).map(([code, text]) => ({
-  code,
-  names: [...text.matchAll(PLACE)].map(([, name]) => name!),
-  pattern: new RegExp(
-    `^${text.split(PLACE).map((part, n) => n % 2 === 0 ? RegExp.escape(part) : "(.*)").join("")}$`,
-    "s",
-  ),
-}));
-const CODES = new Map<string, string>(Object.entries(IMPORT_REASONS).map(([code, text]) => [text, code]));
-
-/** Gives the code of a sentence and what stands in its places; nothing for one that has no code. */
-export function codedReason(reason: string): { code?: string; params?: TextParams } {
-  const code = CODES.get(reason);
-  if (code !== undefined) return { code };
-  for (const { code, names, pattern } of PATTERNS) {
-    const match = pattern.exec(reason);
-    if (match) return { code, params: Object.fromEntries(names.map((name, n) => [name, cut(match[n + 1]!)])) };
-  }
-  return {};
+/** A reason as reports carry it. */
+export interface ImportReason {
+  /** In English, parameters filled in. */
+  reason: string;
+  /** Absent for a message that only exists in English. */
+  code?: ImportReasonCode;
+  params?: TextParams;
 }
 
-function cut(text: string): string {
-  return text.slice(0, MAX_PARAM_CHARS);
+/** Parameters come from imported files. */
+const MAX_PARAM_CHARS = 500;
+
+/** Creates the reason with a code; parameters are cut to 500 characters. */
+export function importReason(code: ImportReasonCode, params?: Record<string, string | number>): ImportReason {
+  if (params === undefined) return { reason: IMPORT_REASONS[code], code };
+  const short = Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [name, String(value).slice(0, MAX_PARAM_CHARS)]),
+  );
+  return { reason: filledText(IMPORT_REASONS[code], short), code, params: short };
+}
+
+/** An `unprocessable` item of an import. */
+export class ImportError extends AppError {
+  readonly reason: ImportReason;
+
+  constructor(code: ImportReasonCode, options?: { cause?: unknown }) {
+    const reason = importReason(code);
+    super("unprocessable", reason.reason, options);
+    this.reason = reason;
+  }
+}
+
+/** Returns the reason that an error gives; `unreadable` unless it is one of ours. */
+export function reasonOfError(error: unknown): ImportReason {
+  if (error instanceof ImportError) return error.reason;
+  return error instanceof AppError ? { reason: error.message } : importReason("unreadable");
 }

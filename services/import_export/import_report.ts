@@ -6,8 +6,6 @@ import {
   type ImportKind,
   type ImportNote,
 } from "./import_item.ts";
-import { codedReason } from "./import_reasons.ts";
-import type { TextParams } from "../json/message_template.ts";
 
 /** How things of a kind fared. */
 export interface ThingCounts {
@@ -19,8 +17,8 @@ export interface ThingCounts {
   refused: number;
 }
 
-/** One line of the report, its reason with its code where it has one; see import_reasons.ts. */
-export type ReportLine = Omit<ImportNote, "what"> & { code?: string; params?: TextParams };
+/** One line of the report. */
+export type ReportLine = Omit<ImportNote, "what">;
 
 /** Something that came in, or would. */
 export interface ReportItem {
@@ -74,14 +72,17 @@ export function countItem(
 }
 
 /** Adds a line, which is kept as long as there are few. */
-export function addLine(report: ImportReport, { level, source, reason, count }: Omit<ImportNote, "what">): void {
+export function addLine(report: ImportReport, { level, source, reason, code, params, count }: ReportLine): void {
   if (report.lines.length >= MAX_LINES) {
     report.lines_dropped++;
     return;
   }
   report.lines.push({
-    ...{ level, source: source.slice(0, MAX_TEXT), reason: reason.slice(0, MAX_TEXT) },
-    ...codedReason(reason),
+    level,
+    source: source.slice(0, MAX_TEXT),
+    reason: reason.slice(0, MAX_TEXT),
+    ...(code !== undefined && { code }),
+    ...(params !== undefined && { params }),
     ...(count !== undefined && { count }),
   });
 }

@@ -6,8 +6,6 @@ import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { ImportedConnection, ImportedImageConnection, ImportedSettings } from "./import_item.ts";
 import type { Landed } from "./import_writer.ts";
 
-const KEYLESS = "keys are in no export: enter its key anew";
-
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
 export async function landConnection(
   connections: Connections,
@@ -65,5 +63,5 @@ export async function landSettings(
 }
 
 function added(hadKey: boolean): Landed {
-  return { state: "added", ...(hadKey && { reason: KEYLESS }) };
+  return { state: "added", ...(hadKey && { reason: "enter_key" }) };
 }

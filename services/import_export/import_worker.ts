@@ -1,4 +1,5 @@
 /** The Worker that opens and reads imports. import_reading.ts is its other end; it takes the next thing when it is ready for it. */
+import { refused } from "./import_notes.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage } from "../async/garbage_collection.ts";
 import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
@@ -31,12 +32,7 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
   const source = await openSource(path, name);
   try {
     yield { files: source.files.length };
-    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => ({
-      what: "note",
-      level: "refused",
-      source: path,
-      reason: "it is no plain file inside of the import",
-    }));
+    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => refused(path, "not_plain_file"));
     let batch = notes;
     let bytes = 0;
     for await (const step of READERS[kind](source, new Scratch(scratch))) {

@@ -1,4 +1,5 @@
 /** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
+import type { ImportReasonCode } from "./import_reasons.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { type CardFile, readCardBytes, readCardFile } from "../characters/card/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
@@ -46,15 +47,12 @@ export interface LandingParts {
 export interface Landed {
   state: "added" | "updated" | "present";
   /** Said in the report beside it. */
-  reason?: string;
+  reason?: ImportReasonCode;
   /** How many further files came with it, where that is worth a line. */
   kept?: number;
   /** What it turned out to be called. */
   name?: string;
 }
-
-const WITHOUT_PICTURE = "its picture cannot be read: it came in without one";
-const CHANGED_HERE = "it is here already and went on here, or was changed, since it came in: left as it is";
 
 /**
  * Brings a thing in.
@@ -121,7 +119,7 @@ async function landConversation(
     updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
   };
   const state = isDryRun ? arrivals.stateOf(arriving) : await arrivals.take(arriving);
-  return state === "changed_here" ? { state: "present", reason: CHANGED_HERE } : { state };
+  return state === "changed_here" ? { state: "present", reason: "changed_here" } : { state };
 }
 
 async function isHere(
@@ -153,7 +151,7 @@ async function landCharacter({ characters }: LandingParts, item: ImportedCharact
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
     const name = nameOf(await characters.importCard(file, { id })); // throws the same where it was the card
-    return { state: "added", reason: WITHOUT_PICTURE, name, kept: files };
+    return { state: "added", reason: "avatar_unreadable", name, kept: files };
   }
 }
 
@@ -174,7 +172,7 @@ async function landPersona({ personas }: LandingParts, item: ImportedPersona): P
     return { state: "added" };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    return { state: "added", reason: WITHOUT_PICTURE };
+    return { state: "added", reason: "avatar_unreadable" };
   }
 }
 

@@ -1,5 +1,6 @@
-/** The JSON object that a file of an import is. */
+/** Reads the JSON object in a file of an import. */
 import { AppError } from "../errors.ts";
+import { ImportError } from "./import_reasons.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 
 /** Gives the object that bytes are. @throws {AppError} `unprocessable` when they are no JSON, no object, or nested deeper than 100 levels */
@@ -8,9 +9,9 @@ export function objectIn(bytes: Uint8Array): JsonObject {
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "it is no JSON in UTF-8", { cause });
+    throw new ImportError("not_json", { cause });
   }
-  if (!isJsonObject(json)) throw new AppError("unprocessable", "it is no object of JSON");
+  if (!isJsonObject(json)) throw new ImportError("not_object");
   const fault = findJsonFault(json);
   if (fault !== undefined) throw new AppError("unprocessable", fault);
   return json;

@@ -21,10 +21,10 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
   await using app = await openTestApp();
   const report = await importReport(app, "kind=agnai", zipped(agnaiFolder()));
   expect(added(report)).toEqual({ ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1 });
-  expect(report.lines.map(({ level, source, reason }) => `${level} ${source}: ${reason}`).toSorted()).toEqual([
-    "left_out db/presets.json: prompts of presets are left out: they are in Agnai's own language",
-    "left_out db/scenario.json: scenarios that change with a chat have no place here",
-    "left_out db/user.json: keys of services and settings are not taken over; enter connections under Connections",
+  expect(report.lines.map(({ level, source, code }) => `${level} ${source}: ${code}`).toSorted()).toEqual([
+    "left_out db/presets.json: agnai_presets",
+    "left_out db/scenario.json: agnai_scenarios",
+    "left_out db/user.json: keys_left_out",
   ]);
   const characters = await got(app, "/api/characters?view=full");
   const [fox, owl] = [named(characters, "Fox"), named(characters, "Owl")];

@@ -38,20 +38,20 @@ test("a local backup comes in whole: characters, personas, lorebooks, presets, c
   const report = await importReport(app, "kind=risuai", risuBackup(risuSave(risuDatabase(), "packed")));
   expect(added(report)).toEqual(EVERYTHING);
   expect(report.messages).toBe(6); // with the greeting, which there is no message
-  const lines = report.lines.map(({ level, source, reason }) => `${level} ${source.split("#")[1] ?? ""}: ${reason}`);
+  const lines = report.lines.map(({ level, source, code }) => `${level} ${source.split("#")[1] ?? ""}: ${code}`);
   expect(lines.toSorted()).toEqual([
-    "changed characters/Fox: its scripts are kept in the card for RisuAI and do nothing here",
-    "changed characters/Owl: its picture is not there: it comes in without one",
-    "changed chats/Watch/Night: 1 pictures in its messages are in no file of RisuAI's and do not come in",
-    "changed chats/Watch/Night: what RisuAI remembers of it is left out: summaries here are made anew when one is needed",
-    "changed personas/Cai: its note is left out: personas here have none",
-    "kept characters/Fox: its further pictures and sounds are kept beside it: an export as CHARX has them",
-    "kept characters/Owl: its further pictures and sounds are kept beside it: an export as CHARX has them",
-    "left_out : keys of services and settings are not taken over; enter connections under Connections",
-    "left_out characters: they lie in RisuAI's trash",
-    "left_out chats: nobody has said anything in them",
-    "left_out modules/Harbour: scripts and pictures of a module are left out: they do nothing outside of RisuAI",
-    "left_out presets: prompts of presets are left out: they are in RisuAI's own template language",
+    "changed characters/Fox: risu_card_scripts",
+    "changed characters/Owl: avatar_missing",
+    "changed chats/Watch/Night: risu_chat_images",
+    "changed chats/Watch/Night: risu_memory",
+    "changed personas/Cai: risu_note",
+    "kept characters/Fox: files_in_card",
+    "kept characters/Owl: files_in_card",
+    "left_out : keys_left_out",
+    "left_out characters: risu_trash",
+    "left_out chats: empty_chats",
+    "left_out modules/Harbour: risu_module_rest",
+    "left_out presets: risu_presets",
   ]);
 
   const characters = await got(app, "/api/characters?view=full");
@@ -174,6 +174,7 @@ test("a chat whose cold storage is not there is named, and keeps nothing else ou
     ...{
       level: "refused",
       source: expect.stringContaining("Evening"),
+      code: "risu_cold",
       reason: expect.stringContaining("cold storage"),
     },
   });
@@ -236,7 +237,7 @@ test("a CHARX comes in with its picture, by itself as among others", async () =>
     });
   const alone = await importReport(app, "kind=risuai&name=Fox.charx", charx("Fox"));
   expect(alone.lines).toMatchObject([
-    { level: "kept", source: "card.json", reason: expect.stringContaining("further pictures"), count: 1 },
+    { level: "kept", source: "card.json", code: "files_in_card", count: 1 },
   ]);
   const [{ id }] = await got(app, "/api/characters?q=Fox");
   const files = unzipSync(await (await app.get(`/api/characters/${id}/export?format=charx`)).bytes());
@@ -258,8 +259,8 @@ test("pictures and sounds beside the one that shows a character are in its CHARX
   const report = await importReport(app, "kind=risuai", risuBackup(risuSave(database, "packed")));
   const ofFox = report.lines.filter(({ source }) => source.endsWith("#characters/Fox"));
   expect(ofFox.map(({ level, reason, count }) => [level, count ?? reason])).toEqual([
-    ["changed", "its scripts are kept in the card for RisuAI and do nothing here"],
-    ["changed", "1 further pictures and sounds of it are not there"],
+    ["changed", "its scripts stay in the card for RisuAI and have no effect in Parlor"],
+    ["changed", "missing images and sounds: 1"],
     ["kept", 3],
   ]);
   const [{ id }] = await got(app, "/api/characters?q=Fox");

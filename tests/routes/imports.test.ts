@@ -18,11 +18,11 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
     {
       level: "left_out",
       source: "backgrounds",
-      reason: expect.stringContaining("left out"),
+      reason: expect.stringContaining("imported"),
       code: "backgrounds",
       count: 1,
     },
-    { level: "kept", source: "characters/Fox.png", reason: expect.stringContaining("further pictures"), count: 1 },
+    { level: "kept", source: "characters/Fox.png", code: "files_in_card", count: 1 },
   ]);
 
   const list: { id: string; title: string }[] = (await got(app, "/api/conversations?view=summary")).items;
@@ -94,9 +94,9 @@ test("pictures of moods come in with their character and are in its CHARX, costu
   const report = await importReport(app, "kind=sillytavern", zipped(files));
   expect(trial.lines).toEqual(report.lines);
   expect(report.lines.filter(({ source }) => source.startsWith("characters"))).toMatchObject([
-    { level: "kept", source: "characters/Fox.png", reason: expect.any(String), count: 4 },
-    { level: "left_out", source: "characters/Fox", reason: expect.stringContaining("moods"), count: 1 },
-    { level: "left_out", source: "characters/Nobody", reason: expect.stringContaining("moods"), count: 1 },
+    { level: "kept", source: "characters/Fox.png", code: "files_in_card", count: 4 },
+    { level: "left_out", source: "characters/Fox", code: "expressions_only", count: 1 },
+    { level: "left_out", source: "characters/Nobody", code: "expressions_only", count: 1 },
   ]);
   const [fox, owl] = await got(app, "/api/characters?view=full");
   expect([fox.has_assets, owl.has_assets]).toEqual([true, false]);

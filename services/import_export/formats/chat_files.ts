@@ -4,7 +4,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { elementsOf } from "../../json/array_elements.ts";
-import { refused } from "../refused.ts";
+import { leftOut, refused } from "../import_notes.ts";
 
 /** The one file of a long life with such a service; its Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
@@ -23,15 +23,7 @@ export async function* readChatFiles(
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0) throw new AppError("unprocessable", "Cannot import this: there is no file of chats in it");
   const others = source.files.length - files.length;
-  if (others > 0) {
-    yield {
-      what: "note",
-      level: "left_out",
-      source: "",
-      reason: "files that are no chats are left out",
-      count: others,
-    };
-  }
+  if (others > 0) yield leftOut("", "other_files", others);
   for (const file of files) {
     try {
       const bytes = await source.read(file, MAX_BYTES);
@@ -40,7 +32,7 @@ export async function* readChatFiles(
         yield* readOne(element, `${file.path}#${index++}`, read);
       }
     } catch (error) {
-      yield error instanceof SyntaxError ? refused(file.path, "it is no whole JSON") : refused(file.path, error);
+      yield error instanceof SyntaxError ? refused(file.path, "not_whole_json") : refused(file.path, error);
     }
   }
 }
@@ -54,11 +46,11 @@ function* readOne(
   try {
     chat = parseJsonBytes(bytes);
   } catch {
-    return yield refused(place, "it is no JSON in UTF-8");
+    return yield refused(place, "not_json");
   }
-  if (!isJsonObject(chat)) return yield refused(place, "it is no object of JSON");
+  if (!isJsonObject(chat)) return yield refused(place, "not_object");
   const fault = findJsonFault(chat);
-  if (fault !== undefined) return yield refused(place, fault);
+  if (fault !== undefined) return yield refused(place, new AppError("unprocessable", fault));
   yield* read(chat, place);
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { importReason } from "../../../services/import_export/import_reasons.ts";
 import { addLine, newReport } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
 import { openSource } from "../../../services/import_export/import_source.ts";
@@ -73,7 +74,7 @@ test("an Agnai folder that is nested too deep is refused with a reason", async (
 
 test("a line of a report holds 500 characters of a foreign name at most", () => {
   const report = newReport("sillytavern", true);
-  const reason = `characters of the group are not there: ${"x".repeat(1_000_000)}`;
-  addLine(report, { level: "changed", source: "groups/1.json", reason });
+  const reason = importReason("members_missing", { cards: "x".repeat(1_000_000) });
+  addLine(report, { level: "changed", source: "groups/1.json", ...reason });
   expect(report.lines[0]).toMatchObject({ code: "members_missing", params: { cards: "x".repeat(500) } });
 });

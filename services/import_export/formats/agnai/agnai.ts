@@ -5,6 +5,7 @@
  * @see Agnai, srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and web/pages/Memory/Memory.tsx at 2421510
  *   (2024-10-16)
  */
+import { ImportError, type ImportReasonCode } from "../../import_reasons.ts";
 import { cardOfPng } from "../../../characters/png/png_card.ts";
 import { cardIn } from "../../../characters/card/card_file.ts";
 import { cardBytes } from "../../../characters/card/card_text.ts";
@@ -23,7 +24,7 @@ import type { ImportStep } from "../../import_item.ts";
 import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
 import { objectIn } from "../../json_object.ts";
 import { samplerOf } from "../../samplers.ts";
-import { refused } from "../../refused.ts";
+import { changed, leftOut, refused } from "../../import_notes.ts";
 import { baseOf, stemOf } from "../../file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
@@ -37,11 +38,11 @@ const SAMPLERS = {
   ...{ max_tokens: "maxTokens", context_size: "maxContextLength" },
 };
 /** Files of the folder that have no place here. */
-const REASONS: Record<string, string> = {
-  "user.json": "keys of services and settings are not taken over; enter connections under Connections",
-  "scenario.json": "scenarios that change with a chat have no place here",
-  "templates.json": "templates of prompts are left out: they are in Agnai's own language",
-  "trees.json": "trees of chats are made from their messages",
+const REASONS: Record<string, ImportReasonCode> = {
+  "user.json": "keys_left_out",
+  "scenario.json": "agnai_scenarios",
+  "templates.json": "agnai_templates",
+  "trees.json": "agnai_trees",
 };
 const TAKEN = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
 /** What a profile is called before its owner has given a name. */
@@ -69,7 +70,7 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
         const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
         yield* notes;
         if (conversation !== undefined) yield conversation;
-      } else yield { what: "note", level: "left_out", source: path, reason: "it is no file of Agnai", count: 1 };
+      } else yield leftOut(path, "agnai_not");
     } catch (error) {
       yield refused(path, error);
     }
@@ -81,13 +82,10 @@ function* ofJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<Import
   if (isAgnaiCharacter(json)) return yield* ofCharacter(json, path);
   if (isAgnaiBook(json)) return yield* ofBook(json, path);
   if (isAgnaiExport(json)) {
-    const reason = "its character is not in the file: the chat comes in without one";
-    yield { what: "note", level: "changed", source: path, reason };
+    yield changed(path, "chat_without_character");
     return yield* readAgnaiExport(json, { source: path, title: stemOf(path) });
   }
-  if (json.kind === "scenario") {
-    return yield { what: "note", level: "left_out", source: path, reason: REASONS["scenario.json"]!, count: 1 };
-  }
+  if (json.kind === "scenario") return yield leftOut(path, "agnai_scenarios");
   const { data } = cardIn(path, bytes);
   const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
   yield { what: "character", id, source: path, name: data.name, file: bytes };
@@ -99,14 +97,8 @@ function* ofCharacter(
   avatar = pictureIn(character.avatar),
 ): Generator<ImportStep> {
   const name = asText(character.name);
-  if (isJsonObject(character.sprite)) {
-    const reason = "its body of parts is kept in the card for Agnai, which alone can draw it";
-    yield { what: "note", level: "changed", source, reason };
-  }
-  if (avatar === undefined && asText(character.avatar) !== "") {
-    const reason = "its picture is not in the file: it comes in without one";
-    yield { what: "note", level: "changed", source, reason };
-  }
+  if (isJsonObject(character.sprite)) yield changed(source, "agnai_body");
+  if (avatar === undefined && asText(character.avatar) !== "") yield changed(source, "avatar_not_in_file");
   try {
     const bytes = cardBytes(cardOfAgnai(character));
     yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
@@ -195,8 +187,7 @@ class Folder {
       yield { what: "preset", id, source, name, json: { sampler }, isOurs: true };
     }
     if (presets.length === 0) return;
-    const reason = "prompts of presets are left out: they are in Agnai's own language";
-    yield { what: "note", level: "left_out", source, reason, count: presets.length };
+    yield leftOut(source, "agnai_presets", presets.length);
   }
 
   async *#chat(
@@ -211,7 +202,7 @@ class Folder {
     const source = this.#in(path);
     try {
       const messages = await this.#json(path);
-      if (!Array.isArray(messages)) throw new AppError("unprocessable", "its messages are not there");
+      if (!Array.isArray(messages)) throw new ImportError("messages_missing");
       const main = asText(chat.characterId);
       const others = Object.entries(asObject(chat.characters)).flatMap(([id, isIn]) => isIn === true ? [id] : []);
       const participants = [...new Set([main, ...others])].flatMap((id) => characters.get(id) ?? []);
@@ -230,7 +221,7 @@ class Folder {
     for (const [path] of this.#byPath) {
       if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
       const reason = REASONS[path];
-      if (reason !== undefined) yield { what: "note", level: "left_out", source: this.#in(path), reason, count: 1 };
+      if (reason !== undefined) yield leftOut(this.#in(path), reason);
     }
   }
 
@@ -248,7 +239,7 @@ class Folder {
     try {
       json = parseJsonBytes(bytes);
     } catch (cause) {
-      throw new AppError("unprocessable", `Cannot import "${file.path}": it is no JSON in UTF-8`, { cause });
+      throw new AppError("unprocessable", `Cannot import "${file.path}": it is not valid JSON in UTF-8`, { cause });
     }
     const fault = findJsonFault(json);
     if (fault !== undefined) throw new AppError("unprocessable", `Cannot import "${file.path}": ${fault}`);

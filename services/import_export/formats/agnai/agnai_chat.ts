@@ -4,11 +4,12 @@
  *
  * @see Agnai, web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at 2421510 (2024-10-16)
  */
+import { importReason } from "../../import_reasons.ts";
 import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { stableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { chatsOfTree, hashOf, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
-import { refused } from "../../refused.ts";
+import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
 /** What is known of a chat besides itself. */
@@ -70,11 +71,10 @@ function* conversation(
   { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiPlace,
 ): Generator<ImportStep> {
   const { messages } = own;
-  if (messages.length === 0) return yield refused(source, "it has no messages");
+  if (messages.length === 0) return yield refused(source, "no_messages");
   const overrides = OVERRIDES.filter((field) => asText(chat[field]) !== "");
   if (overrides.length > 0 && forkedFrom === undefined) {
-    const reason = `what it says in place of its character is left out: ${overrides.join(", ")}`;
-    yield { what: "note", level: "changed", source, reason };
+    yield changed(source, importReason("agnai_overrides", { fields: overrides.join(", ") }));
   }
   const system_prompt = asText(chat.systemPrompt);
   const head = {

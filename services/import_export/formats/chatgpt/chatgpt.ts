@@ -4,7 +4,7 @@ import { readChatFiles } from "../chat_files.ts";
 import { type ImportSource, stableId } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
-import { refused } from "../../refused.ts";
+import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
 /** What is said; tools, files and the service's own notes have other kinds. */
@@ -22,11 +22,10 @@ function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep
   const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
   const chats = chatsOfTree(nodes, asText(chat.current_node), idOf);
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(source, "it has no messages");
+    return yield refused(source, "no_messages");
   }
   if (pictures(mapping) > 0) {
-    const reason = "its pictures are not in the file of chats and do not come in";
-    yield { what: "note", level: "changed", source, reason, count: pictures(mapping) };
+    yield { ...changed(source, "chatgpt_images"), count: pictures(mapping) };
   }
   const title = asText(chat.title);
   for (const { forkedFrom, ...one } of chats) {

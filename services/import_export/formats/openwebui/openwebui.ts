@@ -4,7 +4,7 @@ import { readChatFiles } from "../chat_files.ts";
 import { type ImportSource, stableId } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
-import { refused } from "../../refused.ts";
+import { refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
 /** The text itself holds the reasoning, folded. */
@@ -25,7 +25,7 @@ function* conversationOf(record: JsonObject, source: string): Generator<ImportSt
   const idOf = (node?: string) => node === undefined ? stableId("openwebui", key) : stableId("openwebui", key, node);
   const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, nodeOf(node, value)]));
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(source, "it has no messages");
+    return yield refused(source, "no_messages");
   }
   const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
   for (const { forkedFrom, ...one } of chatsOfTree(nodes, asText(history.currentId), idOf)) {

@@ -10,7 +10,7 @@ import type { ImportedConversation, ImportedMessage, ImportStep } from "../../im
 import { objectIn } from "../../json_object.ts";
 import type { Scratch } from "../../scratch_folder.ts";
 import { connectionOf, imageConnectionOf, settingsOf } from "./parlor_settings.ts";
-import { refused } from "../../refused.ts";
+import { refused } from "../../import_notes.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;

@@ -3,6 +3,7 @@
  *
  * @see RisuAI, storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
+import { importReason } from "../../import_reasons.ts";
 import { cardOf } from "../../../characters/card/card.ts";
 import { cardBytes } from "../../../characters/card/card_text.ts";
 import {
@@ -23,7 +24,7 @@ import type { RisuFiles } from "./risu_files.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpacked } from "./risu_save.ts";
 import type { Scratch } from "../../scratch_folder.ts";
 import { samplerOf } from "../../samplers.ts";
-import { refused } from "../../refused.ts";
+import { changed, leftOut, refused } from "../../import_notes.ts";
 
 /** Pictures, as large as an upload of one may be. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
@@ -38,7 +39,6 @@ const SAMPLERS = {
 const HUNDREDTHS = ["temperature", "frequency_penalty", "presence_penalty"];
 const SWITCHED_OFF = -1000;
 const NAMELESS_USER = "User";
-const PROMPTS = "prompts of presets are left out: they are in RisuAI's own template language";
 
 /** Gives everything. @throws {AppError} when the database cannot be opened */
 export async function* readRisuAccount(
@@ -55,8 +55,8 @@ export async function* readRisuAccount(
       return found && await source.read(found, MAX_SAVE_BYTES);
     },
   );
-  for (const name of missing) yield refused(name, "the file of this character is not there");
-  yield leftOut(file.path, "keys of services and settings are not taken over; enter connections under Connections");
+  for (const name of missing) yield refused(name, "risu_character_missing");
+  yield leftOut(file.path, "keys_left_out");
   yield* new Account(database, file.path, source, files, scratch).steps();
 }
 
@@ -68,11 +68,6 @@ export function presetOfRisu(preset: JsonObject, source: string): ImportedPreset
     return HUNDREDTHS.includes(ours) ? value / 100 : value;
   });
   return { what: "preset", id: stableId("risuai", "preset", name), source, name, json: { sampler }, isOurs: true };
-}
-
-/** A note that prompts stay behind. */
-export function promptsNote(source: string, count: number): ImportNote {
-  return { what: "note", level: "left_out", source, reason: PROMPTS, count };
 }
 
 class Account {
@@ -101,11 +96,11 @@ class Account {
     yield* this.#allPersonas();
     yield* this.#lorebooks();
     yield* this.#groupLorebooks();
-    if (this.#removed > 0) yield leftOut(this.#in("characters"), "they lie in RisuAI's trash", this.#removed);
+    if (this.#removed > 0) yield leftOut(this.#in("characters"), "risu_trash", this.#removed);
     for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
     const presets = asArray(this.database.botPresets).filter(isJsonObject);
     for (const preset of presets) yield presetOfRisu(preset, this.#in("presets", preset.name));
-    if (presets.length > 0) yield promptsNote(this.#in("presets"), presets.length);
+    if (presets.length > 0) yield leftOut(this.#in("presets"), "risu_presets", presets.length);
     let empty = 0;
     for (const character of this.#characters) {
       for (const chat of asArray(character.chats).filter(isJsonObject)) {
@@ -113,7 +108,7 @@ class Account {
         else yield* this.#chat(chat, character);
       }
     }
-    if (empty > 0) yield leftOut(this.#in("chats"), "nobody has said anything in them", empty);
+    if (empty > 0) yield leftOut(this.#in("chats"), "empty_chats", empty);
   }
 
   async *#allPersonas(): AsyncGenerator<ImportStep> {
@@ -131,9 +126,7 @@ class Account {
       this.#personas.push({ id, risuId, name });
       const { avatar, note } = await this.#picture(isChosen ? this.database.userIcon : persona.icon, source);
       if (note !== undefined) yield note;
-      if (asText(persona.note) !== "") {
-        yield { what: "note", level: "changed", source, reason: "its note is left out: personas here have none" };
-      }
+      if (asText(persona.note) !== "") yield changed(source, "risu_note");
       yield { what: "persona", id, source, name, description, avatar };
     }
   }
@@ -149,9 +142,7 @@ class Account {
       const name = asText(module.name) || "Module";
       const source = this.#in("modules", name);
       const more = ["regex", "trigger", "assets"].filter((part) => asArray(module[part]).length > 0);
-      if (more.length > 0) {
-        yield leftOut(source, "scripts and pictures of a module are left out: they do nothing outside of RisuAI", 1);
-      }
+      if (more.length > 0) yield leftOut(source, "risu_module_rest");
       const book = bookOfRisu(module.lorebook);
       if (book === undefined) continue;
       const of = this.#characters.filter((character) => isOn(character.modules, module)).map(idOf);
@@ -194,7 +185,7 @@ class Account {
     try {
       const card = cardOfRisu(character);
       const { files, missing } = this.#further(character, source);
-      if (missing > 0) yield changed(source, `${missing} further pictures and sounds of it are not there`);
+      if (missing > 0) yield changed(source, importReason("risu_media", { count: missing }));
       const origin = { id: idOf(character), source, name };
       if (files.length === 0) {
         yield { what: "character", ...origin, file: cardBytes(card), avatar };
@@ -289,8 +280,7 @@ class Account {
     if (asText(key) === "") return {};
     const avatar = await this.#read(asText(key), MAX_PICTURE_BYTES).catch(() => undefined);
     if (avatar !== undefined) return { avatar };
-    const reason = "its picture is not there: it comes in without one";
-    return { note: { what: "note", level: "changed", source, reason } };
+    return { note: changed(source, "avatar_missing") };
   }
 
   async #read(key: string, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
@@ -313,12 +303,4 @@ function groupBookId(group: JsonObject): string {
 
 function moduleId(module: JsonObject): string {
   return stableId("risuai", "module", asText(module.id) || asText(module.name));
-}
-
-function changed(source: string, reason: string): ImportNote {
-  return { what: "note", level: "changed", source, reason };
-}
-
-function leftOut(source: string, reason: string, count?: number): ImportNote {
-  return { what: "note", level: "left_out", source, reason, ...(count !== undefined && { count }) };
 }

@@ -3,6 +3,7 @@
  *
  * @see RisuAI, characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae (2025-12-31)
  */
+import type { ImportReasonCode } from "../../import_reasons.ts";
 import { endingOf } from "../../file_names.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 
@@ -95,13 +96,13 @@ export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
   for (const [name, key] of asArray(character.emotionImages).map(asArray)) yield medium("emotion", name, key, "");
 }
 
-/** Says what of a character has no place here, as half a sentence each. */
-export function* lossesOf(character: JsonObject): Generator<string> {
-  if (isJsonObject(character.vits)) yield "its voice model is left out: voices here are samples of a speech server";
+/** Yields what of a character Parlor can't use. */
+export function* lossesOf(character: JsonObject): Generator<ImportReasonCode> {
+  if (isJsonObject(character.vits)) yield "risu_voice";
   const effects = asArray(character.triggerscript).flatMap((trigger) => asArray(asObject(trigger).effect));
   const isScripted = asArray(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
     effects.some((effect) => asObject(effect).type !== "v2Header");
-  if (isScripted) yield "its scripts are kept in the card for RisuAI and do nothing here";
+  if (isScripted) yield "risu_card_scripts";
 }
 
 function entryOf(lore: JsonObject): JsonObject {

@@ -4,12 +4,13 @@
  *
  * @see RisuAI, storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at 460ecae (2025-12-31)
  */
+import { type ImportReason, importReason } from "../../import_reasons.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { settledGreetings } from "../../../prompts/greetings.ts";
 import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { bookOfRisu } from "./risu_card.ts";
-import { refused } from "../../refused.ts";
+import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
 /** What is known of a chat besides itself. */
@@ -50,8 +51,7 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
   const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
   if (coldKeyOf(chat) !== undefined) {
-    const reason = "its messages lie in RisuAI's cold storage and not in this file: open the chat there once";
-    return yield refused(source, `${reason}, then export again`);
+    return yield refused(source, "risu_cold");
   }
   const title = asText(chat.name);
   const id = stableId(
@@ -68,7 +68,7 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
   }
   const personaId = place.personaOf?.(asText(chat.bindedPersona));
   const messages = messagesOf(said, { id, chat, place, personaId });
-  for (const reason of lossesOf(chat, said)) yield { what: "note", level: "changed", source, reason };
+  for (const reason of lossesOf(chat, said)) yield changed(source, reason);
   const note = asText(chat.note).trim();
   const folder = place.folderOf?.(asText(chat.folderId));
   const head = {
@@ -145,12 +145,12 @@ function greetingOf(
   };
 }
 
-function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<string> {
+function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<ImportReason> {
   const pictures = said.reduce((sum, { data }) => sum + (asText(data).match(PICTURE)?.length ?? 0), 0);
-  if (pictures > 0) yield `${pictures} pictures in its messages are in no file of RisuAI's and do not come in`;
+  if (pictures > 0) yield importReason("risu_chat_images", { count: pictures });
   const memory = [chat.supaMemoryData, chat.hypaV2Data, chat.hypaV3Data].some(hasMemory);
-  if (memory) yield "what RisuAI remembers of it is left out: summaries here are made anew when one is needed";
-  if (Object.keys(asObject(chat.scriptstate)).length > 0) yield "the variables of its scripts are left out";
+  if (memory) yield importReason("risu_memory");
+  if (Object.keys(asObject(chat.scriptstate)).length > 0) yield importReason("risu_variables");
 }
 
 function hasMemory(value: unknown): boolean {

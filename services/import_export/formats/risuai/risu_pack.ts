@@ -5,7 +5,7 @@
  * @see RisuAI, rpack/README, process/modules.ts (exportModule) and storage/database.svelte.ts (downloadPreset) at 904a14a
  *   (2026-01-12)
  */
-import { AppError } from "../../../errors.ts";
+import { ImportError } from "../../import_reasons.ts";
 import { asObject, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import { messagePack, unpacked } from "./risu_save.ts";
 
@@ -32,17 +32,17 @@ const IV_BYTES = 12;
 /** Reads a `.risum`. What it names of pictures is not read. @throws {AppError} `unprocessable` */
 export function moduleOf(bytes: Uint8Array): JsonObject {
   const isModule = bytes.length > MODULE_HEAD_BYTES && bytes[0] === MODULE_MARK && bytes[1] === MODULE_VERSION;
-  if (!isModule) throw new AppError("unprocessable", "it is no module of RisuAI, or of a newer kind");
+  if (!isModule) throw new ImportError("risu_no_module");
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(2, true);
   const packed = bytes.subarray(MODULE_HEAD_BYTES, MODULE_HEAD_BYTES + length);
-  if (packed.length < length) throw new AppError("unprocessable", "it is cut off");
+  if (packed.length < length) throw new ImportError("risu_cut_off");
   try {
     const { type, module } = asObject(parseJsonBytes(exchanged(packed)));
     if (type === "risuModule" && isJsonObject(module)) return module;
   } catch (cause) {
-    throw new AppError("unprocessable", "it is damaged: its module cannot be read", { cause });
+    throw new ImportError("risu_module_damaged", { cause });
   }
-  throw new AppError("unprocessable", "it holds no module");
+  throw new ImportError("risu_holds_no_module");
 }
 
 /**
@@ -55,10 +55,10 @@ export async function presetOf(bytes: Uint8Array<ArrayBuffer>, isExchanged: bool
   const outer = asObject(messagePack(unpacked(isExchanged ? exchanged(bytes) : bytes, MAX_PRESET_BYTES)));
   const sealed = outer.preset ?? outer.pres;
   if (outer.type !== "preset" || !(sealed instanceof Uint8Array)) {
-    throw new AppError("unprocessable", "it is no preset of RisuAI, or of a newer kind");
+    throw new ImportError("risu_no_preset");
   }
   const preset = messagePack(await opened(sealed));
-  if (!isJsonObject(preset)) throw new AppError("unprocessable", "it holds no preset");
+  if (!isJsonObject(preset)) throw new ImportError("risu_holds_no_preset");
   return preset;
 }
 
@@ -69,7 +69,7 @@ async function opened(sealed: Uint8Array): Promise<Uint8Array> {
     const parameters = { name: "AES-GCM", iv: new Uint8Array(IV_BYTES) };
     return new Uint8Array(await crypto.subtle.decrypt(parameters, key, sealed.slice()));
   } catch (cause) {
-    throw new AppError("unprocessable", "it is damaged: its preset cannot be opened", { cause });
+    throw new ImportError("risu_preset_damaged", { cause });
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * @see RisuAI, storage/risuSave.ts at 460ecae (2025-12-31)
  */
+import { ImportError } from "../../import_reasons.ts";
 import { Buffer } from "node:buffer";
 import { unzipSync } from "node:zlib";
 import { decode, ExtensionCodec } from "@msgpack/msgpack";
@@ -56,7 +57,7 @@ export function unpacked(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Arr
   } catch (cause) {
     const isTooLong = asText(asObject(cause).code) === "ERR_BUFFER_TOO_LARGE" || cause instanceof RangeError;
     if (isTooLong) throw new AppError("too_large", `it unpacks to more than ${maxBytes} bytes`, { cause });
-    throw new AppError("unprocessable", "it is damaged: it cannot be unpacked", { cause });
+    throw new ImportError("risu_damaged", { cause });
   }
 }
 
@@ -104,7 +105,7 @@ function* blocksIn(
     const lengthAt = at + 3 + (bytes[at + 2] ?? 0);
     const length = lengthAt + 4 <= bytes.length ? view.getUint32(lengthAt, true) : Infinity;
     const end = lengthAt + 4 + length;
-    if (end > bytes.length) throw new AppError("unprocessable", "it is cut off");
+    if (end > bytes.length) throw new ImportError("risu_cut_off");
     const [type, isPacked] = [bytes[at]!, bytes[at + 1] === 1];
     const content = bytes.subarray(lengthAt + 4, end);
     yield {
@@ -121,7 +122,7 @@ export function messagePack(bytes: Uint8Array): unknown {
   try {
     return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });
   } catch (cause) {
-    throw new AppError("unprocessable", "it is not of RisuAI, or damaged", { cause });
+    throw new ImportError("risu_foreign", { cause });
   }
 }
 
@@ -129,7 +130,7 @@ function json(bytes: Uint8Array): unknown {
   try {
     return parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "it is damaged: a part of it is no JSON", { cause });
+    throw new ImportError("risu_foreign", { cause });
   }
 }
 

@@ -5,6 +5,7 @@
  * @see RisuAI, characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and process/modules.ts at 460ecae
  *   (2025-12-31)
  */
+import { ImportError } from "../../import_reasons.ts";
 import { cardIn, readCardFile } from "../../../characters/card/card_file.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
@@ -15,12 +16,12 @@ import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../../
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
 import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
 import { objectIn } from "../../json_object.ts";
-import { MAX_PICTURE_BYTES, presetOfRisu, promptsNote, readRisuAccount } from "./risu_account.ts";
+import { MAX_PICTURE_BYTES, presetOfRisu, readRisuAccount } from "./risu_account.ts";
 import { bookOfRisu } from "./risu_card.ts";
 import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import { MAX_RISU_PACK_BYTES, moduleOf, presetOf } from "./risu_pack.ts";
 import { RisuFiles, risuKeyOf } from "./risu_files.ts";
-import { refused } from "../../refused.ts";
+import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
 import { baseOf, stemOf } from "../../file_names.ts";
 
@@ -29,9 +30,7 @@ const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PERSONA_BYTES = 1024 * 1024;
 /** `Fox_2025-12-31T060320123Z_chat.json`, or `Fox_all_chats_2025-12-31T06-03-20-123Z.json` */
 const CHAT_FILE = /^(.*?)_(?:all_chats_)?\d{4}-\d\d-\d\dT[\dZ-]+(?:_chat)?\.json$/;
-const NO_PLACE: [RegExp, string][] = [
-  [/\.txt$|\.html?$/i, "a chat as text or page has neither times nor roles: export it as JSON"],
-];
+const TEXT_CHAT = /\.txt$|\.html?$/i;
 const CARD_FILE = /\.(png|charx|jpe?g)$/i;
 const MODULE_FILE = /\.risum$/i;
 const PRESET_FILE = /\.risup(reset)?$/i;
@@ -62,13 +61,12 @@ class Files {
   async *steps(): AsyncGenerator<ImportStep> {
     const later: SourceFile[] = [];
     for (const file of this.source.files) {
-      const reason = NO_PLACE.find(([ending]) => ending.test(file.path))?.[1];
-      if (reason !== undefined) yield { what: "note", level: "left_out", source: file.path, reason, count: 1 };
+      if (TEXT_CHAT.test(file.path)) yield leftOut(file.path, "risu_text_chat");
       else if (/\.json$/i.test(file.path)) later.push(file);
       else if (CARD_FILE.test(file.path)) yield* this.#tried(file, this.#picture(file));
       else if (MODULE_FILE.test(file.path)) yield* this.#tried(file, this.#module(file));
       else if (PRESET_FILE.test(file.path)) yield* this.#tried(file, this.#preset(file));
-      else yield { what: "note", level: "left_out", source: file.path, reason: "it is no file of RisuAI", count: 1 };
+      else yield leftOut(file.path, "risu_not");
     }
     const chats: [SourceFile, JsonObject][] = [];
     for (const file of later) {
@@ -103,7 +101,7 @@ class Files {
       else yield this.#character(file.path, cardIn(file.path, bytes), bytes);
     } else if (isCharx(begin)) {
       yield* this.charx(await this.scratch.keep(this.source.pieces(file, MAX_CHARX_BYTES)), file.path);
-    } else throw new AppError("unprocessable", "it is neither a card nor a persona");
+    } else throw new ImportError("risu_neither");
   }
 
   async *#module(file: SourceFile): AsyncGenerator<ImportStep> {
@@ -113,26 +111,19 @@ class Files {
   async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
     const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
     yield presetOfRisu(await presetOf(bytes, /\.risup$/i.test(file.path)), file.path);
-    yield promptsNote(file.path, 1);
+    yield leftOut(file.path, "risu_presets");
   }
 
   *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
-    if (asArray(module.lorebook).length === 0) {
-      const reason = "this module has no lorebook: its scripts and pictures do nothing outside of RisuAI";
-      return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
-    }
+    if (asArray(module.lorebook).length === 0) return yield leftOut(path, "risu_module_empty");
     yield lorebook(path, asText(module.name), module.lorebook);
-    const reason = "of a module the lorebook comes in alone: its scripts and pictures do nothing outside of RisuAI";
-    yield { what: "note", level: "changed", source: path, reason };
+    yield changed(path, "risu_module");
   }
 
   *#persona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
     const name = asText(persona.name);
     const id = stableId("risuai", "persona file", name);
-    if (asText(persona.note) !== "") {
-      const reason = "its note is left out: personas here have none";
-      yield { what: "note", level: "changed", source: file.path, reason };
-    }
+    if (asText(persona.note) !== "") yield changed(file.path, "risu_note");
     yield { what: "persona", id, source: file.path, name, description: asText(persona.personaPrompt), avatar };
   }
 
@@ -140,13 +131,10 @@ class Files {
     const { path } = file;
     if (json.type === "risu" && Array.isArray(json.data)) return yield lorebook(path, asText(json.name), json.data);
     if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
-    if (json.type === "regex") {
-      const reason = "scripts are left out: they do nothing outside of RisuAI";
-      return yield { what: "note", level: "left_out", source: path, reason, count: 1 };
-    }
+    if (json.type === "regex") return yield leftOut(path, "risu_scripts");
     if (Array.isArray(json.promptTemplate) || "mainPrompt" in json && "maxContext" in json) {
       yield presetOfRisu(json, path);
-      return yield promptsNote(path, 1);
+      return yield leftOut(path, "risu_presets");
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
     yield this.#character(path, cardIn(path, bytes), bytes);
@@ -162,10 +150,7 @@ class Files {
   *#chats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {
     const chats = (Array.isArray(json.data) ? json.data : [json.data]).filter(isJsonObject);
     const found = this.#cards.get(CHAT_FILE.exec(baseOf(path))?.[1] ?? "");
-    if (found === undefined) {
-      const reason = "its character is not in the file: chats come in without one and without its greeting";
-      yield { what: "note", level: "changed", source: path, reason };
-    }
+    if (found === undefined) yield changed(path, "risu_chats_without_character");
     const folders = asArray(json.folders).map(asObject);
     const place: RisuPlace = {
       source: path,
@@ -209,13 +194,13 @@ function personaIn(png: Uint8Array): JsonObject | undefined {
   try {
     return objectIn(Uint8Array.fromBase64(text));
   } catch (cause) {
-    throw new AppError("unprocessable", "its persona cannot be read", { cause });
+    throw new ImportError("risu_persona", { cause });
   }
 }
 
 function lorebook(path: string, ownName: string, entries: unknown): ImportStep {
   const book = bookOfRisu(entries);
-  if (book === undefined) return refused(path, "its lorebook has no entries");
+  if (book === undefined) return refused(path, "risu_no_entries");
   const name = ownName || stemOf(path);
   const id = stableId("risuai", "lorebook file", ownName, contentHash(book));
   return { what: "lorebook", id, source: path, name, book, scope: "chat" };

@@ -1,4 +1,5 @@
 /** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
+import { importReason } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { dataUrlOf } from "../../data_url.ts";
 import { baseOf, endingOf, stemOf } from "../../file_names.ts";
@@ -9,9 +10,9 @@ import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts
 import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
 import { cardOfPng, withoutCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import { refused } from "../../refused.ts";
+import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { type Mood, moodsOf, NOBODYS_MOODS } from "./tavern_sprites.ts";
+import { type Mood, moodsOf } from "./tavern_sprites.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
@@ -75,14 +76,14 @@ class Reading {
       const description = asText(isJsonObject(said) ? said.description : said);
       const picture = this.folder.find(`User Avatars/${file}`);
       const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
-      if (picture !== undefined && avatar === undefined) yield refused(picture.path, "its picture cannot be read");
+      if (picture !== undefined && avatar === undefined) yield refused(picture.path, "image_unreadable");
       yield {
         ...{ what: "persona", id, source: `User Avatars/${file}`, name: asText(name) || file, description, avatar },
       };
     }
     for (const { path } of this.folder.under("User Avatars")) {
       if (this.known.personas.has(baseOf(path))) continue;
-      yield { what: "note", level: "left_out", source: path, reason: "no persona has this picture", count: 1 };
+      yield leftOut(path, "persona_image_unused");
     }
   }
 
@@ -138,7 +139,7 @@ class Reading {
       }
     }
     for (const [folder, count] of moods.left()) {
-      yield { what: "note", level: "left_out", source: `characters/${folder}`, reason: NOBODYS_MOODS, count };
+      yield leftOut(`characters/${folder}`, "expressions_only", count);
     }
   }
 
@@ -172,8 +173,7 @@ class Reading {
       const character = this.known.characters.get(card);
       const place = this.#place(file, character === undefined ? [] : [{ character_id: character }]);
       if (character === undefined) {
-        const reason = `its character "${card}" is not there: the chat comes in without one`;
-        yield { what: "note", level: "changed", source: file.path, reason };
+        yield changed(file.path, importReason("character_missing", { card }));
       } else place.characterOf = () => character;
       yield* this.#chat(file, place);
     }
@@ -201,10 +201,8 @@ class Reading {
       });
       const missing = members.filter((card) => !this.known.characters.has(card));
       if (group === undefined || missing.length > 0) {
-        const reason = group === undefined
-          ? "no group has this chat: it comes in without characters"
-          : `characters of the group are not there: ${missing.join(", ")}`;
-        yield { what: "note", level: "changed", source: file.path, reason };
+        const members = importReason("members_missing", { cards: missing.join(", ") });
+        yield changed(file.path, group === undefined ? "group_missing" : members);
       }
       yield* this.#chat(file, {
         ...this.#place(file, participants),

@@ -1,4 +1,6 @@
 /** One chat in Tavern's JSONL: a line that says what it is, then a line a message, with its swipes. */
+import { type ImportReason, importReason } from "../../import_reasons.ts";
+import { refused } from "../../import_notes.ts";
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote } from "../../import_item.ts";
@@ -43,7 +45,7 @@ export async function readTavernChat(
   const metadata = asObject(header.chat_metadata);
   const messages = lines.filter((line) => typeof line.mes === "string" || "mes" in line);
   if (messages.length === 0) {
-    notes.push(note(place.source, first === undefined ? "it is no chat" : "it has no messages"));
+    notes.push(refused(place.source, first === undefined ? "not_chat" : "no_messages"));
     return { notes };
   }
   const begin = asText(header.create_date) || asText(messages[0]!.send_date);
@@ -83,10 +85,10 @@ function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonOb
     const json = parsed(text);
     if (json !== undefined) found.push(json);
     else if (broken++ < MAX_NOTED_LINES) {
-      notes.push(note(source, `line ${number + 1} is no object of JSON and was passed over`));
+      notes.push(note(source, importReason("broken_line", { line: number + 1 })));
     }
   }
-  if (broken > MAX_NOTED_LINES) notes.push(note(source, `${broken} lines are no objects of JSON`));
+  if (broken > MAX_NOTED_LINES) notes.push(note(source, importReason("broken_lines", { count: broken })));
   return found;
 }
 
@@ -162,8 +164,9 @@ async function picturesOf(extra: JsonObject, place: ChatPlace, notes: ImportNote
   const found: string[] = [];
   for (const url of new Set(urls)) {
     const picture = url.startsWith("data:") ? url : await place.pictureOf?.(url);
-    if (picture === undefined) notes.push(note(place.source, `the picture "${url.slice(0, 200)}" is not there`));
-    else found.push(picture);
+    if (picture === undefined) {
+      notes.push(note(place.source, importReason("image_missing", { image: url.slice(0, 200) })));
+    } else found.push(picture);
   }
   return found;
 }
@@ -195,6 +198,6 @@ function given(field: string, value: unknown): Record<string, unknown> {
   return value === undefined ? {} : { [field]: value };
 }
 
-function note(source: string, reason: string): ImportNote {
-  return { what: "note", level: "refused", source, reason };
+function note(source: string, reason: ImportReason): ImportNote {
+  return { what: "note", level: "refused", source, ...reason };
 }

@@ -1,7 +1,7 @@
 /** Reads single chats in Tavern's JSONL, as SillyTavern and its kin export them: one, or a folder or zip of them. */
 import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { refused } from "../../refused.ts";
+import { leftOut, refused } from "../../import_notes.ts";
 import { stemOf } from "../../file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 
@@ -9,7 +9,7 @@ import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     if (!/\.jsonl$/i.test(file.path)) {
-      yield { what: "note", level: "left_out", source: file.path, reason: "it is no .jsonl file", count: 1 };
+      yield leftOut(file.path, "not_jsonl");
       continue;
     }
     try {

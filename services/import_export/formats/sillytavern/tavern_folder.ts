@@ -1,4 +1,6 @@
 /** The folder of one SillyTavern user: where its root is, and what of it is not brought in. */
+import type { ImportReasonCode } from "../../import_reasons.ts";
+import { leftOut } from "../../import_notes.ts";
 import { AppError } from "../../../errors.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
 import type { ImportNote } from "../../import_item.ts";
@@ -22,16 +24,16 @@ const TAKEN = [
   ...["OpenAI Settings", "TextGen Settings"],
 ];
 /** Why the rest stays behind, by folder; whatever is not named here is of no use outside. */
-const REASONS: Record<string, string> = {
-  backgrounds: "backgrounds are left out: chats here have none",
-  thumbnails: "thumbnails are made anew",
-  backups: "backups are copies of what is brought in",
-  themes: "themes are of SillyTavern's own page",
-  "NovelAI Settings": "these presets are for a service that Parlor does not speak to",
-  "KoboldAI Settings": "these presets are for an interface that Parlor does not speak",
-  instruct: "instruct templates are left out: servers apply the template of their model",
-  context: "context templates are left out: servers apply the template of their model",
-  "secrets.json": "keys of services are not taken over; enter them under Connections",
+const REASONS: Record<string, ImportReasonCode> = {
+  backgrounds: "backgrounds",
+  thumbnails: "thumbnails",
+  backups: "backups",
+  themes: "themes",
+  "NovelAI Settings": "presets_of_service",
+  "KoboldAI Settings": "presets_of_interface",
+  instruct: "instruct",
+  context: "context",
+  "secrets.json": "service_keys_left_out",
 };
 
 /** @throws {AppError} `unprocessable` when there is no such folder, or there are several. */
@@ -45,7 +47,7 @@ export function openTavernFolder(source: ImportSource): TavernFolder {
     under: (folder) => [...byPath].filter(([path]) => path.startsWith(`${folder}/`)).map(([, file]) => file),
     find: (path) => byPath.get(path),
     pathIn: ({ path }) => path.slice(root.length),
-    leftOut: leftOut([...byPath.keys()], root),
+    leftOut: notImported([...byPath.keys()], root),
   };
 }
 
@@ -76,7 +78,7 @@ function rootOf({ files }: ImportSource): string {
   return first;
 }
 
-function leftOut(paths: string[], root: string): ImportNote[] {
+function notImported(paths: string[], root: string): ImportNote[] {
   const counts = new Map<string, number>();
   for (const path of paths) {
     const top = path.split("/")[0]!;
@@ -84,13 +86,7 @@ function leftOut(paths: string[], root: string): ImportNote[] {
     if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }
-  return [...counts].map(([top, count]) => ({
-    what: "note",
-    level: "left_out",
-    source: root + top,
-    reason: REASONS[top] ?? "it is of SillyTavern's own and has no place here",
-    count,
-  }));
+  return [...counts].map(([top, count]) => leftOut(root + top, REASONS[top] ?? "sillytavern_own", count));
 }
 
 function depthOf(root: string): number {

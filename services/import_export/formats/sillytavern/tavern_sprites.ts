@@ -22,10 +22,6 @@ export interface Moods {
   left(): [folder: string, count: number][];
 }
 
-/** Why files below the cards do not come in. */
-export const NOBODYS_MOODS =
-  "only pictures of moods come in, in a folder that is called as the file of a card beside it";
-
 const PICTURE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
 
 /** Finds the pictures among all files of the folder of characters. */

@@ -66,7 +66,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await main.getByText("1 thing that cannot be read").click();
     await main.getByText("characters/Bad.png").waitFor();
     await main.getByText(/kinds? of files? left out/).click();
-    await main.getByText("backgrounds are left out: chats here have none").waitFor();
+    await main.getByText("backgrounds aren't imported: Parlor has no chat backgrounds").waitFor();
     await look(page, `trial-${colorScheme}`);
     expect(await (await app.get("/api/conversations")).json()).toEqual([]);
 
