@@ -1,13 +1,12 @@
 /** Starts the page. */
 import { render } from "preact";
+import { createApi } from "./api/api.ts";
 import { createAccessApi } from "./api/auth.ts";
 import { createClient } from "./api/client.ts";
-import { createApi } from "./api/api.ts";
 import { whenIdle } from "./components/hooks.ts";
 import { findStorage } from "./state/app/device.ts";
 import { findKeptToken } from "./state/app/device_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
-import { followKeyboard } from "./state/app/visible_height.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
@@ -56,3 +55,19 @@ function Page() {
 
 void start(window);
 globalThis.addEventListener("load", () => setTimeout(() => whenIdle(() => keepShell(window)), KEEP_AFTER_MS));
+
+/** Less than any keyboard, more than what browsers round. */
+const KEYBOARD_PX = 120;
+
+/** Keeps the page as high as what is seen of it, through `--visible-height`. */
+function followKeyboard(window: Window, root: HTMLElement): void {
+  const view = window.visualViewport;
+  view?.addEventListener("resize", () => {
+    // Zooming in makes the view small as well, and there the page has to stay.
+    const isCovered = view.scale === 1 && window.innerHeight - view.height > KEYBOARD_PX;
+    if (isCovered) {
+      root.style.setProperty("--visible-height", `${view.height}px`);
+      window.scrollTo(0, 0);
+    } else root.style.removeProperty("--visible-height");
+  });
+}

@@ -1,4 +1,5 @@
 /** The calls about one conversation: its head, its messages in pages, and what can be done to them. */
+import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
   ChatPreview,
@@ -13,7 +14,6 @@ import type {
   RequestMessage,
   SearchHit,
 } from "./types.ts";
-import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 
 /** What a change of messages may demand. */
 export interface ChangeOptions {
@@ -131,4 +131,10 @@ export function conversationApi(client: ApiClient): ConversationApi {
       return json("GET", `/api/search?${params}`, { signal });
     },
   };
+}
+
+/** Lets a character who takes part in a chat say a greeting at its end. @throws {ApiError} */
+export async function greet(client: ApiClient, conversationId: string, characterId: string): Promise<void> {
+  const path = `/api/conversations/${encodeURIComponent(conversationId)}/greeting`;
+  await (await client.send("POST", path, { body: { character_id: characterId } })).body?.cancel();
 }

@@ -1,6 +1,6 @@
 /** The calls about earlier versions of a resource, and the warning on an export. */
-import type { Version } from "./types.ts";
 import type { ApiClient } from "./client.ts";
+import type { Revision, RevisionDiff, Version } from "./types.ts";
 
 /** Lists the versions of the resource at a path, newest first. @throws {ApiError} */
 export async function listVersions(client: ApiClient, path: string): Promise<Version[]> {
@@ -21,4 +21,22 @@ export async function restoreVersion(client: ApiClient, path: string, n: number)
 export async function isExportTooLarge(client: ApiClient, path: string): Promise<boolean> {
   const answer = await client.send("HEAD", path);
   return answer.headers.get("x-parlor-warning") === "larger_than_import_limit";
+}
+
+const path = (id: string, rest = "") => `/api/conversations/${encodeURIComponent(id)}/revisions${rest}`;
+
+/** Lists earlier versions, newest first. @throws {ApiError} */
+export async function listRevisions(client: ApiClient, id: string): Promise<Revision[]> {
+  return await (await client.send("GET", path(id))).json();
+}
+
+/** Compares one with the conversation now. @throws {ApiError} */
+export async function compareRevision(client: ApiClient, id: string, n: number): Promise<RevisionDiff> {
+  return await (await client.send("GET", path(id, `/${n}`))).json();
+}
+
+/** Restores one. @throws {ApiError} `conflict` while a reply is written, or if a message it holds can't go back. */
+export async function restoreRevision(client: ApiClient, id: string, n: number): Promise<void> {
+  const response = await client.send("POST", path(id, `/${n}/restore`), { body: {} });
+  await response.body?.cancel();
 }

@@ -6,8 +6,9 @@
  */
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client.ts";
-import { texts } from "../texts/texts.ts";
+import { Button } from "./Button.tsx";
 import { Icon } from "./Icon.tsx";
+import { texts } from "../texts/texts.ts";
 
 /** What happened, what can be done, and for a failure the details to ask about. */
 export function Notice(
@@ -41,5 +42,46 @@ export function ErrorDetails({ code, requestId }: { code: string; requestId: str
       <summary>{texts.details}</summary>
       <code>{code} · {texts.requestId(requestId)}</code>
     </details>
+  );
+}
+
+/** What the person typed is none of its business: it stays where it is. */
+export function ErrorNote(
+  { title, error, onRetry, actions, children }: {
+    title: string;
+    error: ApiError;
+    onRetry?: () => void;
+    actions?: ComponentChildren;
+    children?: ComponentChildren;
+  },
+) {
+  return (
+    <Notice
+      tone="danger"
+      title={title}
+      error={error}
+      actions={(onRetry || actions) && (
+        <>
+          {onRetry && <Button onClick={onRetry}>{texts.retry}</Button>}
+          {actions}
+        </>
+      )}
+    >
+      {children}
+    </Notice>
+  );
+}
+
+/** A title, a sentence, and room for the step. */
+export function EmptyState(
+  { title, text, level = 2, children }: { title: string; text?: string; level?: 2 | 3; children?: ComponentChildren },
+) {
+  const Heading = level === 2 ? "h2" : "h3";
+  return (
+    <div class="empty-state">
+      <Heading>{title}</Heading>
+      {text && <p>{text}</p>}
+      {children && <div class="actions-row">{children}</div>}
+    </div>
   );
 }

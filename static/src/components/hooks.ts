@@ -1,5 +1,6 @@
 /** Small things that several views need from the browser. */
-import { useEffect, useState } from "preact/hooks";
+import { Component, type ComponentChildren, type ComponentType, h, type RefObject } from "preact";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 /** Tells whether a media query holds, now and later. */
 export function useMedia(query: string): boolean {
@@ -51,4 +52,32 @@ export function whenIdle(work: () => void): () => void {
   }
   const timer = setTimeout(work, 50);
   return () => clearTimeout(timer);
+}
+
+/** Wraps a component that depends on its props alone. */
+export function memo<P extends object>(view: (props: P) => ComponentChildren): ComponentType<P> {
+  return class Memo extends Component<P> {
+    override shouldComponentUpdate(next: P): boolean {
+      const before = this.props as Record<string, unknown>;
+      const after = next as Record<string, unknown>;
+      return Object.keys(after).some((key) => after[key] !== before[key]);
+    }
+
+    override render() {
+      return h(view as ComponentType<P>, this.props as P);
+    }
+  };
+}
+
+/** Newer browsers do it in the layout itself; measuring on every key costs a layout of the page. */
+const isNative = typeof CSS !== "undefined" && CSS.supports("field-sizing", "content");
+
+/** Sets the height after each change of the text; style sheets cap it. */
+export function useAutoHeight(area: RefObject<HTMLTextAreaElement | null>, text: string): void {
+  useLayoutEffect(() => {
+    const { current } = area;
+    if (!current || isNative) return;
+    current.style.height = "auto";
+    current.style.height = `${current.scrollHeight}px`;
+  }, [text]);
 }

@@ -1,19 +1,18 @@
 /** Shows every component in all its states. For developers: no catalogue texts, and no part of a production build. */
 import { render } from "preact";
+import { createApi } from "../api/api.ts";
 import { createAccessApi } from "../api/auth.ts";
 import { createClient } from "../api/client.ts";
-import { createApi } from "../api/api.ts";
-import { Toasts } from "../components/overlays/Toasts.tsx";
-import type { Theme } from "../state/app/device.ts";
-import { Store, StoreProvider } from "../state/store.ts";
-import { useStore } from "../state/store.ts";
-import { LANGUAGES } from "../texts/texts.ts";
 import { Button } from "../components/Button.tsx";
 import { Select } from "../components/forms/Select.tsx";
 import { Slider } from "../components/forms/Slider.tsx";
+import { Toasts } from "../components/overlays/Toasts.tsx";
 import { ButtonSamples, NoticeSamples, ShownSamples } from "./content_samples.tsx";
 import { FieldSamples } from "./form_samples.tsx";
 import { FloatingSamples, ListSamples } from "./overlay_samples.tsx";
+import type { Theme } from "../state/app/device.ts";
+import { Store, StoreProvider, useStore } from "../state/store.ts";
+import { LANGUAGES } from "../texts/texts.ts";
 
 /** Puts the page into the window. */
 export function showComponents(window: Window & typeof globalThis): void {

@@ -2,11 +2,9 @@
 import { useState } from "preact/hooks";
 import { ApiError } from "../api/client.ts";
 import { Button, IconButton, LinkButton } from "../components/Button.tsx";
-import { EmptyState } from "../components/EmptyState.tsx";
-import { ErrorNote } from "../components/ErrorNote.tsx";
 import { Icon, ICON_NAMES } from "../components/Icon.tsx";
 import { lazy } from "../components/Lazy.tsx";
-import { Notice } from "../components/Notice.tsx";
+import { EmptyState, ErrorNote, Notice } from "../components/Notice.tsx";
 import { Progress } from "../components/Progress.tsx";
 import { Tabs } from "../components/Tabs.tsx";
 

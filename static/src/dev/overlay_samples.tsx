@@ -1,15 +1,14 @@
 /** What floats over the page, and lists. */
 import { useState } from "preact/hooks";
 import { Button, IconButton } from "../components/Button.tsx";
-import { Dialog } from "../components/overlays/Dialog.tsx";
-import { TextField } from "../components/forms/Field.tsx";
 import { Icon } from "../components/Icon.tsx";
+import { TextField } from "../components/forms/Field.tsx";
 import { List, ListRow } from "../components/lists/List.tsx";
+import { VirtualList } from "../components/lists/VirtualList.tsx";
+import { Dialog, Sheet } from "../components/overlays/Dialog.tsx";
 import { Menu } from "../components/overlays/Menu.tsx";
 import { Panel } from "../components/overlays/Panel.tsx";
-import { Sheet } from "../components/overlays/Sheet.tsx";
 import { ToastView } from "../components/overlays/Toasts.tsx";
-import { VirtualList } from "../components/lists/VirtualList.tsx";
 import { useStore } from "../state/store.ts";
 
 /** Dialog, sheet, menu, panel, toasts. */

@@ -1,12 +1,11 @@
 /** Code as text: language, colours, copying, wrapping. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "../Button.tsx";
+import { CopyButton } from "./CopyButton.tsx";
+import { memo, whenIdle } from "../hooks.ts";
 import { canHighlight, type CodePiece, highlight } from "../../markdown/highlight.ts";
 import { texts } from "../../texts/texts.ts";
-import { CopyButton } from "./CopyButton.tsx";
-import { IconButton } from "../Button.tsx";
-import { whenIdle } from "../hooks.ts";
-import { memo } from "../memo.ts";
 
 /** How far from its end a reader of growing code may be and still want to follow. */
 const NEAR_END_PX = 40;

@@ -5,13 +5,12 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ErrorBoundary } from "../ErrorBoundary.tsx";
+import { CodeBlock } from "./CodeBlock.tsx";
+import { memo, whenIdle } from "../hooks.ts";
 import { GrowingMarkdown, type NodesBlock } from "../../markdown/blocks.ts";
 import type { MathsToNode } from "../../markdown/render.ts";
 import { texts } from "../../texts/texts.ts";
-import { CodeBlock } from "./CodeBlock.tsx";
-import { ErrorBoundary } from "../ErrorBoundary.tsx";
-import { whenIdle } from "../hooks.ts";
-import { memo } from "../memo.ts";
 
 /** What renders formulas, once it was needed. */
 const maths = signal<MathsToNode | undefined>(undefined);

@@ -8,10 +8,9 @@
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useMedia } from "../hooks.ts";
 import { Icon, type IconName } from "../Icon.tsx";
-import { placeBeside } from "./position_popover.ts";
-import { Sheet } from "./Sheet.tsx";
+import { useMedia } from "../hooks.ts";
+import { Sheet } from "./Dialog.tsx";
 
 /** The width below which menus come from the lower edge. */
 export const PHONE = "(max-width: 719px)";
@@ -189,4 +188,23 @@ function MenuRow(
   );
   if (item.href !== undefined) return <a href={item.href} {...shared}>{inside}</a>;
   return <button type="button" {...shared}>{inside}</button>;
+}
+
+/** Distance to the control and to the edges of the window. */
+const GAP_PX = 4;
+const EDGE_PX = 8;
+
+/** Puts `floating` (fixed) below `anchor`, above where there is no room, its end under the anchor's end where that fits. */
+function placeBeside(floating: HTMLElement, anchor: HTMLElement): void {
+  const at = anchor.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = floating;
+  const view = document.documentElement;
+  const isRtl = getComputedStyle(anchor).direction === "rtl";
+  const wanted = isRtl ? at.left : at.right - width;
+  const below = at.bottom + GAP_PX;
+  const hasRoom = below + height <= view.clientHeight - EDGE_PX;
+  const left = Math.max(EDGE_PX, Math.min(wanted < EDGE_PX ? at.left : wanted, view.clientWidth - width - EDGE_PX));
+  const top = hasRoom ? below : Math.max(EDGE_PX, at.top - GAP_PX - height);
+  floating.style.left = `${left}px`;
+  floating.style.top = `${top}px`;
 }

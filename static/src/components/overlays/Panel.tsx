@@ -8,7 +8,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { texts } from "../../texts/texts.ts";
 import { IconButton } from "../Button.tsx";
 import { useMedia } from "../hooks.ts";
-import { Modal } from "./Modal.tsx";
+import { Modal } from "./Dialog.tsx";
 
 /** The width from which sidebar, column and panel stand side by side. */
 const WIDE = "(min-width: 1180px)";

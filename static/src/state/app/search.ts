@@ -1,8 +1,8 @@
 /** A search over all conversations that runs while its words are typed. */
-import type { SearchHit } from "../../api/types.ts";
 import { signal } from "@preact/signals";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { SearchHit } from "../../api/types.ts";
 
 /** How long the typing has to rest before the server is asked. */
 const PAUSE_MS = 150;
@@ -83,4 +83,22 @@ export class Search {
       this.state.value = "failed";
     }
   }
+}
+
+/** A piece of the text. */
+interface Piece {
+  text: string;
+  isHit: boolean;
+}
+
+/** Cuts a text where the words of a query begin and end; "quoted phrases" count as a whole. Letter case does not matter. */
+export function markWords(text: string, query: string): Piece[] {
+  const words = [...query.matchAll(/"([^"]+)"|([^\s"]+)/g)].map(([, phrase, word]) => phrase ?? word ?? "").filter(
+    Boolean,
+  );
+  if (words.length === 0) return [{ text, isHit: false }];
+  // Longer words first, so that one that begins another does not cut it short.
+  const sorted = words.sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const parts = text.split(new RegExp(`(${sorted.join("|")})`, "giu"));
+  return parts.map((part, index) => ({ text: part, isHit: index % 2 === 1 })).filter((piece) => piece.text !== "");
 }

@@ -1,10 +1,11 @@
 /** A character while a model writes it: first in the dialog that asked for it, then in the editor, field by field. */
-import type { CardData, CharacterGenerationRequest } from "../../api/types.ts";
 import { batch, effect, signal } from "@preact/signals";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CreatorApi, WrittenStep } from "../../api/character_generation.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { CardData, CharacterGenerationRequest, Job } from "../../api/types.ts";
 import type { CardEditor } from "./card_editor.ts";
 import type { Store } from "../store.ts";
+import { texts } from "../../texts/texts.ts";
 
 /** Fields of a card as they came so far. */
 export type WrittenFields = Partial<CardData>;
@@ -137,4 +138,45 @@ export function fill(editor: CardEditor, creation: Creation): void {
 function isPrefix(there: unknown, value: unknown): boolean {
   if (typeof there === "string" && typeof value === "string") return value.startsWith(there);
   return Array.isArray(there) && Array.isArray(value) && there.every((word) => value.includes(word));
+}
+
+/** What the job of a written character says of it. */
+interface Detail {
+  character_id?: string;
+  name?: string;
+  is_cut?: boolean;
+}
+
+/** Gives the address of the character that a job stored. */
+export function characterAddress(job: Job): string | undefined {
+  const id = (job.detail as Detail | undefined)?.character_id;
+  return job.kind === "character" && id !== undefined ? `/characters/${encodeURIComponent(id)}` : undefined;
+}
+
+/** Shows a message with a way to the character once its job is over, wherever the reader is then. */
+export function tellWhenWritten(store: Store, { id }: Job): void {
+  store.activity.onChanged();
+  const end = effect(() => {
+    const job = store.activity.jobs.value.find((each) => each.id === id);
+    if (job === undefined || !["done", "failed", "cancelled"].includes(job.state)) return;
+    // Outside of the effect, which would run again with every message there is.
+    queueMicrotask(() => {
+      end();
+      if (job.state !== "cancelled") tell(store, job);
+    });
+  });
+}
+
+function tell({ router, toasts }: Store, job: Job): void {
+  const t = texts.creator;
+  const { name = job.title, is_cut: isCut } = (job.detail ?? {}) as Detail;
+  const address = characterAddress(job);
+  const text = address === undefined ? t.jobFailed(name) : isCut ? t.unfinished(name) : t.written(name);
+  toasts.show(text, {
+    isError: job.state === "failed",
+    action: {
+      label: address === undefined ? t.show : texts.characters.open,
+      run: () => router.go(address ?? "/activity"),
+    },
+  });
 }

@@ -1,12 +1,11 @@
 /** One character while its page is shown: its card, its portrait job, and the chat to resume. */
-import type { ChangeEvent, Character, ConversationSummary, Portrait } from "../../api/types.ts";
 import { signal } from "@preact/signals";
-import { asApiError } from "../../api/client.ts";
-import type { ApiError } from "../../api/client.ts";
 import { characterPath } from "../../api/characters.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ChangeEvent, Character, ConversationSummary, Portrait } from "../../api/types.ts";
 import { listVersions, restoreVersion } from "../../api/versions.ts";
-import { texts } from "../../texts/texts.ts";
 import type { Store } from "../store.ts";
+import { texts } from "../../texts/texts.ts";
 
 /** Pages of the list of chats that are looked through for one to resume. */
 const RESUME_PAGES = 20;

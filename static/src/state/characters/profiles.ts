@@ -1,9 +1,8 @@
 /** Who speaks in chats: the characters that were met, and the personas of the owner. Both are read when first wanted. */
-import type { ChangeEvent, CharacterItem, Persona } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import { voiceOf } from "./card_voice.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { CardData, ChangeEvent, CharacterItem, Persona } from "../../api/types.ts";
 
 /** A character as chats know it. */
 export interface KnownCharacter extends CharacterItem {
@@ -104,4 +103,18 @@ export class People {
   #know(id: string, item: KnownCharacter | null): void {
     this.#characters.value = new Map(this.#characters.peek()).set(id, item);
   }
+}
+
+const EXTENSION = "parlor/voice";
+
+/** Gives the voice of a card, a voice of the speech server's or the id of a sample. */
+export function voiceOf({ extensions }: CardData): string | undefined {
+  const voice = extensions[EXTENSION];
+  return typeof voice === "string" && voice !== "" ? voice : undefined;
+}
+
+/** Gives the extensions of a card with another voice; without one it has none of ours. */
+export function withVoice({ extensions }: CardData, voice: string | undefined): CardData["extensions"] {
+  const { [EXTENSION]: _, ...others } = extensions;
+  return voice === undefined ? others : { ...others, [EXTENSION]: voice };
 }

@@ -1,6 +1,5 @@
 /** What a message says, whatever form its content has, and what of a conversation is sent to the model. */
-import type { Message, RequestMessage } from "../../api/types.ts";
-import type { ContentPart } from "../../api/types.ts";
+import type { ContentPart, Message, RequestMessage } from "../../api/types.ts";
 
 /** Gives the text of a message; parts that are no text are left out. */
 export function textOf(content: string | ContentPart[]): string {

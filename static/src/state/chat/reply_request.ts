@@ -1,7 +1,6 @@
 /** What is asked of the server for one reply. */
-import type { ChatOptions, ChatRequest, Message } from "../../api/types.ts";
 import { timeZone } from "../../api/conversations.ts";
-import type { ContentPart } from "../../api/types.ts";
+import type { ChatOptions, ChatRequest, ContentPart, Message } from "../../api/types.ts";
 import { sentMessages } from "./message_text.ts";
 
 /** What a request says of itself beside its ids. */

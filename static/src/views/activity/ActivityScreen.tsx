@@ -1,21 +1,20 @@
 /** One view of all that runs on the server: replies and jobs, and what ended lately. */
-import type { Job, RunningReply } from "../../api/types.ts";
 import { useState } from "preact/hooks";
+import type { Job, RunningReply } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { Progress } from "../../components/Progress.tsx";
 import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { Progress } from "../../components/Progress.tsx";
-import { characterAddress } from "../../state/characters/generation_jobs.ts";
+import { characterAddress } from "../../state/characters/character_generation.ts";
 import { IMPORT_ADDRESS, type Moving, movingOf, type Sending } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
-import { clock, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { clock, moment } from "../../texts/times.ts";
+import { progressWords } from "./format_progress.ts";
+import { sendingWords, shareOf } from "../import_export/ImportProgress.tsx";
 import { titleOf } from "../shell/ChatRow.tsx";
 import { PageHead } from "../shell/PageHeader.tsx";
-import { sendingWords, shareOf } from "../import_export/ImportProgress.tsx";
-import { progressWords } from "./format_progress.ts";
 
 /** Everything goes on when this screen is left. */
 export function ActivityScreen() {

@@ -1,8 +1,11 @@
 /** Decides whether something stands before the page: signing in, pairing, the command line's question. */
 import type { ComponentChildren } from "preact";
+import type { ApiError } from "../../api/client.ts";
 import { lazy } from "../../components/Lazy.tsx";
+import { ErrorDetails } from "../../components/Notice.tsx";
+import { useTitle } from "../../components/hooks.ts";
 import { useStore } from "../../state/store.ts";
-import { Refused } from "../shell/AccessRefused.tsx";
+import { texts } from "../../texts/texts.ts";
 
 const SignInScreen = lazy(() => import("./SignInScreen.tsx").then(({ SignInScreen }) => SignInScreen));
 const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) => PairScreen));
@@ -31,4 +34,18 @@ export function Gate({ children }: { children: ComponentChildren }) {
     return <PairScreen onLater={() => device.isPairingDeclined.value = true} />;
   }
   return <>{children}</>;
+}
+
+/** Says why, and what to do about it. */
+function Refused({ error }: { error: ApiError }) {
+  const isSignIn = error.status === 401;
+  useTitle(texts.product);
+  return (
+    <main class="refused">
+      <h1>{isSignIn ? texts.refused.signIn : texts.refused.host}</h1>
+      <p>{isSignIn ? texts.refused.signInText : texts.refused.hostText}</p>
+      <p class="muted">{error.message}</p>
+      {error.requestId && <ErrorDetails code={error.code} requestId={error.requestId} />}
+    </main>
+  );
 }

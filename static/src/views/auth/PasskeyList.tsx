@@ -1,15 +1,17 @@
 /** The enrolled passkeys: their names and dates, revoking one, adding another. */
-import type { AuthStatus, Passkey } from "../../api/types.ts";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import type { AuthStatus, Invite, Passkey } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { List, ListRow } from "../../components/lists/List.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol } from "../../state/app/passkeys.ts";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { deviceName, enrol, wordsFor } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
-import { InviteDialog } from "./InviteDialog.tsx";
+import { QrCode } from "./QrCode.tsx";
 import { useList } from "./use_list.tsx";
 import { useAction } from "../use_action.ts";
 
@@ -84,4 +86,33 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
 export function usedWords(lastUsedAt: string | null): string {
   const t = texts.privacy;
   return lastUsedAt === null ? t.neverUsed : t.lastUsed(moment(lastUsedAt, new Date()));
+}
+
+/** Makes the invite when it opens. */
+function InviteDialog({ onClose }: { onClose: () => void }) {
+  const store = useStore();
+  const t = texts.privacy;
+  const [invite, setInvite] = useState<Invite>();
+  const [failure, setFailure] = useState<string>();
+  useEffect(() => {
+    store.access.invite().then(setInvite, (thrown) => setFailure(wordsFor(thrown)));
+  }, []);
+  // Another device reaches this machine by another name than the one it has for itself.
+  const isLocal = /^(localhost|127\.|\[::1\])|\.localhost$/.test(globalThis.location.hostname);
+  return (
+    <Dialog title={t.invite} onClose={onClose}>
+      {failure && <Notice tone="danger">{failure}</Notice>}
+      {invite && (
+        <div class="shown-once">
+          <p>{isLocal ? t.inviteLocal : t.inviteText}</p>
+          {!isLocal && <QrCode text={invite.url} label={t.qr} />}
+          <p class="secret large">
+            <code aria-label={t.inviteCode}>{invite.code}</code>
+            <CopyButton text={invite.code} />
+          </p>
+          <p class="hint">{t.inviteUntil(moment(invite.expires_at, new Date()))}</p>
+        </div>
+      )}
+    </Dialog>
+  );
 }

@@ -1,25 +1,19 @@
 /** The editor of a card: its parts as tabs, how saving stands, and a clash with somebody else's change. */
 import { useMemo, useState } from "preact/hooks";
-import { IconButton, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { useTitle } from "../../components/hooks.ts";
-import { Notice } from "../../components/Notice.tsx";
+import { characterPath } from "../../api/characters.ts";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
+import { useTitle } from "../../components/hooks.ts";
 import { CardEditor } from "../../state/characters/card_editor.ts";
 import { type Creation, creationOf, editorOf } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
-import { characterPath } from "../../api/characters.ts";
-import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
-import { ClashNote } from "../documents/ConflictNotice.tsx";
-import { differingFields } from "../documents/differing_fields.ts";
-import { SaveState } from "../documents/SaveStatus.tsx";
-import { useEditing } from "../documents/use_editor.ts";
 import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./EditorSections.tsx";
 import { LorebookPart } from "./LorebookSection.tsx";
-import { WritingNote } from "./GenerationNotice.tsx";
+import { ClashNote, differingFields, SaveState, useEditing } from "../documents/EditorFrame.tsx";
+import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 const PARTS = {
   identity: IdentityPart,
@@ -124,4 +118,26 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
       </div>
     </div>
   );
+}
+
+/** Nothing once all is well. */
+function WritingNote({ creation }: { creation: Creation }) {
+  const t = texts.creator;
+  const { fields } = texts.editor;
+  const current = creation.current.value ?? "";
+  if (creation.isRunning) {
+    const field = Object.hasOwn(fields, current) ? fields[current as keyof typeof fields] : "";
+    return (
+      <div class="creator-writing">
+        <p role="status">
+          <span class="pulse" aria-hidden="true" /> {field === "" ? t.writing : t.writingField(field)}
+        </p>
+        <Button icon="stop" onClick={() => creation.stop()}>{t.stop}</Button>
+      </div>
+    );
+  }
+  const error = creation.error.value;
+  if (error) return <ErrorNote title={t.cutOff} error={error} />;
+  if (creation.isCut.value) return <Notice tone="warning" title={t.tooLong}>{t.tooLongText}</Notice>;
+  return null;
 }

@@ -1,11 +1,18 @@
 /** The parts of the editor, but for the lorebook: which fields stand where. */
+import { useEffect, useRef } from "preact/hooks";
+import type { CardData } from "../../api/types.ts";
+import { IconButton } from "../../components/Button.tsx";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
+import { voiceOf, withVoice } from "../../state/characters/profiles.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { CardVoice } from "./CardVoice.tsx";
-import { CardOrigin } from "./CardOrigin.tsx";
+import { fullMoment } from "../../texts/times.ts";
 import { CardText, CardTexts, CardWords } from "./fields.tsx";
-import { NotesByLanguage } from "./NotesByLanguage.tsx";
+import { VoicePicker } from "../speech/VoicePicker.tsx";
+import { useVoices } from "../speech/use_voices.ts";
 
 /** Who it is. */
 export function IdentityPart({ editor }: { editor: CardEditor }) {
@@ -68,5 +75,136 @@ export function AdvancedPart({ editor }: { editor: CardEditor }) {
         <CodeBlock language="json" text={JSON.stringify(extensions, null, 2)} isOpen={false} />
       </section>
     </>
+  );
+}
+
+/** Nothing where the card says nothing of the kind. */
+function CardOrigin({ data }: { data: CardData }) {
+  const t = texts.editor;
+  const source = listOf(data.source).filter((one) => typeof one === "string");
+  const assets = listOf(data.assets).map(nameOf).filter((name) => name !== "");
+  const dates = ([["creation_date", data.creation_date], ["modification_date", data.modification_date]] as const)
+    .flatMap(([field, seconds]) => isTime(seconds) ? [{ field, iso: new Date(seconds * 1000).toISOString() }] : []);
+  if (source.length + assets.length + dates.length === 0) return null;
+  return (
+    <section>
+      <h2>{t.origin}</h2>
+      <dl class="facts">
+        {source.length > 0 && (
+          <>
+            <dt>{t.fields.source}</dt>
+            <dd>{source.map((one) => <div key={one}>{linkOf(one)}</div>)}</dd>
+          </>
+        )}
+        {dates.map(({ field, iso }) => (
+          <>
+            <dt key={field}>{t.fields[field]}</dt>
+            <dd>{fullMoment(iso)}</dd>
+          </>
+        ))}
+        {assets.length > 0 && (
+          <>
+            <dt>{t.fields.assets}</dt>
+            <dd>{assets.map((name, index) => <div key={index}>{name}</div>)}</dd>
+          </>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** V3: 0 is unknown. The last moment that a date can say bounds it. */
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && value > 0 && value <= 8.64e12;
+}
+
+function nameOf(asset: unknown): string {
+  const { type, name, ext } = (asset ?? {}) as Record<string, unknown>;
+  return [type, name, ext].filter((part) => typeof part === "string" && part !== "").join(" · ");
+}
+
+function linkOf(text: string) {
+  if (!/^https?:\/\//i.test(text)) return text;
+  return <a href={text} target="_blank" rel="noopener noreferrer nofollow">{text}</a>;
+}
+
+/** The choice; without one the character has the voice of the settings. */
+function CardVoice({ editor }: { editor: CardEditor }) {
+  const { speaking } = useStore();
+  const voices = useVoices();
+  useEffect(() => () => speaking.stop(), []);
+  const data = editor.data.value!;
+  const t = texts.voice;
+  return (
+    <VoicePicker
+      {...voices}
+      label={t.character}
+      hint={t.characterHint}
+      standard={t.noCharacterVoice}
+      value={voiceOf(data) ?? ""}
+      onChange={(voice) => editor.set({ extensions: withVoice(data, voice || undefined) })}
+    />
+  );
+}
+
+/** ISO 639-1 */
+const CODES =
+  "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee " +
+  "el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja " +
+  "jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne " +
+  "ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su " +
+  "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
+
+/** One text a language, and a choice of another one. */
+function NotesByLanguage({ editor }: { editor: CardEditor }) {
+  const { creator_notes_multilingual: given } = editor.data.value!;
+  // Whatever a file holds there: only texts can be edited.
+  const notes = Object.fromEntries(Object.entries(given ?? {}).filter(([, text]) => typeof text === "string"));
+  const add = useRef<HTMLDivElement>(null);
+  const t = texts.editor;
+  const names = new Intl.DisplayNames([texts.locale], { type: "language", fallback: "code" });
+  const nameOf = (code: string) => /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(code) ? names.of(code) ?? code : code;
+  const set = (changed: Record<string, string>) => {
+    // A card without any has no such field.
+    editor.set({ creator_notes_multilingual: Object.keys(changed).length === 0 ? undefined : changed });
+  };
+  const others = CODES.split(" ").filter((code) => !Object.hasOwn(notes, code))
+    .map((code) => ({ value: code, name: nameOf(code) }))
+    .sort((a, b) => a.name.localeCompare(b.name, texts.locale));
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.fields.creator_notes_multilingual}</legend>
+      {Object.entries(notes).map(([code, text]) => (
+        <div class="editor-list-item" key={code}>
+          <TextField
+            label={t.notesIn(nameOf(code))}
+            rows={4}
+            value={text}
+            onInput={(typed) => set({ ...notes, [code]: typed })}
+          />
+          <IconButton
+            icon="trash"
+            label={t.removeNotesIn(nameOf(code))}
+            onClick={() => {
+              const { [code]: _, ...left } = notes;
+              set(left);
+              add.current?.querySelector("select")?.focus();
+            }}
+          />
+        </div>
+      ))}
+      <div ref={add}>
+        <Select
+          label={t.addLanguage}
+          value=""
+          options={[{ value: "", name: "–" }, ...others]}
+          onChange={(code) => code !== "" && set({ ...notes, [code]: "" })}
+        />
+      </div>
+    </fieldset>
   );
 }

@@ -1,10 +1,9 @@
 /** The controls of the editor, each bound to one field of the card. */
-import type { CardData } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
+import type { CardData } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
-import { estimateTokens } from "../../state/documents/token_estimate.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Fields of a card that are one text. */
@@ -126,4 +125,15 @@ export function CardWords(
 
 function wordsOf(text: string, between: "lines" | "commas"): string[] {
   return text.split(between === "lines" ? "\n" : ",").map((word) => word.trim()).filter((word) => word !== "");
+}
+
+const TOKENS_PER_CHAR = 0.25;
+/** Of scripts without word gaps nearly every character is a token. */
+const TOKENS_PER_WIDE_CHAR = 0.85;
+const WIDE = /[\u2e80-\uffff]/g;
+
+/** Gives the tokens of a text, rounded up. */
+function estimateTokens(text: string): number {
+  const wide = text.match(WIDE)?.length ?? 0;
+  return Math.ceil((text.length - wide) * TOKENS_PER_CHAR + wide * TOKENS_PER_WIDE_CHAR);
 }

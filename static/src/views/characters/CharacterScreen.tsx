@@ -1,21 +1,21 @@
 /** The page of one character: portrait, greeting, and what can be done with it. */
-import type { Character } from "../../api/types.ts";
 import { useEffect, useMemo } from "preact/hooks";
+import type { Character } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { useTitle } from "../../components/hooks.ts";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { Progress } from "../../components/Progress.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { useTitle } from "../../components/hooks.ts";
 import { notesOf } from "../../state/characters/card_fields.ts";
 import { CharacterPage } from "../../state/characters/character_page.ts";
 import { galleryOf } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
 import { CharacterMenu } from "./CharacterMenu.tsx";
-import { CharacterPortrait } from "./CharacterPortrait.tsx";
 import { GreetingPreview } from "./GreetingPreview.tsx";
+import { portraitOf } from "./portrait_props.ts";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 /** Shows a character, or why there is none. */
 export function CharacterScreen({ id }: { id: string }) {
@@ -99,5 +99,35 @@ function Tags({ tags }: { tags: readonly string[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Width of its place on a wide screen, in pixels. */
+const WIDTH_PX = 320;
+
+/** Portrait and job. */
+function CharacterPortrait({ page, character }: { page: CharacterPage; character: Character }) {
+  const store = useStore();
+  const t = texts.characters;
+  const { state, progress, error } = page.portrait.value;
+  return (
+    <div class="character-side">
+      <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="character-picture" />
+      {(state === "pending" || state === "running") && (
+        <div class="portrait-job" role="status">
+          <span>{t.drawing}</span>
+          <Progress label={t.drawing} value={state === "running" ? progress ?? null : null} />
+        </div>
+      )}
+      {!character.external && state !== "pending" && state !== "running" && (
+        <Button
+          icon="wand"
+          onClick={() => void page.drawPortrait().catch((thrown) => store.report(thrown))}
+        >
+          {t.draw}
+        </Button>
+      )}
+      {state === "failed" && <Notice tone="danger" title={t.drawFailed}>{error?.message}</Notice>}
+    </div>
   );
 }

@@ -1,25 +1,23 @@
 /** All characters by their portraits: search, tags, order, and the ways to more of them. */
-import type { Character, CharacterItem } from "../../api/types.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Character, CharacterItem } from "../../api/types.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { useMedia, useTitle } from "../../components/hooks.ts";
-import { Menu, PHONE } from "../../components/overlays/Menu.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { memo, useMedia, useTitle } from "../../components/hooks.ts";
 import { VirtualGrid } from "../../components/lists/VirtualGrid.tsx";
-import { FileImports } from "../../state/import_export/card_imports.ts";
+import { Menu, PHONE } from "../../components/overlays/Menu.tsx";
 import { type Gallery, galleryOf } from "../../state/characters/gallery.ts";
+import { FileImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
-import { CharacterTile } from "./CharacterTile.tsx";
 import { DropArea } from "./DropArea.tsx";
-import { GalleryTools } from "./GalleryTools.tsx";
-import { ImportNotes } from "./ImportNotices.tsx";
+import { ImportNotes, tellImported } from "./ImportNotices.tsx";
 import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
-import { tellImported } from "./notify_imported.ts";
+import { portraitOf } from "./portrait_props.ts";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 /** What the file dialog offers; the server judges by content. */
 const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";
@@ -161,5 +159,51 @@ function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) 
     >
       {(item, tabIndex) => <CharacterTile item={item} tabIndex={tabIndex} />}
     </VirtualGrid>
+  );
+}
+
+/** Wide enough for the widest card of the grid, in pixels. */
+const WIDTH_PX = 192;
+
+/** A link to the character's page. */
+const CharacterTile = memo(({ item, tabIndex }: { item: CharacterItem; tabIndex: number }) => (
+  <a class="tile" href={`/characters/${encodeURIComponent(item.id)}`} tabIndex={tabIndex} title={item.name}>
+    <Portrait {...portraitOf(item)} widthPx={WIDTH_PX} class="tile-portrait" />
+    <span class="tile-name">{item.name}</span>
+  </a>
+));
+
+/** Search as you type, one tag, the order. */
+function GalleryTools({ gallery }: { gallery: Gallery }) {
+  const t = texts.characters;
+  const { q, tag, sort } = gallery.query.value;
+  const tags = gallery.tags.value;
+  // The chosen one stays to be seen also when nothing on the list has it.
+  const choices = tag === "" || tags.includes(tag) ? tags : [tag, ...tags];
+  return (
+    <search class="gallery-tools">
+      <input
+        type="search"
+        value={q}
+        placeholder={t.search}
+        aria-label={t.search}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={200}
+        onInput={(event) => gallery.narrow({ q: event.currentTarget.value })}
+      />
+      <select aria-label={t.tag} value={tag} onChange={(event) => gallery.narrow({ tag: event.currentTarget.value })}>
+        <option value="">{t.allTags}</option>
+        {choices.map((name) => <option key={name} value={name}>{name}</option>)}
+      </select>
+      <select
+        aria-label={t.sort}
+        value={sort}
+        onChange={(event) => gallery.narrow({ sort: event.currentTarget.value === "updated" ? "updated" : "name" })}
+      >
+        <option value="name">{t.sorts.name}</option>
+        <option value="updated">{t.sorts.updated}</option>
+      </select>
+    </search>
   );
 }

@@ -1,16 +1,15 @@
 /** Lets a model write a character of an idea, a picture, or both: in the editor, or in the background. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import { creatorApi } from "../../api/character_generation.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { useNow } from "../../components/hooks.ts";
 import { Switch } from "../../components/forms/Switch.tsx";
-import { emptyCard } from "../../state/characters/card_fields.ts";
-import { Creation, keepCreation } from "../../state/characters/character_generation.ts";
-import { tellWhenWritten } from "../../state/characters/generation_jobs.ts";
+import { useNow } from "../../components/hooks.ts";
 import { newId } from "../../state/app/ids.ts";
+import { emptyCard } from "../../state/characters/card_fields.ts";
+import { Creation, keepCreation, tellWhenWritten } from "../../state/characters/character_generation.ts";
 import { Pictures } from "../../state/chat/image_attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { language, LANGUAGES, texts } from "../../texts/texts.ts";

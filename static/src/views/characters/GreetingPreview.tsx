@@ -3,7 +3,7 @@ import type { Character } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
 import { greetingsOf, NAMELESS_OWNER, withNames } from "../../state/characters/card_fields.ts";
 import type { CharacterPage } from "../../state/characters/character_page.ts";

@@ -1,8 +1,10 @@
 /** How far an import is, and what did not come in. */
+import type { Character } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { FileImports } from "../../state/import_export/card_imports.ts";
+import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing while there is nothing to say. */
@@ -37,4 +39,13 @@ export function ImportNotes(
       )}
     </div>
   );
+}
+
+/** Says how many came in; a single one can be opened. */
+export function tellImported(store: Store, cards: readonly Character[]): void {
+  const t = texts.characters;
+  const [only] = cards;
+  if (!only) return;
+  const open = { label: t.open, run: () => store.router.go(`/characters/${encodeURIComponent(only.id)}`) };
+  store.toasts.show(t.imported(cards.length), cards.length === 1 ? { action: open } : {});
 }

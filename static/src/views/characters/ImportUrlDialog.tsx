@@ -3,11 +3,11 @@ import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { tellImported } from "./notify_imported.ts";
+import { tellImported } from "./ImportNotices.tsx";
 
 /** Stays open with its input when the import fails. */
 export function ImportUrlDialog({ onClose }: { onClose: () => void }) {

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import { emptyCard } from "../../state/characters/card_fields.ts";

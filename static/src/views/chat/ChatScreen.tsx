@@ -1,18 +1,16 @@
 /** One conversation: its head, its messages, the composer. */
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { lazy } from "../../components/Lazy.tsx";
+import { EmptyState, Notice } from "../../components/Notice.tsx";
 import { afterPaint, useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
-import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
 import { ChatHead } from "./ChatHeader.tsx";
 import { Composer } from "./composer/Composer.tsx";
-import { useAutoSpeak } from "./auto_speak.ts";
 import { useShortcuts } from "./shortcuts.ts";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 /** With what makes their text readable it is a third of the page's script, and no first screen needs it. */
 const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
@@ -159,4 +157,17 @@ function Welcome({ chat }: { chat: OpenChat }) {
       {isFirstRun && !chat.isTemporary && <FirstRun />}
     </div>
   );
+}
+
+/** Listens while the chat is shown. Of several devices the one that asked for a reply reads it. */
+function useAutoSpeak(chat: OpenChat): void {
+  const { speaking, preferences } = useStore();
+  const run = chat.run.value;
+  useEffect(() => {
+    // What is heard is about to be written anew.
+    if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
+    if (!run?.isAskedHere || !preferences.settings.peek()?.auto_speak) return;
+    void speaking.readMessage(chat, run.messageId, run.text.peek());
+  }, [run]);
+  useEffect(() => () => speaking.stop(), []);
 }

@@ -1,6 +1,6 @@
 /** Which connection and which model answer in this chat. */
 import { useEffect, useState } from "preact/hooks";
-import { Sheet } from "../../components/overlays/Sheet.tsx";
+import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";

@@ -1,10 +1,9 @@
 /** Who the owner is from here on; what was said stays with who said it. */
 import { useEffect } from "preact/hooks";
-import { Menu } from "../../components/overlays/Menu.tsx";
+import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { personaItems } from "./persona_items.ts";
 
 /** Nothing while there are no personas, and in a chat that is not kept. */
 export function PersonaMenu({ chat }: { chat: OpenChat }) {
@@ -23,4 +22,23 @@ export function PersonaMenu({ chat }: { chat: OpenChat }) {
       items={personaItems(store, current, (id) => void choose(id))}
     />
   );
+}
+
+/** Gives a row for every persona, one for none of them, and the way to their page. @param choose Told null for none. */
+export function personaItems(
+  { people }: Store,
+  currentId: string | null | undefined,
+  choose: (id: string | null) => void,
+): (MenuItem | "line")[] {
+  const t = texts.personas;
+  return [
+    ...people.shownPersonas.value.map(({ id, name }) => ({
+      label: name,
+      isChecked: id === currentId,
+      onSelect: () => choose(id),
+    })),
+    { label: t.none, isChecked: people.persona(currentId) === undefined, onSelect: () => choose(null) },
+    "line",
+    { label: t.manage, href: "/settings/personas" },
+  ];
 }

@@ -1,12 +1,12 @@
 /** One saved connection. */
-import type { Connection } from "../../api/types.ts";
+import type { Connection, ConnectionTest, Health } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
+import type { Check } from "../../state/connections/connections.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { type ConnectionState, stateOf } from "./connection_state.ts";
-import { Verdict } from "./ConnectionTestResult.tsx";
+import { figure } from "../../texts/times.ts";
 
 /** Its name, address and state, and what can be done with it. */
 export function ConnectionCard({ connection }: { connection: Connection }) {
@@ -79,4 +79,49 @@ function factsOf(connection: Connection): string {
   if (connection.kind === "demo") return t.demoNote;
   const { kind, base_url, model, has_key } = connection;
   return [t.kinds[kind], base_url, model || t.noModel, has_key && t.hasKey].filter(Boolean).join(" · ");
+}
+
+/** Each finding on its own line, good or bad by mark and word. */
+export function Verdict({ verdict }: { verdict: ConnectionTest }) {
+  const t = texts.verdict;
+  const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
+  const { reachable, authorized, models, context_size } = verdict;
+  return (
+    <div class={isGood ? "verdict good" : "verdict bad"} role="status">
+      <p class="verdict-title">
+        <Icon name={isGood ? "check" : "warning"} />
+        <strong>{isGood ? t.good : t.bad}</strong>
+      </p>
+      <ul>
+        <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(verdict.latency_ms))}` : t.unreachable}</li>
+        {reachable && <li>{authorized ? t.authorized : t.unauthorized}</li>}
+        {reachable && authorized && <li>{t.models(models.length)}</li>}
+        {context_size !== undefined && <li>{t.context(figure(context_size))}</li>}
+      </ul>
+      {verdict.error && <p>{verdict.error}</p>}
+      {verdict.advice && <p class="advice">{verdict.advice}</p>}
+    </div>
+  );
+}
+
+/** The state in one word, and the last error where there is one. */
+interface ConnectionState {
+  kind: "unknown" | "running" | "good" | "bad" | "refused";
+  error?: string;
+}
+
+/** The last test counts most; without one, the one in use is known from the server's own look at it. */
+function stateOf(
+  connection: Connection,
+  check: Check | undefined,
+  health: Health["connection"] | undefined,
+): ConnectionState {
+  if (check?.kind === "running") return { kind: "running" };
+  if (check?.kind === "done") {
+    const { reachable, authorized, error } = check.verdict;
+    if (!reachable) return { kind: "bad", error };
+    return authorized && error === undefined ? { kind: "good" } : { kind: "refused", error };
+  }
+  if (!connection.active || health?.id !== connection.id) return { kind: "unknown" };
+  return health.reachable ? { kind: "good" } : { kind: "bad", error: health.error };
 }

@@ -1,18 +1,17 @@
 /** The fields of a connection with Test and Save. */
-import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { useStore } from "../../state/store.ts";
-import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { figure } from "../../texts/times.ts";
+import { Verdict } from "./ConnectionCard.tsx";
 import { type ConnectionFields, fieldsOf, findProblems, inputOf } from "./connection_fields.ts";
-import { CONNECTION_PRESETS, type ConnectionPreset, presetOf, withPreset } from "./connection_presets.ts";
-import { Verdict } from "./ConnectionTestResult.tsx";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
 
@@ -156,4 +155,41 @@ function Presets(
       ))}
     </div>
   );
+}
+
+/** One suggestion. Names of programs and services are the same in every language. */
+interface ConnectionPreset {
+  name: string;
+  kind: ConnectionKind;
+  baseUrl: string;
+  needsKey: boolean;
+}
+
+/** Local programs at their usual ports, then services. */
+const CONNECTION_PRESETS: readonly ConnectionPreset[] = [
+  { name: "Ollama", kind: "openai", baseUrl: "http://127.0.0.1:11434/v1", needsKey: false },
+  { name: "LM Studio", kind: "openai", baseUrl: "http://127.0.0.1:1234/v1", needsKey: false },
+  { name: "llama.cpp", kind: "openai", baseUrl: "http://127.0.0.1:8080/v1", needsKey: false },
+  { name: "KoboldCpp", kind: "openai", baseUrl: "http://127.0.0.1:5001/v1", needsKey: false },
+  { name: "vLLM", kind: "openai", baseUrl: "http://127.0.0.1:8000/v1", needsKey: false },
+  { name: "OpenRouter", kind: "openai", baseUrl: "https://openrouter.ai/api/v1", needsKey: true },
+  { name: "OpenAI", kind: "openai", baseUrl: "https://api.openai.com/v1", needsKey: true },
+  { name: "Anthropic", kind: "anthropic", baseUrl: "https://api.anthropic.com", needsKey: true },
+];
+
+/** Fills the form; a name that was typed stays, one that another suggestion put there goes. */
+function withPreset(fields: ConnectionFields, preset: ConnectionPreset): ConnectionFields {
+  const isOwnName = fields.name.trim() !== "" && !CONNECTION_PRESETS.some(({ name }) => name === fields.name);
+  return {
+    ...fields,
+    name: isOwnName ? fields.name : preset.name,
+    kind: preset.kind,
+    baseUrl: preset.baseUrl,
+    model: "",
+  };
+}
+
+/** Finds the suggestion that a form stands for, by its address. */
+function presetOf(fields: ConnectionFields): ConnectionPreset | undefined {
+  return CONNECTION_PRESETS.find(({ baseUrl }) => baseUrl === fields.baseUrl);
 }

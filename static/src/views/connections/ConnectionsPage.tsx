@@ -1,10 +1,11 @@
 /** All connections: which is in use, how each stands, and the search for more. */
+import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConnectionCard } from "./ConnectionCard.tsx";
+import { ConnectionForm } from "./ConnectionForm.tsx";
 import { FoundServers } from "./DetectedServers.tsx";
 
 /** The list and its two ways to grow. */
@@ -41,6 +42,61 @@ export function ConnectionsPage() {
       <ul class="cards">
         {items.map((connection) => <ConnectionCard key={connection.id} connection={connection} />)}
       </ul>
+    </section>
+  );
+}
+
+/** Looks for servers by itself; that is what most people come for. */
+export function AddConnectionPage() {
+  const store = useStore();
+  const { connections } = store;
+  const t = texts.connections;
+  const discovery = connections.discovery.value;
+  useEffect(() => void connections.discover(), []);
+  const onUsed = () => {
+    store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
+  };
+  return (
+    <section>
+      <h2>{texts.form.addTitle}</h2>
+      <div class="wizard-step">
+        <div class="card-head">
+          <h3>{texts.form.nearby}</h3>
+          <Button
+            kind="quiet"
+            icon="search"
+            isBusy={discovery.kind === "searching"}
+            onClick={() => void connections.discover()}
+          >
+            {t.searchAgain}
+          </Button>
+        </div>
+        <FoundServers level={3} isUntitled onUsed={onUsed} />
+      </div>
+      <div class="wizard-step">
+        <h3>{texts.form.byHand}</h3>
+        <ConnectionForm connection={undefined} />
+      </div>
+    </section>
+  );
+}
+
+/** The form, once it is known what it is about. */
+export function ConnectionFormPage({ id }: { id: string }) {
+  const { connections } = useStore();
+  const connection = connections.items.value.find((item) => item.id === id);
+  if (!connection) {
+    if (connections.state.value === "loading") return <p class="muted" role="status">{texts.loading}</p>;
+    return (
+      <EmptyState title={texts.form.missing}>
+        <LinkButton href="/settings/connections">{texts.settings.connections}</LinkButton>
+      </EmptyState>
+    );
+  }
+  return (
+    <section>
+      <h2>{texts.form.editTitle}</h2>
+      <ConnectionForm connection={connection} />
     </section>
   );
 }

@@ -1,15 +1,15 @@
 /** The data: the ways in and out, what takes room, and the backups. */
-import type { DataReport } from "../../api/types.ts";
 import { readData } from "../../api/diagnostics.ts";
+import type { DataReport } from "../../api/types.ts";
 import { LinkButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
+import { IMPORT_ADDRESS } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { IMPORT_ADDRESS } from "../../state/import_export/imports.ts";
 import { bytes } from "../activity/format_progress.ts";
 import { BackupsPart } from "../import_export/BackupsSection.tsx";
-import { ExportPart } from "../import_export/ExportSection.tsx";
+import { SaveLink } from "../import_export/DownloadLink.tsx";
 import { useReading } from "../use_resource.ts";
 
 /** Measured when it opens. */
@@ -55,6 +55,31 @@ function Space({ report }: { report: DataReport }) {
           <ListRow key={what} title={t.uses[what]} end={<span class="muted">{bytes(size_bytes)}</span>} />
         ))}
       </List>
+    </section>
+  );
+}
+
+/** Warned of where the network could read along. */
+function ExportPart() {
+  const t = texts.leaving;
+  const isSafe = globalThis.isSecureContext;
+  return (
+    <section class="privacy-part" aria-labelledby="export">
+      <h3 id="export" tabIndex={-1}>{t.title}</h3>
+      <p>{t.text}</p>
+      <dl class="moving-facts">
+        <dt>{t.inside}</dt>
+        <dd>{t.insideText}</dd>
+        <dt>{t.outside}</dt>
+        <dd>{t.outsideText}</dd>
+      </dl>
+      <p class="muted">{t.unsealed}</p>
+      {!isSafe && <Notice tone="warning">{t.plainHttp}</Notice>}
+      <div class="actions-row">
+        <SaveLink path="/api/export" fileName={`parlor-${new Date().toISOString().slice(0, 10)}.zip`}>
+          {isSafe ? t.save : t.understood}
+        </SaveLink>
+      </div>
     </section>
   );
 }

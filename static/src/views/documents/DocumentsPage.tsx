@@ -2,8 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { DocumentList } from "../../state/documents/document_list.ts";

@@ -1,14 +1,11 @@
 /** What stands around an editor within the settings: the way back, how saving stands, failures and clashes. */
 import type { ComponentChildren } from "preact";
-import { LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { useEffect } from "preact/hooks";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import type { VersionedEditor } from "../../state/documents/versioned_editor.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ClashNote } from "./ConflictNotice.tsx";
-import { differingFields } from "./differing_fields.ts";
-import { SaveState } from "./SaveStatus.tsx";
-import { useEditing } from "./use_editor.ts";
 
 /** What every such editor says. */
 export interface EditorWords {
@@ -61,4 +58,73 @@ export function EditorFrame<Whole, Data extends { name: string }>(
       {children}
     </section>
   );
+}
+
+/** Mine or theirs; until then neither is lost. Nothing while there is no clash. */
+export function ClashNote<Whole, Data extends object>(
+  { editor, title, differences }: {
+    editor: VersionedEditor<Whole, Data>;
+    title: string;
+    differences: (mine: Data, theirs: Data) => string[];
+  },
+) {
+  const t = texts.editor;
+  const mine = editor.data.value;
+  const theirs = editor.clash.value?.data;
+  if (!mine || !theirs) return null;
+  return (
+    <Notice
+      tone="warning"
+      title={title}
+      actions={
+        <>
+          <Button kind="primary" onClick={() => void editor.settle("mine")}>{t.keepMine}</Button>
+          <Button onClick={() => void editor.settle("theirs")}>{t.takeTheirs}</Button>
+        </>
+      }
+    >
+      {t.clashText(differences(mine, theirs).join(", "))}
+    </Notice>
+  );
+}
+
+/** A word and two buttons. */
+export function SaveState<Whole, Data extends object>({ editor }: { editor: VersionedEditor<Whole, Data> }) {
+  const t = texts.editor;
+  return (
+    <>
+      <span class="save-state muted" role="status">{t.states[editor.state.value]}</span>
+      <IconButton icon="restore" label={t.undo} isDisabled={!editor.canUndo.value} onClick={() => editor.undo()} />
+      <IconButton icon="redo" label={t.redo} isDisabled={!editor.canRedo.value} onClick={() => editor.redo()} />
+    </>
+  );
+}
+
+/** Names the fields in which two versions of a document differ. @param names Words for fields; others go by their own. */
+export function differingFields(mine: object, theirs: object, names: Readonly<Record<string, string>>): string[] {
+  const [one, other] = [mine as Record<string, unknown>, theirs as Record<string, unknown>];
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])]
+    .filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]))
+    .map((field) => Object.hasOwn(names, field) ? names[field]! : field);
+}
+
+/** Reads the document and listens to changes of it while the view is shown. */
+export function useEditing<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): void {
+  const store = useStore();
+  useEffect(() => {
+    void editor.open();
+    const end = store.listen((event) => editor.onChange(event));
+    // The browser asks before it throws away what is not saved; within the page leaving saves.
+    const onLeave = (event: Event) => {
+      if (!editor.isDirty) return;
+      void editor.save();
+      event.preventDefault();
+    };
+    globalThis.addEventListener("beforeunload", onLeave);
+    return () => {
+      end();
+      globalThis.removeEventListener("beforeunload", onLeave);
+      void editor.save();
+    };
+  }, [editor]);
 }

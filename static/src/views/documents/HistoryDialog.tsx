@@ -5,7 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { listVersions, readVersion, restoreVersion } from "../../api/versions.ts";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { TextDifference } from "../../components/content/TextDiff.tsx";
 import { useStore } from "../../state/store.ts";

@@ -1,8 +1,7 @@
 /** One saved image backend. */
 import type { ImageBackend } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

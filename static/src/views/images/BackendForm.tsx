@@ -1,16 +1,15 @@
 /** The form of an image backend, with Test and Save. */
-import type { BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import type { BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { Finding } from "./BackendCard.tsx";
 import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
 

@@ -2,16 +2,15 @@
 import { useEffect, useState } from "preact/hooks";
 import { imageApi } from "../../api/images.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/forms/Field.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import { Sheet } from "../../components/overlays/Sheet.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { Drawing } from "../../state/chat/image_generation.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
-import { figure, percent } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { figure, percent } from "../../texts/times.ts";
 
 /** Closed early the picture comes all the same, to the message that was the last when it was asked for. */
 export function DrawDialog(

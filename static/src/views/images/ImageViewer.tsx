@@ -1,11 +1,12 @@
 /** The pictures of a chat: one as large as the page allows, its neighbours, or all of them side by side. */
 import { useEffect, useState } from "preact/hooks";
+import type { Message } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { Modal } from "../../components/overlays/Modal.tsx";
-import { type ChatPicture, detachPicture, picturesIn } from "../../state/chat/chat_images.ts";
+import { Modal } from "../../components/overlays/Dialog.tsx";
+import { isOurPicture, picturesOf } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Escape closes it; the arrow keys go to the neighbours. */
@@ -130,4 +131,41 @@ function Overview(
       </ul>
     </div>
   );
+}
+
+/** One picture and the message it stands in. */
+interface ChatPicture {
+  messageId: string;
+  url: string;
+  /** Its name among the message's attachments; undefined for one that the message itself shows. */
+  attached?: string;
+}
+
+/** Gives the pictures of messages, in their order. */
+function picturesIn(messages: readonly Message[]): ChatPicture[] {
+  return messages.flatMap((message) =>
+    picturesOf(message).filter(isOurPicture).map((url) => {
+      const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1));
+      return { messageId: message.id, url, attached: message.attachments?.find((each) => each === name) };
+    })
+  );
+}
+
+/** Takes a picture off its message and offers to put it back. @throws {ApiError} */
+async function detachPicture(
+  store: Store,
+  chat: OpenChat,
+  { messageId, attached }: ChatPicture,
+  words: { done: string; undo: string },
+): Promise<void> {
+  const before = chat.pages.find(messageId)?.attachments ?? [];
+  const put = async (names: readonly (string | undefined)[]) => {
+    // An empty list clears the field.
+    const attachments = names.length === 0 ? null : names;
+    await store.api.changeMessage(chat.id, messageId, { attachments } as Partial<Message>);
+    chat.pages.edit(messageId, { attachments: names as string[] });
+  };
+  await put(before.filter((name) => name !== attached));
+  const undo = () => void put(before).catch((thrown) => store.report(thrown));
+  store.toasts.offerUndo(words.done, words.undo, undo, () => {});
 }

@@ -2,10 +2,9 @@
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import type { ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

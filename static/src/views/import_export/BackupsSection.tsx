@@ -1,16 +1,15 @@
 /** The backups: how they come about, one made now, and those that lie there. */
-import type { DataReport, Job } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { backupPath, removeBackup, startBackup } from "../../api/import_export.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import { backupPath, removeBackup, startBackup } from "../../api/import_export.ts";
+import type { DataReport, Job } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { List, ListRow } from "../../components/lists/List.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
-import { fullMoment, moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { fullMoment, moment } from "../../texts/times.ts";
 import { bytes, progressWords } from "../activity/format_progress.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { SaveLink } from "./DownloadLink.tsx";

@@ -1,10 +1,9 @@
 /** Which file, and what it is. */
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { List, ListRow } from "../../components/lists/List.tsx";
-import { Notice } from "../../components/Notice.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Select } from "../../components/forms/Select.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { CARD } from "../../state/import_export/import_detection.ts";
 import type { Moving } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,20 +1,19 @@
 /** Moving in: choose a file, see what would come in, bring it in, see what came. */
-import type { ImportReport, Job } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Notice } from "../../components/Notice.tsx";
 import { ApiError } from "../../api/client.ts";
+import type { ImportReport, Job } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
-import { useReading } from "../use_resource.ts";
-import { fullMoment } from "../../texts/times.ts";
 import { useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
+import { fullMoment } from "../../texts/times.ts";
 import { FileChoice, kindName } from "./ImportFilePicker.tsx";
-import { Report } from "./ImportReport.tsx";
 import { SendingCard, WorkCard } from "./ImportProgress.tsx";
+import { Report } from "./ImportReport.tsx";
+import { useReading } from "../use_resource.ts";
 
 /** One step after the other; each goes on when the page is left. */
 export function ImportPage() {

@@ -3,12 +3,12 @@ import type { ActivatedEntry, LorebookTest, MissedEntry } from "../../api/types.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { texts } from "../../texts/texts.ts";
 import { ChatSelect } from "../documents/ChatPicker.tsx";
-import type { LorebookPartProps } from "./LorebookPage.tsx";
+import type { LorebookPartProps } from "./LorebooksPage.tsx";
 
 /** What is scanned, and what came of it. */
 export function TrialPanel({ editor, api }: LorebookPartProps) {

@@ -3,7 +3,7 @@ import type { CharacterItem } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -8,7 +8,7 @@ import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { EMPTY_ENTRY, entryTitle, findBookEntries, type PlacedEntry } from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
 import { EntryForm } from "./EntryForm.tsx";
-import type { LorebookPartProps } from "./LorebookPage.tsx";
+import type { LorebookPartProps } from "./LorebooksPage.tsx";
 
 /** Height of a row: two lines of text. */
 const ROW_PX = 60;

@@ -10,7 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { ChatLink } from "../documents/ChatPicker.tsx";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import { CharacterChoice } from "./CharacterPicker.tsx";
-import type { LorebookPartProps } from "./LorebookPage.tsx";
+import type { LorebookPartProps } from "./LorebooksPage.tsx";
 
 const SCOPES: readonly LorebookScope[] = ["global", "character", "persona", "chat"];
 

@@ -1,11 +1,10 @@
 /** The search of the hub, and the files of what it found. */
 import type { HubFile, HubModel, ModelFormat } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { List, ListRow } from "../../components/lists/List.tsx";
-import { Notice } from "../../components/Notice.tsx";
 import { Select } from "../../components/forms/Select.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,10 +1,10 @@
 /** The command palette: type a few letters, press Enter. */
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { CharacterItem } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
-import { Modal } from "../../components/overlays/Modal.tsx";
+import { Modal } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useFoundCharacters } from "./use_found_characters.ts";
 import { findEntries, type PaletteEntry } from "./palette_entries.ts";
 
 /** Over the page until something is chosen. */
@@ -92,4 +92,25 @@ export function Palette({ onClose }: { onClose: () => void }) {
       </div>
     </Modal>
   );
+}
+
+/** How many are shown; who wants more types more. */
+const SHOWN = 8;
+
+/** None without words; the ones of the words before until the new ones are there, or when they cannot be had. */
+function useFoundCharacters(query: string): readonly CharacterItem[] {
+  const { api } = useStore();
+  const [found, setFound] = useState<readonly CharacterItem[]>([]);
+  const words = query.trim();
+  useEffect(() => {
+    if (words === "") return setFound([]);
+    const leaving = new AbortController();
+    api.listCharacters({ q: words, tag: "", sort: "name" }, SHOWN, undefined, leaving.signal).then(
+      ({ items }) => !leaving.signal.aborted && setFound(items),
+      // The rest of the palette works without them.
+      () => {},
+    );
+    return () => leaving.abort();
+  }, [words]);
+  return found;
 }

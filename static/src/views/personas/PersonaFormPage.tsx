@@ -1,20 +1,18 @@
 /** Making and changing one persona. */
-import type { Persona } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
-import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { TextField } from "../../components/forms/Field.tsx";
-import { Notice } from "../../components/Notice.tsx";
-import { Portrait } from "../../components/Portrait.tsx";
 import { personaPath } from "../../api/characters.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Persona } from "../../api/types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { tokensOf } from "../character_editor/fields.tsx";
 import { portraitOfPersona } from "../characters/portrait_props.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
-import { tokensOf } from "../character_editor/fields.tsx";
 
 type Read = { persona: Persona; version: string };
 

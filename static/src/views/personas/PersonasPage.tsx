@@ -1,19 +1,18 @@
 /** The personas, and which of them speaks where a chat names none. */
-import type { Persona } from "../../api/types.ts";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
+import type { Persona } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
-import { Portrait } from "../../components/Portrait.tsx";
 import { FileImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { warnOfLargeExport } from "../documents/large_export.ts";
 import { ImportNotes } from "../characters/ImportNotices.tsx";
 import { portraitOfPersona } from "../characters/portrait_props.ts";
+import { warnOfLargeExport } from "../documents/large_export.ts";
 
 /** A persona's own card or a character's. */
 const CARD_FILES = ".png,.json,.webp,.jpg,.jpeg,image/png,application/json";

@@ -6,7 +6,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { CardWords } from "../character_editor/fields.tsx";
 import { ChatLink } from "../documents/ChatPicker.tsx";
-import type { PresetPartProps } from "./PresetPage.tsx";
+import type { PresetPartProps } from "./PresetsPage.tsx";
 
 /** The form. */
 export function PresetUse({ editor, isReadOnly }: PresetPartProps) {

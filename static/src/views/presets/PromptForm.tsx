@@ -1,17 +1,16 @@
 /** The fields of one prompt of a preset. */
-import type { PresetPrompt } from "../../api/types.ts";
 import { useEffect, useRef } from "preact/hooks";
+import type { PresetPrompt } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { ROLES } from "../../state/documents/lorebook_entries.ts";
 import type { PresetEditor } from "../../state/documents/preset_editor.ts";
-import { isFixed, placesOf, withPlaces, withPrompt } from "../../state/documents/prompt_order.ts";
+import { isFixed, isMarker, placesOf, withPlaces, withPrompt } from "../../state/documents/prompt_order.ts";
 import { texts } from "../../texts/texts.ts";
 import { tokensOf } from "../character_editor/fields.tsx";
-import { NumberInput } from "../../components/forms/NumberInput.tsx";
-import { promptName } from "./prompt_name.ts";
 
 /** Prompts that a card may bring its own of. */
 const REPLACEABLE = ["main", "jailbreak"];
@@ -101,4 +100,11 @@ function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identif
       {!isFixed(identifier) && <Button icon="trash" onClick={() => leave(true)}>{t.removePrompt}</Button>}
     </div>
   );
+}
+
+/** What a prompt is called: parts of the chat by our own words, others by their names. */
+export function promptName({ identifier, name }: PresetPrompt): string {
+  const { markers } = texts.presets;
+  const own = Object.hasOwn(markers, identifier) ? markers[identifier as keyof typeof markers] : undefined;
+  return (isMarker(identifier) ? own : name?.trim() || own) ?? identifier;
 }

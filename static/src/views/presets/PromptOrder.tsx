@@ -1,9 +1,9 @@
 /** The prompts of a preset in their order, and the form of the one that is opened. */
-import type { PresetPrompt } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
+import type { PresetPrompt } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
+import { EmptyState } from "../../components/Notice.tsx";
 import { SortableList } from "../../components/lists/SortableList.tsx";
 import { newId } from "../../state/app/ids.ts";
 import {
@@ -16,9 +16,8 @@ import {
 } from "../../state/documents/prompt_order.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import type { PresetPartProps } from "./PresetPage.tsx";
-import { promptName } from "./prompt_name.ts";
-import { PromptForm } from "./PromptForm.tsx";
+import type { PresetPartProps } from "./PresetsPage.tsx";
+import { PromptForm, promptName } from "./PromptForm.tsx";
 
 /** The list, or one prompt in its place. */
 export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {

@@ -2,7 +2,7 @@
 import { NUMBER_FIELDS, type NumberField } from "../../state/documents/sampling.ts";
 import { texts } from "../../texts/texts.ts";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
-import type { PresetPartProps } from "./PresetPage.tsx";
+import type { PresetPartProps } from "./PresetsPage.tsx";
 
 /** Samplers that a preset has beyond those of a chat. */
 const MORE = [

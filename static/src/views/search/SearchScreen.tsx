@@ -1,15 +1,13 @@
 /** Search over all conversations, while its words are typed. */
-import type { SearchHit } from "../../api/types.ts";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import type { SearchHit } from "../../api/types.ts";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
-import { markWords } from "../../state/app/search_highlights.ts";
-import { Search } from "../../state/app/search.ts";
+import { markWords, Search } from "../../state/app/search.ts";
 import { useStore } from "../../state/store.ts";
-import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { moment } from "../../texts/times.ts";
 import { PageHead } from "../shell/PageHeader.tsx";
 
 /** Height of a hit before it was measured. */

@@ -1,14 +1,14 @@
 /** The person's name, the language, the looks, and how chats behave. */
-import type { Settings } from "../../api/types.ts";
 import { useState } from "preact/hooks";
+import type { Settings } from "../../api/types.ts";
 import { Field } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Slider } from "../../components/forms/Slider.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
+import { canNotify, isDenied, mayNotify } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
 import { LANGUAGES, texts } from "../../texts/texts.ts";
-import { NotifySwitch } from "./NotifySwitch.tsx";
 
 /** Every change shows at once. */
 export function GeneralPage() {
@@ -123,5 +123,27 @@ function NameField({ name, onChange }: { name: string; onChange: (name: string) 
         />
       )}
     </Field>
+  );
+}
+
+/** Off by default; says why where the browser does not let us. */
+function NotifySwitch() {
+  const { device } = useStore();
+  const t = texts.general;
+  const [isRefused, setRefused] = useState(isDenied());
+  const change = async (isOn: boolean) => {
+    const isAllowed = isOn && await mayNotify();
+    setRefused(isOn && !isAllowed);
+    device.isNotifying.value = isAllowed;
+  };
+  return (
+    <Switch
+      id="notify"
+      label={t.notify}
+      hint={!canNotify() ? t.notifyImpossible : isRefused ? t.notifyRefused : t.notifyHint}
+      isOn={device.isNotifying.value && !isRefused}
+      isDisabled={!canNotify()}
+      onChange={(isOn) => void change(isOn)}
+    />
   );
 }

@@ -1,19 +1,17 @@
 /** The settings: pages with addresses, not a dialog, and a search over all of them. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { useTitle } from "../../components/hooks.ts";
 import { lazy } from "../../components/Lazy.tsx";
+import { EmptyState } from "../../components/Notice.tsx";
+import { useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
-import { AddConnectionPage } from "../connections/AddConnectionPage.tsx";
-import { ConnectionFormPage } from "../connections/EditConnectionPage.tsx";
-import { ConnectionsPage } from "../connections/ConnectionsPage.tsx";
+import { AddConnectionPage, ConnectionFormPage, ConnectionsPage } from "../connections/ConnectionsPage.tsx";
 import { GeneralPage } from "./GeneralPage.tsx";
-import { findSettings, settingsSections } from "./settings_index.ts";
 import { TrashPage } from "./TrashPage.tsx";
+import { findSettings, settingsSections } from "./settings_index.ts";
+import { PageHead } from "../shell/PageHeader.tsx";
 
 const AboutPage = lazy(() => import("../data/AboutPage.tsx").then((file) => file.AboutPage));
 const ImportPage = lazy(() => import("../import_export/ImportPage.tsx").then((file) => file.ImportPage));

@@ -1,14 +1,13 @@
 /** What was removed in the last seven days: bring back, or remove for good. */
-import type { TrashItem } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
+import type { TrashItem } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
-import { moment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
+import { moment } from "../../texts/times.ts";
 
 /** The list; emptying it is the one thing here that asks first, since nothing brings it back. */
 export function TrashPage() {

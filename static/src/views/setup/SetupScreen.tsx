@@ -1,14 +1,18 @@
 /** The first visit: a model, a name, a passkey, each to be skipped; then the built-in character says hello. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, asApiError } from "../../api/client.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
 import type { IconName } from "../../components/Icon.tsx";
-import { beginFirstChat } from "../../state/app/first_chat.ts";
+import { Notice } from "../../components/Notice.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { deviceName, enrol } from "../../state/app/passkeys.ts";
 import { WELCOME_STEPS, type WelcomeStep } from "../../state/app/router.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "../auth/GateFrame.tsx";
-import { ModelStep } from "./ModelStep.tsx";
-import { NameStep } from "./NameStep.tsx";
-import { PasskeyStep } from "./PasskeyStep.tsx";
+import { WhyNoPasskeys } from "../auth/NoPasskeys.tsx";
+import { FoundServers } from "../connections/DetectedServers.tsx";
+import { useAction } from "../use_action.ts";
 
 /** What a step gets. */
 export interface StepProps {
@@ -44,5 +48,138 @@ export function WelcomeScreen({ step }: { step: WelcomeStep }) {
       <p class="muted welcome-step">{t.step(at + 1, WELCOME_STEPS.length)}</p>
       <Part onNext={() => void goOn()} isLeaving={isLeaving} />
     </GateFrame>
+  );
+}
+
+/** Id that the server gives its built-in character. */
+const BUILTIN_ID = "pim";
+
+/** Ends the wizard in a chat with the built-in character; in an empty one where the character was removed. @throws {ApiError} */
+async function beginFirstChat(store: Store): Promise<void> {
+  await store.completeSetup();
+  try {
+    const { id } = await store.api.beginChat({ character_ids: [BUILTIN_ID], greeting: 0 });
+    store.router.go(`/c/${encodeURIComponent(id)}`, { replace: true });
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
+    store.router.go("/new", { replace: true });
+  }
+}
+
+/** Looks for servers by itself: found ones first, then an address by hand. */
+function ModelStep({ onNext }: StepProps) {
+  const { connections } = useStore();
+  const t = texts.welcome;
+  useEffect(() => void connections.discover(), []);
+  const active = connections.active.value;
+  const hasModel = active !== undefined && active.kind !== "demo";
+  return (
+    <>
+      <p>{hasModel ? t.modelThere(active.name) : t.modelText}</p>
+      <FoundServers level={2} isUntitled onUsed={onNext} />
+      <div class="gate-actions">
+        {hasModel && <Button kind="primary" onClick={onNext}>{t.goOn}</Button>}
+        <Button
+          icon="search"
+          isBusy={connections.discovery.value.kind === "searching"}
+          onClick={() => void connections.discover()}
+        >
+          {texts.connections.searchAgain}
+        </Button>
+        <LinkButton href="/settings/connections/new">{texts.firstRun.manual}</LinkButton>
+        {!hasModel && <Button kind="quiet" onClick={onNext}>{t.skip}</Button>}
+      </div>
+    </>
+  );
+}
+
+/** Asks for the name; one that was given before stands there. */
+function NameStep({ onNext }: StepProps) {
+  const { preferences } = useStore();
+  const t = texts.welcome;
+  const [typed, setTyped] = useState<string>();
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const name = typed ?? preferences.settings.value?.display_name ?? "";
+  const save = async () => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await preferences.change({ display_name: name.trim() });
+      onNext();
+    } catch (thrown) {
+      setFailure(asApiError(thrown).message);
+    }
+    setBusy(false);
+  };
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim() === "") onNext();
+        else void save();
+      }}
+    >
+      <TextField
+        label={texts.general.displayName}
+        hint={t.nameHint}
+        error={failure}
+        autocomplete="nickname"
+        maxLength={100}
+        value={name}
+        onInput={setTyped}
+      />
+      <div class="gate-actions">
+        <Button type="submit" kind="primary" isBusy={isBusy}>{t.goOn}</Button>
+        <Button kind="quiet" onClick={onNext}>{t.skip}</Button>
+      </div>
+    </form>
+  );
+}
+
+/** Offers a passkey where one is possible, and says how things stand. */
+function PasskeyStep({ onNext, isLeaving }: StepProps) {
+  const store = useStore();
+  const t = texts.welcome;
+  const auth = store.auth.value;
+  const { isBusy, failure, run } = useAction(async () => {
+    await enrol(store.access, { name: deviceName(globalThis.navigator.userAgent) });
+    await store.refreshAuth();
+    onNext();
+  });
+  if (auth === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+  const isOpen = !auth.paired && auth.passkeys_supported;
+  // Who skips it here said "not now" to the question that would come next.
+  const skip = () => {
+    if (isOpen && auth.bypass === "grace") store.device.isPairingDeclined.value = true;
+    onNext();
+  };
+  return (
+    <>
+      {isOpen && <p>{auth.bypass === "loopback" ? t.passkeyLocal : texts.access.pairText(globalThis.location.host)}</p>}
+      {auth.paired && <p>{t.passkeyThere}</p>}
+      {!auth.passkeys_supported && <WhyNoPasskeys level={2} />}
+      {failure && <Notice tone="danger">{failure}</Notice>}
+      <div class="gate-actions">
+        {isOpen && (
+          <Button
+            kind={auth.bypass === "loopback" ? "plain" : "primary"}
+            icon="key"
+            isBusy={isBusy}
+            onClick={() => void run()}
+          >
+            {texts.access.create}
+          </Button>
+        )}
+        <Button
+          kind={isOpen && auth.bypass !== "loopback" ? "quiet" : "primary"}
+          isBusy={isLeaving}
+          onClick={skip}
+        >
+          {isOpen && auth.bypass !== "loopback" ? t.skip : t.start}
+        </Button>
+      </div>
+    </>
   );
 }

@@ -1,6 +1,5 @@
 /** Opened by another program's share menu: what was shared goes into the composer of a new chat, and waits there. */
 import { useEffect } from "preact/hooks";
-import { takeSharedContent } from "../../state/app/shared_content.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { takeFiles } from "../chat/composer/add_files.ts";
@@ -31,4 +30,33 @@ export function ShareScreen() {
       <p class="chat-loading" role="status">{texts.loading}</p>
     </main>
   );
+}
+
+/** Texts and files, for a composer. */
+interface SharedContent {
+  text: string;
+  files: File[];
+}
+
+/** The service worker's name for it. */
+const SHARED = "parlor-shared";
+
+/** Takes what was shared, once; undefined when there is nothing, as after a reload. */
+async function takeSharedContent(): Promise<SharedContent | undefined> {
+  if (!("caches" in globalThis) || !await caches.has(SHARED)) return undefined;
+  const cache = await caches.open(SHARED);
+  const content: SharedContent = { text: "", files: [] };
+  for (const request of await cache.keys()) {
+    const answer = await cache.match(request);
+    if (answer === undefined) continue;
+    const name = answer.headers.get("x-name");
+    if (name === null) content.text = await answer.text();
+    else content.files.push(new File([await answer.blob()], decodeURIComponent(name), typeOf(answer)));
+  }
+  await caches.delete(SHARED);
+  return content;
+}
+
+function typeOf(answer: Response): FilePropertyBag {
+  return { type: answer.headers.get("content-type") ?? "" };
 }

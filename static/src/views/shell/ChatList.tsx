@@ -1,14 +1,14 @@
 /** The chats in the sidebar, however many there are. */
-import type { ConversationSummary } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { useMedia } from "../../components/hooks.ts";
+import type { ConversationSummary } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
+import { useMedia } from "../../components/hooks.ts";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { type ChatListRow, chatRows } from "./chat_rows.ts";
+import { groupByDay } from "../../texts/times.ts";
 import { ChatRow } from "./ChatRow.tsx";
 
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
@@ -88,4 +88,38 @@ function Row({ row, onAsk }: { row: ChatListRow; onAsk: (question: Question) => 
       </button>
     </h3>
   );
+}
+
+/** One row of the sidebar's list. */
+type ChatListRow =
+  | { kind: "heading"; key: string; title: string }
+  | { kind: "folder"; key: string; name: string; count: number; isFolded: boolean }
+  | { kind: "chat"; key: string; item: ConversationSummary; isInFolder: boolean };
+
+/** Puts the chats (newest first) into rows; the chats of folded folders are left out. */
+function chatRows(
+  items: readonly ConversationSummary[],
+  options: { folders: readonly string[]; folded: readonly string[]; pinnedTitle: string; now: Date },
+): ChatListRow[] {
+  const rows: ChatListRow[] = [];
+  const chat = (item: ConversationSummary, isInFolder = false) =>
+    rows.push({ kind: "chat", key: item.id, item, isInFolder });
+  const pinned = items.filter((item) => item.pinned);
+  if (pinned.length > 0) {
+    rows.push({ kind: "heading", key: "pinned:", title: options.pinnedTitle });
+    for (const item of pinned) chat(item);
+  }
+  const others = items.filter((item) => !item.pinned);
+  for (const name of options.folders) {
+    const inside = others.filter((item) => item.folder === name);
+    const isFolded = options.folded.includes(name);
+    // All of a folder may be pinned; it stays in view so that others can be put there.
+    rows.push({ kind: "folder", key: `folder:${name}`, name, count: inside.length, isFolded });
+    if (!isFolded) { for (const item of inside) chat(item, true); }
+  }
+  for (const group of groupByDay(others.filter((item) => item.folder === undefined), options.now)) {
+    rows.push({ kind: "heading", key: `day:${group.title}`, title: group.title });
+    for (const item of group.items) chat(item);
+  }
+  return rows;
 }

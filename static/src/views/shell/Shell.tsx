@@ -1,9 +1,9 @@
 /** The frame: sidebar or drawer, banners, the screen, toasts. */
 import { useEffect } from "preact/hooks";
-import { EmptyState } from "../../components/EmptyState.tsx";
+import { EmptyState } from "../../components/Notice.tsx";
 import { LinkButton } from "../../components/Button.tsx";
 import { lazy } from "../../components/Lazy.tsx";
-import { Modal } from "../../components/overlays/Modal.tsx";
+import { Modal } from "../../components/overlays/Dialog.tsx";
 import { Panel } from "../../components/overlays/Panel.tsx";
 import { Toasts } from "../../components/overlays/Toasts.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";

@@ -7,7 +7,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { portraitOfPersona } from "../characters/portrait_props.ts";
-import { personaItems } from "../chat/persona_items.ts";
+import { personaItems } from "../chat/PersonaMenu.tsx";
 import { ChatList } from "./ChatList.tsx";
 
 /** The sidebar's content; `onClose` is there when it is a drawer. */

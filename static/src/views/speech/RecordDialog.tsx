@@ -2,16 +2,15 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
-import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { useNow } from "../../components/hooks.ts";
-import { Notice } from "../../components/Notice.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Recorder } from "../../state/speech/recorder.ts";
-import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
-import { clock, moment } from "../../texts/times.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { clock, moment } from "../../texts/times.ts";
 
 /** Closing it lets the microphone go. */
 export function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {

@@ -1,6 +1,6 @@
 /** Speech: the server that speaks, how it sounds, and the library of voice samples. */
 import { useEffect } from "preact/hooks";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { LibraryPart } from "./VoiceLibrarySection.tsx";

@@ -1,16 +1,17 @@
 /** The speech server: its address, key, model and format, and a trial that can be heard. */
-import type { SpeechConfig } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import type { SpeechConfig } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
+import { KeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
-import type { SpeechSettings } from "../../state/speech/speech_settings.ts";
+import type { SpeechSettings, SpeechTrial } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
-import { TrialVerdict } from "./SpeechTestResult.tsx";
+import { figure } from "../../texts/times.ts";
 
 type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMATS)[number] }>;
 
@@ -106,5 +107,26 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
         </div>
       </form>
     </>
+  );
+}
+
+/** Nothing while it runs: the button says so. */
+function TrialVerdict({ trial }: { trial: SpeechTrial }) {
+  const t = texts.voice.trial;
+  if (trial.kind === "running") return null;
+  if (trial.kind === "failed") return <ErrorNote title={t.bad} error={trial.error} />;
+  const { firstSoundMs, models, choice } = trial;
+  return (
+    <div class="verdict good" role="status">
+      <p class="verdict-title">
+        <Icon name="check" />
+        <strong>{t.good}</strong>
+      </p>
+      <ul>
+        <li>{t.firstSound(figure(Math.round(firstSoundMs)))}</li>
+        <li>{models === undefined ? t.noModels : t.models(models)}</li>
+        <li>{t.voices[choice.source](choice.voices.length)}</li>
+      </ul>
+    </div>
   );
 }

@@ -1,14 +1,16 @@
 /** The library of voice samples: record, upload, fetch; hear, rename, delete. */
 import { useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
+import type { Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { EmptyState } from "../../components/EmptyState.tsx";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { Progress } from "../../components/Progress.tsx";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ImportDialog } from "./VoiceImportDialog.tsx";
-import { ImportRow } from "./VoiceImportRow.tsx";
+import { progressWords } from "../activity/format_progress.ts";
 import { RecordDialog } from "./RecordDialog.tsx";
+import { ImportDialog } from "./VoiceImportDialog.tsx";
 import { SampleRow } from "./VoiceSampleRow.tsx";
 
 /** The part. */
@@ -70,4 +72,25 @@ export function LibraryPart({ library }: { library: VoiceLibrary }) {
 /** What stands before the last point of a file's name. */
 function nameOf({ name }: File): string {
   return name.replace(/\.[^.]*$/, "").trim() || name;
+}
+
+/** How far it is, and Cancel. */
+function ImportRow({ job }: { job: Job }) {
+  const store = useStore();
+  const { title, progress } = job;
+  const share = progress?.total ? progress.done / progress.total : null;
+  return (
+    <li class="card">
+      <h4>{title}</h4>
+      <Progress label={title} value={share} text={progressWords(progress)} />
+      <div class="actions-row">
+        <Button
+          label={`${texts.cancel}: ${title}`}
+          onClick={() => void store.activity.cancel(job.id).catch((thrown) => store.report(thrown))}
+        >
+          {texts.cancel}
+        </Button>
+      </div>
+    </li>
+  );
 }

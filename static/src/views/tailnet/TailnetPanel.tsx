@@ -1,19 +1,18 @@
 /** Settings: the node in the owner's tailnet, and what each of its states needs of a person. */
-import type { TailnetStatus } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { tailnetApi } from "../../api/tailnet.ts";
+import type { TailnetStatus } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
-import { ErrorNote } from "../../components/ErrorNote.tsx";
-import { Notice } from "../../components/Notice.tsx";
-import { useStore } from "../../state/store.ts";
 import { TailnetNode } from "../../state/app/tailnet.ts";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { QrCode } from "../auth/QrCode.tsx";
-import { useAction } from "../use_action.ts";
 import { NameForm } from "./NameForm.tsx";
-import { TurnOffDialog } from "./TurnOffDialog.tsx";
+import { useAction } from "../use_action.ts";
 
 /** The panel; it listens for changes while it is shown. */
 export function TailnetPanel() {
@@ -143,4 +142,28 @@ function WithTurnOff(
       {isAsking && <TurnOffDialog node={node} status={status} onClose={() => setAsking(false)} />}
     </>
   );
+}
+
+/** Says what will be gone. */
+function TurnOffDialog(
+  { node, status: { url, fqdn }, onClose }: { node: TailnetNode; status: TailnetStatus; onClose: () => void },
+) {
+  const store = useStore();
+  const t = texts.tailnet;
+  const isHere = fqdn !== null && globalThis.location.hostname === fqdn;
+  return (
+    <ConfirmDialog title={t.turnOffAsk} action={t.turnOff} act={turnOff} onClose={onClose}>
+      <div class="shown-once">
+        {url && <p>{t.turnOffReach(url)}</p>}
+        {isHere && <p class="gate-warning">{t.turnOffHere}</p>}
+        <p>{t.turnOffWipe}</p>
+        <p>{t.turnOffAgain}</p>
+      </div>
+    </ConfirmDialog>
+  );
+
+  async function turnOff(): Promise<void> {
+    await node.disable();
+    store.toasts.show(t.turnedOff);
+  }
 }

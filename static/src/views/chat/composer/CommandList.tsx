@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CommandName } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
-import { LIST_ID, optionId } from "./command_ids.ts";
+import { LIST_ID, optionId } from "./command_actions.ts";
 
 /** The focus stays in the composer; its arrow keys move through the list. */
 export function CommandList(

@@ -1,18 +1,16 @@
 /** Where a message is written: grows with its text, sends on Enter, takes pictures and files, keeps what was typed. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
-import { useMedia } from "../../../components/hooks.ts";
 import { lazy } from "../../../components/Lazy.tsx";
+import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
 import { PHONE } from "../../../components/overlays/Menu.tsx";
-import { commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { useAutoHeight } from "./auto_height.ts";
-import { useCommandActions } from "./command_actions.ts";
-import { LIST_ID, optionId } from "./command_ids.ts";
-import { Above, Below, PictureRow } from "./composer_hints.tsx";
 import { takeFiles } from "./add_files.ts";
+import { LIST_ID, optionId, useCommandActions } from "./command_actions.ts";
+import { Above, Below, PictureRow } from "./composer_hints.tsx";
 
 const CastBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.CastBar), { as: "overlay" });
 const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });

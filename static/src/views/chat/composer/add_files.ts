@@ -1,8 +1,7 @@
 /** Files that were pasted, dropped or chosen: pictures stand beside the message, texts become a part of it. */
 import { ApiError } from "../../../api/client.ts";
-import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { isPicture } from "../../../state/chat/image_attachments.ts";
-import { asFencedBlock, insertBlock, readTextFile } from "../../../state/chat/text_files.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /**
@@ -32,4 +31,36 @@ export async function takeFiles(
     } else if (found.problem === "too_large") onProblem(texts.composer.fileTooLarge(file.name));
     else onProblem(texts.composer.fileNotText(file.name));
   }
+}
+
+/** A file of more than this is no part of a message. In bytes. */
+const MAX_TEXT_BYTES = 256 * 1024;
+
+/** Why a file cannot become text. */
+type TextFileProblem = "too_large" | "not_text";
+
+/** Reads a file; gives why that makes no sense instead. */
+async function readTextFile(file: File): Promise<{ text: string } | { problem: TextFileProblem }> {
+  if (file.size > MAX_TEXT_BYTES) return { problem: "too_large" };
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\u0000") ? { problem: "not_text" } : { text };
+  } catch {
+    return { problem: "not_text" };
+  }
+}
+
+/** Gives a file's text as a fenced block under its name. The fence is longer than any inside. */
+function asFencedBlock(name: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/^\s*(`{3,})/gm)].map(([, ticks]) => ticks!.length));
+  const fence = "`".repeat(longest + 1);
+  const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  return `${name}\n\n${fence}${extension}\n${text.replace(/\n$/, "")}\n${fence}\n`;
+}
+
+/** Puts a block where the cursor stands, on lines of its own. */
+function insertBlock(text: string, at: number, block: string): string {
+  const before = text.slice(0, at).replace(/\s+$/, "");
+  const after = text.slice(at).replace(/^\s+/, "");
+  return `${before}${before === "" ? "" : "\n\n"}${block}${after === "" ? "" : `\n${after}`}`;
 }

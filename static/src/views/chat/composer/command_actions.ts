@@ -1,6 +1,6 @@
 /** What commands and shortcuts do that needs more than the chat: going elsewhere, opening panels. */
-import type { CommandActions } from "../../../state/chat/slash_commands.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import type { CommandActions, CommandName } from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { forkAt } from "../messages/MessageActionBar.tsx";
@@ -45,4 +45,12 @@ async function speakAs(store: Store, chat: OpenChat, name: string): Promise<void
     personas.find((persona) => persona.name.startsWith(wanted));
   if (found === undefined) return store.toasts.show(texts.chat.noPersona(name), { isError: true });
   await chat.speakAs(found.id);
+}
+
+/** Id of the list, for the field it belongs to. */
+export const LIST_ID = "composer-commands";
+
+/** Id of one entry. */
+export function optionId(name: CommandName): string {
+  return `${LIST_ID}-${name}`;
 }

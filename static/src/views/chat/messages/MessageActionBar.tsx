@@ -1,18 +1,16 @@
 /** What can be done with a message: a few buttons, the rest behind one; on touch all behind one. */
-import type { Message } from "../../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
-import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
+import type { Message } from "../../../api/types.ts";
 import { IconButton } from "../../../components/Button.tsx";
-import { useMedia } from "../../../components/hooks.ts";
 import { lazy } from "../../../components/Lazy.tsx";
+import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
+import { useMedia } from "../../../components/hooks.ts";
 import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
 import { partThoughts, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";
-import { moment } from "../../../texts/times.ts";
 import { texts } from "../../../texts/texts.ts";
-import { SpeakButton, useSpeaking } from "./SpeakButton.tsx";
-import { Variants } from "./VariantSwitcher.tsx";
+import { moment } from "../../../texts/times.ts";
 
 const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => file.MessageDetails), {
   as: "overlay",
@@ -156,4 +154,43 @@ export async function forkAt(store: Store, chat: OpenChat, messageId: string): P
   if (id === undefined) return;
   store.router.go(`/c/${encodeURIComponent(id)}`);
   store.toasts.show(texts.chat.forked);
+}
+
+/** ‹ 2/3 ›, where there is more than one. */
+function Variants({ chat, message }: { chat: OpenChat; message: Message }) {
+  const count = message.variant_count ?? 1;
+  const at = message.active_variant ?? 0;
+  if (count < 2) return null;
+  const isBusy = chat.isRunning.value;
+  const step = (by: 1 | -1) => void chat.actions.switchVariant(message.id, by);
+  return (
+    <span class="variants">
+      <IconButton
+        icon="left"
+        label={texts.chat.previousVariant}
+        isDisabled={isBusy || at <= 0}
+        onClick={() => step(-1)}
+      />
+      <span role="status" aria-label={texts.chat.variant(at + 1, count)}>{at + 1}/{count}</span>
+      <IconButton
+        icon="right"
+        label={texts.chat.nextVariant}
+        isDisabled={isBusy || at + 1 >= count}
+        onClick={() => step(1)}
+      />
+    </span>
+  );
+}
+
+/** Gives what the button and its twin in the menu have in common: whether the message is heard, and what a press does. */
+function useSpeaking(chat: OpenChat, { id }: Message) {
+  const { speaking } = useStore();
+  const isHeard = speaking.now.value?.key === id;
+  return { isHeard, toggle: () => isHeard ? speaking.stop() : void speaking.readMessage(chat, id) };
+}
+
+/** Pressed while the message is heard. */
+export function SpeakButton({ chat, message }: { chat: OpenChat; message: Message }) {
+  const { isHeard, toggle } = useSpeaking(chat, message);
+  return <IconButton icon="speaker" label={texts.chat.speak} isPressed={isHeard} onClick={toggle} />;
 }

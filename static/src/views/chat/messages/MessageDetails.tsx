@@ -1,6 +1,6 @@
 /** What is known of a message beside its text. */
 import type { Message } from "../../../api/types.ts";
-import { Sheet } from "../../../components/overlays/Sheet.tsx";
+import { Sheet } from "../../../components/overlays/Dialog.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { figure, fullMoment } from "../../../texts/times.ts";
 import { texts } from "../../../texts/texts.ts";

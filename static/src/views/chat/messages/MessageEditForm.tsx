@@ -5,7 +5,7 @@ import { Notice } from "../../../components/Notice.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { useAutoHeight } from "../composer/auto_height.ts";
+import { useAutoHeight } from "../../../components/hooks.ts";
 
 /** Escape gives up; Ctrl or ⌘ with Enter saves, and sends again where that is offered. */
 export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {

@@ -1,14 +1,16 @@
 /** The messages in their order: the end is followed while the reader is there, more come in as they scroll. */
-import { useEffect, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
+import { Sentences } from "../../../markdown/sentences.ts";
+import { partThoughts } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
-import { Announcer } from "./Announcer.tsx";
-import { useFollowing } from "./use_follow_end.ts";
 import { MessageView } from "./MessageView.tsx";
-import { useStepsBack } from "./load_older.ts";
 import { useTarget } from "./jump_target.ts";
+import { useFollowing } from "./use_follow_end.ts";
 
 /** How far before an end of the list more is fetched, so that a reader seldom meets that end. */
 const AHEAD = "1200px 0px";
@@ -88,6 +90,72 @@ function More(
   return (
     <div class="more-messages" ref={mark}>
       <Button kind="quiet" onClick={() => void onNear()}>{label}</Button>
+    </div>
+  );
+}
+
+/**
+ * Gives what shows the messages before those that are shown.
+ *
+ * Browsers that anchor scrolling do the same by themselves, but not at the very top, and Safari not at all.
+ */
+function useStepsBack(
+  chat: OpenChat,
+  box: RefObject<HTMLElement | null>,
+  content: RefObject<HTMLElement | null>,
+): () => Promise<void> {
+  const held = useRef<{ element: Element; top: number }>(undefined);
+  const first = chat.window.shown.value[0]?.id;
+  useLayoutEffect(() => {
+    const { element, top } = held.current ?? {};
+    held.current = undefined;
+    if (!box.current || !element?.isConnected || top === undefined) return;
+    box.current.scrollTop += element.getBoundingClientRect().top - top;
+  }, [first]);
+  return async () => {
+    try {
+      // Measured when the new ones are here, not when they are asked for: the reader scrolls on meanwhile.
+      await chat.window.moreAbove(() => {
+        const element = content.current?.querySelector(".message");
+        if (element) held.current = { element, top: element.getBoundingClientRect().top };
+      });
+    } catch (thrown) {
+      chat.problem.value = asApiError(thrown);
+    }
+  };
+}
+
+/** Sentences that stay in the page; older ones have been read. */
+const KEPT = 6;
+
+/** A hidden region; the message list itself is silent, since it changes with every token. */
+function Announcer({ chat }: { chat: OpenChat }) {
+  const [lines, setLines] = useState<{ id: number; text: string }[]>([]);
+  const run = chat.run.value;
+  useEffect(() => {
+    if (!run) return;
+    let nextId = Date.now();
+    const say = (text: string) => {
+      if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
+    };
+    // Thoughts are folded away for those who look, too.
+    const said = () => partThoughts(run.text.peek()).said;
+    const sentences = new Sentences(said());
+    const endPhase = run.phase.subscribe((phase) => {
+      if (phase === "waiting") say(texts.chat.waitingPlain);
+      if (phase === "reconnecting") say(texts.chat.reconnecting);
+    });
+    const endText = run.text.subscribe(() => say(sentences.next(said(), false)));
+    return () => {
+      endText();
+      endPhase();
+      say(sentences.next(said(), true));
+      say(texts.chat.replyDone);
+    };
+  }, [run]);
+  return (
+    <div class="visually-hidden" aria-live="polite" aria-relevant="additions">
+      {lines.map((line) => <p key={line.id}>{line.text}</p>)}
     </div>
   );
 }

@@ -1,21 +1,18 @@
 /** One message: who speaks, what they say, how it ended, what can be done with it. */
+import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
-import { useState } from "preact/hooks";
-import { memo } from "../../../components/memo.ts";
-import { lazy } from "../../../components/Lazy.tsx";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
+import { lazy } from "../../../components/Lazy.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
+import { memo, useNow } from "../../../components/hooks.ts";
 import { isOurPicture, partThoughts, picturesOf, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { moment } from "../../../texts/times.ts";
+import type { ReplyRun } from "../../../state/chat/running_reply.ts";
 import { texts } from "../../../texts/texts.ts";
-import { MessageBar } from "./MessageActionBar.tsx";
-import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
-import { ReplyProgress } from "./ReplyProgress.tsx";
+import { clock, moment } from "../../../texts/times.ts";
+import { MessageBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplySpeaker, TurnSpeaker } from "./MessageAuthor.tsx";
-import { SpeakButton } from "./SpeakButton.tsx";
-import { Thoughts } from "./Reasoning.tsx";
-import { useSwipe } from "./swipe.ts";
+import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
 
 const PictureDialog = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.PictureDialog), {
   as: "overlay",
@@ -164,4 +161,66 @@ function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
       ))}
     </ul>
   );
+}
+
+/** Opens on demand; its text is plain, since half-thought markdown helps nobody. */
+function Thoughts(
+  { text, isThinking, durationMs }: { text: string; isThinking: boolean; durationMs: number | undefined },
+) {
+  const title = isThinking
+    ? texts.chat.thinking
+    : durationMs === undefined
+    ? texts.chat.thoughts
+    : texts.chat.thoughtFor(Math.max(1, Math.round(durationMs / 1000)));
+  return (
+    <details class="thoughts">
+      <summary>{title}</summary>
+      <div class="thoughts-text">{text}</div>
+    </details>
+  );
+}
+
+/** Waiting with its clock, or a lost line. Spoken by the announcer, not from here. */
+function ReplyProgress({ run }: { run: ReplyRun }) {
+  const phase = run.phase.value;
+  const isWaiting = phase === "waiting" || phase === "sending";
+  const now = useNow(isWaiting);
+  if (phase === "reconnecting") return <p class="reply-state warning">{texts.chat.reconnecting}</p>;
+  if (!isWaiting) return null;
+  return (
+    <p class="reply-state">
+      <span class="pulse" aria-hidden="true" />
+      {texts.chat.waiting(clock(now - run.startedAtMs))}
+    </p>
+  );
+}
+
+/** A swipe is at least this long, and at most that steep. */
+const MIN_PX = 64;
+const MAX_SLOPE = 0.6;
+
+/** What scrolls sideways in itself keeps its swipes. */
+const SCROLLERS = "pre, .table-scroll, .formula, textarea";
+
+/** Gives handlers for an element; a swipe to the left is a step forward, as with pages. */
+function useSwipe(onSwipe: (step: 1 | -1) => void) {
+  const start = useRef<{ x: number; y: number }>(undefined);
+  return {
+    onTouchStart(event: TouchEvent) {
+      const touch = event.touches[0]!;
+      const isFree = event.touches.length === 1 &&
+        !(event.target instanceof Element && event.target.closest(SCROLLERS));
+      start.current = isFree ? { x: touch.clientX, y: touch.clientY } : undefined;
+    },
+    onTouchEnd(event: TouchEvent) {
+      const touch = event.changedTouches[0];
+      const from = start.current;
+      start.current = undefined;
+      if (!from || !touch) return;
+      const [dx, dy] = [touch.clientX - from.x, touch.clientY - from.y];
+      const isSwipe = Math.abs(dx) >= MIN_PX && Math.abs(dy) <= Math.abs(dx) * MAX_SLOPE;
+      // A drag that selected text was no swipe.
+      if (isSwipe && getSelection()?.isCollapsed !== false) onSwipe(dx < 0 ? 1 : -1);
+    },
+  };
 }

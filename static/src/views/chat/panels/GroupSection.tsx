@@ -2,7 +2,7 @@
 import type { CharacterItem, Participant, ReplyOrder } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
-import { greet } from "../../../api/group_endpoints.ts";
+import { greet } from "../../../api/conversations.ts";
 import { IconButton } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Portrait } from "../../../components/Portrait.tsx";

@@ -1,15 +1,14 @@
 /** Earlier versions of the chat: when and why each was replaced, how it differs from now, and Restore. */
-import type { MessageDiff, Revision } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
-import { compareRevision, listRevisions, restoreRevision } from "../../../api/revisions.ts";
+import type { MessageDiff, Revision } from "../../../api/types.ts";
+import { compareRevision, listRevisions, restoreRevision } from "../../../api/versions.ts";
 import { Button, IconButton } from "../../../components/Button.tsx";
-import { EmptyState } from "../../../components/EmptyState.tsx";
-import { ErrorNote } from "../../../components/ErrorNote.tsx";
+import { EmptyState, ErrorNote } from "../../../components/Notice.tsx";
 import { TextDifference } from "../../../components/content/TextDiff.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
-import { fullMoment } from "../../../texts/times.ts";
 import { texts } from "../../../texts/texts.ts";
+import { fullMoment } from "../../../texts/times.ts";
 import { useReading } from "../../use_resource.ts";
 
 /** The list; it is read again whenever the conversation changes. */

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
 import { lorebookApi } from "../../../api/lorebooks.ts";
 import { presetApi } from "../../../api/presets.ts";
-import { ErrorNote } from "../../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../../components/Notice.tsx";
 import { Select } from "../../../components/forms/Select.tsx";
 import { Switch } from "../../../components/forms/Switch.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";

@@ -3,7 +3,7 @@ import type { ChatPreview, DroppedEntry, PromptPiece, UnexpandedField } from "..
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
-import { ErrorNote } from "../../../components/ErrorNote.tsx";
+import { ErrorNote } from "../../../components/Notice.tsx";
 import { imagesOf, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { figure } from "../../../texts/times.ts";

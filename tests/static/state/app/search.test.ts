@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { markWords } from "../../../../static/src/state/app/search_highlights.ts";
+import { markWords } from "../../../../static/src/state/app/search.ts";
 
 const marked = (text: string, query: string) =>
   markWords(text, query).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("");
