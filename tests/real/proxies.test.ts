@@ -1,4 +1,4 @@
-/** Caddy and nginx in front of the server, by the lines that docs/reverse-proxy.md prints. */
+/** Caddy and nginx in front of the server, by the lines that docs/guide/reverse-proxy.md prints. */
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -60,7 +60,7 @@ const KINDS = {
 
 /** Gives the lines of a language that the page prints. */
 async function printed(language: string): Promise<string> {
-  const page = await Deno.readTextFile(fileURLToPath(new URL("../../docs/reverse-proxy.md", import.meta.url)));
+  const page = await Deno.readTextFile(fileURLToPath(new URL("../../docs/guide/reverse-proxy.md", import.meta.url)));
   return new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(page)![1]!;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The reverse proxies of docs/reverse-proxy.md, for tests: Caddy and nginx as Debian packs them.
+# The reverse proxies of docs/guide/reverse-proxy.md, for tests: Caddy and nginx as Debian packs them.
 #
 #   proxies.sh install DIR    unpacks them into DIR/bin; nothing is installed on the machine, nothing starts
 #
