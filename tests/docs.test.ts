@@ -4,10 +4,10 @@ import { CONFIG_KEYS } from "../services/config/config_keys.ts";
 import { en, loadLater } from "../static/src/texts/en/en.ts";
 
 const ROOT = resolve(import.meta.dirname!, "..");
-/** Programs of others whose options and settings the pages name, too: their lines are not ours to check. */
+/** Other programs: lines with their commands aren't checked. */
 const FOREIGN_COMMAND =
   /\b(docker|docker compose|systemd-run|systemctl|ollama|llama-server|koboldcpp|vllm|litestream|sha256sum|npm|git|webui\.sh) /;
-/** What `parlor` and its commands take beside the flags of the configuration. */
+/** Flags of `parlor` and its commands that aren't configuration keys. */
 const COMMAND_FLAGS = ["help", "version", "print-config", "base-url", "url", "dry-run", "replace", "plain"];
 const OTHER_VARIABLES = ["PARLOR_BACKUP_PASSPHRASE"];
 
@@ -22,18 +22,18 @@ async function findFiles(folder: string, pattern: RegExp): Promise<string[]> {
 }
 
 const SOURCE_FOLDERS = ["build", "middleware", "routes", "services", "static/src", "tests"];
-const pages = ["README.md", "CHANGELOG.md", ...await findFiles("docs", /\.md$/)];
+const pages = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", ...await findFiles("docs", /\.md$/)];
 const texts = new Map(
   await Promise.all(
     pages.map(async (path) => [path, await Deno.readTextFile(join(ROOT, path))] as const),
   ),
 );
-/** A page of the guide or the like: neither a list of figures nor made from code. */
+/** Pages of the guide and the like: neither generated nor lists of figures. */
 const isWritten = (path: string) => !/benchmarks|security-cases|configuration|decisions|CHANGELOG/.test(path);
 
-/** Gives the text without its blocks of code. */
+/** Removes code blocks. */
 const prose = (text: string) => text.replace(/^```.*?^```$/gms, "");
-/** Gives the anchor of a heading as the usual hosts make it. */
+/** Returns the anchor that GitHub gives a heading. */
 const anchorOf = (heading: string) =>
   heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").trim().replaceAll(" ", "-");
 const anchorsOf = (text: string) => [...prose(text).matchAll(/^#+ +(.+)$/gm)].map((match) => anchorOf(match[1]!));
@@ -43,7 +43,7 @@ function stringsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-test("every link between pages leads to a file, and every anchor to a heading", async () => {
+test("links between pages lead to files and headings", async () => {
   const broken: string[] = [];
   let count = 0;
   for (const [path, text] of texts) {
@@ -61,7 +61,14 @@ test("every link between pages leads to a file, and every anchor to a heading", 
   expect(count).toBeGreaterThan(20);
 });
 
-test("every page of docs/ that a source comment cites exists, and so does the heading", async () => {
+test("shows every screenshot in docs/screenshots on a page", async () => {
+  const links = new Set(
+    [...texts.values()].flatMap((text) => [...text.matchAll(/screenshots\/([\w-]+\.png)/g)].map(([, name]) => name)),
+  );
+  for await (const { name } of Deno.readDir(join(ROOT, "docs/screenshots"))) expect(links, name).toContain(name);
+});
+
+test("pages and headings cited in source comments exist", async () => {
   const sources = (await Promise.all(SOURCE_FOLDERS.map((folder) => findFiles(folder, /\.tsx?$/)))).flat();
   const broken: string[] = [];
   let count = 0;
@@ -79,7 +86,7 @@ test("every page of docs/ that a source comment cites exists, and so does the he
   expect(count).toBeGreaterThan(5);
 });
 
-test("every file of ours that a page names is there", async () => {
+test("source files named on a page exist", async () => {
   const missing: string[] = [];
   let count = 0;
   for (const [path, text] of texts) {
@@ -92,7 +99,7 @@ test("every file of ours that a page names is there", async () => {
   expect(count).toBeGreaterThan(5);
 });
 
-test("every flag, variable and key of the configuration that a page names is one", () => {
+test("flags, variables and configuration keys named on a page exist", () => {
   const keys = Object.keys(CONFIG_KEYS);
   const flags = new Set([...keys.map((key) => key.replaceAll("_", "-")), ...COMMAND_FLAGS, "passphrase-file"]);
   const variables = new Set([...keys.map((key) => `PARLOR_${key.toUpperCase()}`), ...OTHER_VARIABLES]);
@@ -114,14 +121,14 @@ test("every flag, variable and key of the configuration that a page names is one
   expect(wrong).toEqual([]);
 });
 
-test("every screen of the settings that a page names is called so in the page of Parlor", async () => {
+test("settings screens named on a page exist", async () => {
   await loadLater();
   const words = new Set(stringsIn(en));
   const wrong: string[] = [];
   const named = new Set<string>();
   for (const [path, text] of texts) {
     if (!isWritten(path)) continue;
-    // What is "there", or of a server, is the menu of another program.
+    // "Server Settings" and "… there" are menus of other programs.
     const screens = /\b(?<!Server )Settings,\s+([A-Z]\w+)\b(?:,\s+([A-Z]\w+)\b)?(?! there)/g;
     for (const [whole, first, second] of prose(text).matchAll(screens)) {
       named.add(first!);
@@ -134,7 +141,7 @@ test("every screen of the settings that a page names is called so in the page of
   expect([...named].sort()).toEqual(expect.arrayContaining(["Connections", "Data", "Privacy", "Voice"]));
 });
 
-test("every command `deno task` on a page is a task", async () => {
+test("`deno task` commands on a page exist", async () => {
   const { tasks } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const wrong: string[] = [];
   for (const [path, text] of texts) {
@@ -145,7 +152,7 @@ test("every command `deno task` on a page is a task", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("each decision has a number of its own, and says it in its title", () => {
+test("decisions have unique numbers, which are in their titles", () => {
   const numbers = [...texts.keys()].filter((path) => path.startsWith("docs/decisions/")).map((path) => {
     const number = /^docs\/decisions\/(\d{4})-[a-z0-9-]+\.md$/.exec(path)?.[1];
     expect(texts.get(path)!.startsWith(`# ${number}: `), path).toBe(true);

@@ -99,19 +99,20 @@ export function securityCasesPage(tests: ReadonlyMap<string, NamedTest[]>): stri
   const lines = [
     "# Security and fault cases",
     "",
-    "`deno task docs` writes this page from the sources of the tests. `.ci/run` runs every test below, prints the result, and",
-    'fails if a case has no test or one that failed or didn\'t run. A count such as "40 of 300" means that `.ci/run` takes',
-    '40 samples of the 300 that the case asks for; with `LONG_TESTS=1` all of them run. "…" is a value that differs from row',
-    "to row of a test. Tests under `tests/real` need the real parts that `.ci/run` installs.",
+    "Attacks and faults that Parlor is tested against. `deno task docs` generates this page from the tests; `.ci/run` runs all",
+    "of them, prints the results, and fails if a case has no passing test.",
+    "",
+    '"40 of 300" means that `.ci/run` takes a sample of 40; `LONG_TESTS=1` runs all 300. "…" is a value that differs between',
+    "the rows of a test. Tests in `tests/real` need the real parts that `.ci/run` installs.",
   ];
   for (const [heading, cases] of SECURITY_CASES) {
-    lines.push("", `## ${heading}`, "", "| case | what has to hold | test |", "|---|---|---|");
+    lines.push("", `## ${heading}`, "", "| Case | Requirement | Test |", "|---|---|---|");
     for (const [id, title] of cases) {
       const named = tests.get(id) ?? [];
       const awaited = AWAITED_FEATURES[id];
       if (named.length === 0) {
         lines.push(
-          `| ${id} | ${title} | ${awaited ? `not applicable yet: Parlor has no ${awaited.feature}` : "none"} |`,
+          `| ${id} | ${title} | ${awaited ? `not applicable: Parlor has no ${awaited.feature}` : "none"} |`,
         );
       }
       named.forEach((test, i) => {

@@ -11,7 +11,7 @@ export function tomlText(value: ConfigValue): string {
 /** Gives the text of `parlor --help`. */
 export function helpText(version: string): string {
   const lines = [
-    `Parlor ${version}, a personal chat service for language models`,
+    `Parlor ${version}, a chat front end for language models`,
     "",
     "Usage: parlor [serve] [options]",
     "       parlor auth login | logout | whoami | invite",
@@ -22,13 +22,13 @@ export function helpText(version: string): string {
     "       parlor licenses",
     "       parlor --help | --version | --print-config",
     "",
-    "Options (each is also an environment variable, and a key in config.toml of the data folder):",
+    "Options (also available as environment variables and in config.toml in the data folder):",
   ];
   for (const [key, row] of CONFIG_ROWS) {
     const initial = row.default === null ? "" : ` [${row.type === "list" ? row.default : JSON.stringify(row.default)}]`;
     lines.push(`  ${flagName(key).padEnd(34)} ${row.about}${initial === " []" ? "" : initial}`);
   }
-  lines.push("", "An option wins over its environment variable (PARLOR_PORT), that over config.toml (port = 8787).");
+  lines.push("", "Precedence: option, environment variable (PARLOR_PORT), config.toml (port = 8787), default.");
   return lines.join("\n");
 }
 
@@ -46,11 +46,12 @@ export function configurationPage(): string {
   const lines = [
     "# Configuration",
     "",
-    "Made from `services/config/config_keys.ts` by `deno task docs`. A flag wins over the environment variable, that over",
-    "`config.toml` in the data folder, that over the default. An unknown key or a bad value stops the start with one",
-    "sentence that names it. `parlor --print-config` shows what holds and where it came from.",
+    "Precedence: flag, environment variable, `config.toml` in the data folder, default. Parlor doesn't start with an unknown",
+    "key or an invalid value. `parlor --print-config` prints all values and where each comes from.",
     "",
-    "| key | flag | environment | default | meaning |",
+    "`deno task docs` generates this page from `services/config/config_keys.ts`.",
+    "",
+    "| Key | Flag | Environment | Default | Description |",
     "|---|---|---|---|---|",
   ];
   for (const [key, row] of CONFIG_ROWS) {

@@ -4,8 +4,8 @@
  */
 import type { Bench, Figure, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
-import { documentOf, figureLine } from "./report.ts";
-import { soakPartOf } from "../soak/report.ts";
+import { formatDocument, formatFigure } from "./report.ts";
+import { findSoakSection } from "../soak/report.ts";
 import { avatarRow } from "./rows/avatar.ts";
 import { cardsRow } from "./rows/cards.ts";
 import { firstAudioRow } from "./rows/first_audio.ts";
@@ -78,7 +78,7 @@ async function run(args: string[]): Promise<number> {
     const figures: Figure[] = [];
     for (const row of wanted.rows) {
       const found = await row.run(bench);
-      for (const figure of found) console.log(figureLine(figure));
+      for (const figure of found) console.log(formatFigure(figure));
       figures.push(...found);
     }
     if (wanted.rows.length === ROWS.length) await writeDocument(figures, wanted.rounds, load);
@@ -111,7 +111,7 @@ function parseArgs(args: string[]): { rows: Row[]; rounds: number } | string {
 }
 
 async function writeDocument(figures: Figure[], rounds: number, load: number): Promise<void> {
-  const text = documentOf(figures, {
+  const text = formatDocument(figures, {
     rounds,
     load,
     cores: navigator.hardwareConcurrency,
@@ -119,7 +119,7 @@ async function writeDocument(figures: Figure[], rounds: number, load: number): P
     platform: `${Deno.build.os}, ${Deno.build.arch}`,
     date: new Date().toISOString().slice(0, 10),
   });
-  const soak = soakPartOf(await Deno.readTextFile(DOCUMENT).catch(() => ""));
+  const soak = findSoakSection(await Deno.readTextFile(DOCUMENT).catch(() => ""));
   await Deno.writeTextFile(DOCUMENT, text + soak);
   console.error("Written to docs/benchmarks.md");
 }

@@ -108,7 +108,7 @@ export function plainBody(answer: Answer): string {
   return JSON.stringify({ model, messages, stream });
 }
 
-/** Gives the text that a client has received, out of the events of a whole answer. */
+/** Gives the text that a client has received, out of the events of a whole response. */
 function textReceived(body: Uint8Array): string {
   let text = "";
   for (const line of new TextDecoder().decode(body).split("\n")) {

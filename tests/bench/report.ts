@@ -1,11 +1,11 @@
 /** The table of a run, for the terminal and for docs/benchmarks.md. */
 import type { Figure } from "./bench.ts";
 
-/** What is said of a run beside its figures. */
+/** Facts about a run. */
 export interface RunFacts {
   rounds: number;
   cores: number;
-  /** Mean number of running tasks over the last minute, when the run began. */
+  /** Load average over the last minute, at the start of the run. */
   load: number;
   denoVersion: string;
   /** Operating system and processor family. */
@@ -14,17 +14,17 @@ export interface RunFacts {
   date: string;
 }
 
-/** Gives one figure as a line of text. */
-export function figureLine(figure: Figure): string {
+/** Formats one figure as a line of text. */
+export function formatFigure(figure: Figure): string {
   const mark = figure.isReached === undefined ? " " : figure.isReached ? "✓" : "✗";
   return `${mark} ${figure.what}: ${figure.own} against ${figure.limit}${
     figure.ratio === undefined ? "" : ` = ${figure.ratio.toFixed(2)} ×`
   } (${figure.target})`;
 }
 
-/** Gives the whole document. */
-export function documentOf(figures: Figure[], facts: RunFacts): string {
-  const header = ["what", "Parlor", "counterpart", "ratio", "must reach", "reached"];
+/** Formats docs/benchmarks.md. */
+export function formatDocument(figures: Figure[], facts: RunFacts): string {
+  const header = ["Measurement", "Parlor", "Counterpart", "Ratio", "Target", "Met"];
   const rows = figures.map((figure) => [
     figure.what,
     figure.own,
@@ -33,25 +33,27 @@ export function documentOf(figures: Figure[], facts: RunFacts): string {
     figure.target,
     figure.isReached === undefined ? "–" : figure.isReached ? "yes" : "**no**",
   ]);
-  const table = [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  const table = [header, header.map(() => "---"), ...rows].map((cells) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`
+  ).join("\n");
   return `# Benchmarks
 
-Written by \`deno task bench\`; every figure is compared with a bare program in tests/bench/counterparts that does only that
-work, in turns within the same run: the ratio is what counts, the times belong to the machine. Figures are medians of
-${facts.rounds} rounds, ratios the median of the rounds' ratios. \`deno task bench [row …] [--rounds N]\` measures single rows and
-leaves this file alone.
+Parlor compared with bare programs (\`tests/bench/counterparts\`) that do only the work being measured. Both run alternately
+in one run: the ratio matters, the times depend on the machine. Values are medians of ${facts.rounds} rounds, ratios are medians of
+the rounds' ratios. [Decision 0013](decisions/0013-missed-benchmarks.md) explains the targets we miss.
 
 ${facts.cores} cores (${facts.platform}), load ${
     facts.load.toFixed(1)
-  } at the beginning, Deno ${facts.denoVersion}, ${facts.date}.
+  } at the start, Deno ${facts.denoVersion}, ${facts.date}.
 
 ${table}
 
-Parlor runs as a process of its own from source, with the permissions and settings of \`deno task start\`, its log going
-nowhere. Model server and clients are processes beside it on the same cores. Replies belong to conversations, so each turn is
-on disk before the model is asked, each batch is journalled before it is sent, and each reply is stored; in the flood, what
-was stored and what the client got are compared with what was sent, letter by letter. The first token's time is less the
-time straight from the model server. A chunk's lag is how much longer it was on its way from the model server to the client
-than the promptest of its stream, counted while all streams run; how late the model server itself sent it is not counted.
+\`deno task bench\` writes this page. \`deno task bench [row …] [--rounds N]\` measures single rows and doesn't change it.
+
+Parlor runs from source in its own process, with the permissions and settings of \`deno task start\`. Model server and clients
+are separate processes on the same cores. Replies belong to conversations: each user message is on disk before the model is
+called, each batch is journaled before it's sent, and each reply is stored. In the flood test, the stored and received text are
+compared with what was sent, character by character. Time to first token excludes the time of the model server. Chunk lag is how
+much longer a chunk took from the model server to the client than the fastest of its stream, while all streams run.
 `;
 }

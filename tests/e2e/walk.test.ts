@@ -1,6 +1,6 @@
 /**
  * A walk through every flow of the chat on the real server, at both widths and in both themes. With
- * `PARLOR_TEST_SCREENSHOTS` naming a folder it leaves a picture of each screen there: docs/screenshots is made so.
+ * `PARLOR_TEST_SCREENSHOTS` naming a folder it saves a screenshot of each screen there; `deno task screenshots` does that.
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";

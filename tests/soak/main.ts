@@ -8,7 +8,7 @@ import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 import { RestlessAsker, RestlessWriter } from "../helpers/processes/restless_writer.ts";
 import { fill } from "../helpers/processes/storage_small_disk.ts";
 import { growthOf, type HeldMemory, openProbe, PROBED, residentBytes } from "./memory.ts";
-import { writeSoakPart } from "./report.ts";
+import { writeSoakSection } from "./report.ts";
 
 const [WRITERS, ASKERS] = [12, 4];
 /** Share of the time that goes into lives that end by force; the rest is one life, over which memory is watched. */
@@ -83,16 +83,18 @@ async function run(endMs: number): Promise<void> {
   const acknowledged = clients.reduce((sum, client) => sum + client.acknowledged, 0);
   const heap = growthOf(held.map(({ heapBytes }) => heapBytes));
   const resident = growthOf(held.map(({ residentBytes }) => residentBytes));
-  const told = ({ beginMib, endMib, ratio }: typeof heap) =>
+  const formatGrowth = ({ beginMib, endMib, ratio }: typeof heap) =>
     `${beginMib} MiB, then ${endMib} MiB (${ratio.toFixed(2)} ×)`;
   const lines = [
-    `${minutes} minutes, ${acknowledged} writes and replies acknowledged, every one found again`,
+    `${minutes} minutes, ${acknowledged} writes and replies confirmed, all of them found`,
     Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "),
-    `held in the first third of the long life and in its last: objects ${told(heap)}, the process ${told(resident)}`,
-    `the process with garbage not yet collected: at most ${Math.round(peakBytes / 1024 / 1024)} MiB`,
+    `memory in the first and the last third of the long run: heap ${formatGrowth(heap)}, the process ${
+      formatGrowth(resident)
+    }`,
+    `peak memory of the process, including garbage: ${Math.round(peakBytes / 1024 / 1024)} MiB`,
   ];
   for (const line of lines) console.log(line);
-  if (Deno.args.includes("--write")) await writeSoakPart(lines);
+  if (Deno.args.includes("--write")) await writeSoakSection(lines);
   if (Math.max(heap.ratio, resident.ratio) <= MAX_GROWTH) return;
   console.error(`What the server holds has grown beyond ${MAX_GROWTH} ×`);
   Deno.exitCode = 1;

@@ -1,24 +1,25 @@
-/** The part of docs/benchmarks.md that tells of the last soak; `deno task bench` leaves it as it is. */
+/** The section of docs/benchmarks.md about the last soak test. `deno task bench` preserves it. */
 
 const HEADING = "## Soak";
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
 
-/** Gives that part of the document, with the line before it; empty where there is none. */
-export function soakPartOf(document: string): string {
+/** Returns that section of the document with the blank line before it, or an empty string. */
+export function findSoakSection(document: string): string {
   const at = document.indexOf(`\n${HEADING}\n`);
   return at < 0 ? "" : document.slice(at);
 }
 
-/** Writes it anew. @param lines What the soak printed. */
-export async function writeSoakPart(lines: readonly string[]): Promise<void> {
+/** Replaces the section. @param lines The output of the soak test. */
+export async function writeSoakSection(lines: readonly string[]): Promise<void> {
   const document = await Deno.readTextFile(DOCUMENT);
-  const rest = document.slice(0, document.length - soakPartOf(document).length);
+  const rest = document.slice(0, document.length - findSoakSection(document).length);
   const date = new Date().toISOString().slice(0, 10);
   const about =
-    `Written by \`deno task soak --minutes N --write\`, ${date}: twelve writers and four askers on one server, through kills,
-stops, full disks and a model that drops or dawdles. After each life every acknowledged write has to be there; over the last,
-which takes two fifths of the time, what the server holds in memory has to stay the same. It is looked at every ten seconds,
-after its garbage was collected.`;
+    `Twelve writers and four readers on one server, through kills, stops, full disks and a model server that fails or stalls.
+After each restart, every confirmed write has to exist. In the last run, which takes two fifths of the time, the memory of the
+server has to stay the same; it's measured every ten seconds after a garbage collection.
+
+\`deno task soak --minutes N --write\` writes this section; this run: ${date}.`;
   await Deno.writeTextFile(
     DOCUMENT,
     `${rest}\n${HEADING}\n\n${about}\n\n${lines.map((line) => `- ${line}`).join("\n")}\n`,

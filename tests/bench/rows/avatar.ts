@@ -47,11 +47,15 @@ export const avatarRow: Row = {
     const common = { unit: milliseconds, atMost: 2 };
     return [
       ratioFigure(
-        { ...common, what: "avatar 1024×1536 in 256 px, first", counterpart: "Deno.serve, decode alone" },
+        { ...common, what: "resize an avatar from 1024×1536 to 256 px", counterpart: "Deno.serve, decode alone" },
         compare(rounds.map((round) => round.first)),
       ),
       ratioFigure(
-        { ...common, what: "avatar 1024×1536 in 256 px, kept", counterpart: "Deno.serve, a static file" },
+        {
+          ...common,
+          what: "resize an avatar from 1024×1536 to 256 px, cached",
+          counterpart: "Deno.serve, a static file",
+        },
         compare(rounds.map((round) => round.kept)),
       ),
     ];

@@ -29,7 +29,7 @@ const LOADS = [
 /** Time to first token added. */
 export const firstTokenRow: Row = {
   name: "first-token",
-  about: "time to first token added, 1, 32 and 128 streams",
+  about: "added time to first token, 1, 32 and 128 streams",
   async run(bench) {
     await using sides = await RelaySides.open(bench, "counterparts/pass_through.ts");
     const figures: Figure[] = [];
@@ -102,16 +102,16 @@ async function measureLoad(bench: Bench, sides: RelaySides, load: Load): Promise
   };
   const common = { counterpart, unit: milliseconds };
   const figures = [
-    ratioFigure({ ...common, what: `time to first token added, ${streams}, p50`, atMost: 1.5 }, middle(own)),
+    ratioFigure({ ...common, what: `added time to first token, ${streams}, p50`, atMost: 1.5 }, middle(own)),
   ];
   if (load.streams === 128) {
     const samples = own.flat().length;
-    const what = `time to first token added, ${streams}, p99 of ${samples} requests`;
+    const what = `added time to first token, ${streams}, p99 of ${samples} requests`;
     const figure = ratioFigure({ ...common, what, atMost: 2 }, tail(own));
     figures.push(samples >= TAIL_SAMPLES ? figure : { ...figure, what: `${what} (too few)`, isReached: undefined });
   }
   const informs = ratioFigure(
-    { ...common, what: `the same without a conversation, ${streams}, p50`, atMost: 1.5 },
+    { ...common, what: `time to first token without a conversation, ${streams}, p50`, atMost: 1.5 },
     middle(ownStateless),
   );
   return [...figures, { ...informs, target: "–", isReached: undefined }];

@@ -78,7 +78,7 @@ async function imported(parlor: Parlor, zip: Uint8Array<ArrayBuffer>): Promise<n
 
 function wholeFigure(what: string, ms: number): Figure {
   return {
-    ...{ what: `${what}, whole time`, own: milliseconds(ms), limit: "–", counterpart: "–" },
+    ...{ what: `${what}, total time`, own: milliseconds(ms), limit: "–", counterpart: "–" },
     ...{ target: `≤ ${WITHIN_MS / 1000} s`, isReached: ms <= WITHIN_MS },
   };
 }

@@ -39,7 +39,7 @@ export const cpuRow: Row = {
       ]);
       return { own: ownMs, limit: limitMs };
     });
-    const what = "CPU per 10,000 relayed chunks, parsed, gathered, journalled, sent and stored (32 streams at 50/s)";
+    const what = "CPU per 10,000 relayed chunks, parsed, batched, journaled, sent and stored (32 streams at 50/s)";
     const counterpart = "parsing relay without storing";
     return [ratioFigure({ what, counterpart, unit: milliseconds, atMost: 1.3 }, compare(rounds))];
   },
@@ -48,7 +48,7 @@ export const cpuRow: Row = {
 /** Chunks through at most. */
 export const floodRow: Row = {
   name: "flood",
-  about: "flood, 32 streams, every chunk delivered and stored",
+  about: "flood: 32 streams, every chunk delivered and stored",
   async run(bench): Promise<Figure[]> {
     await using sides = await RelaySides.open(bench, "counterparts/parsing_relay.ts");
     const own = ownStreams(sides, await sides.connect(sides.parlor.port, STREAMS));
@@ -60,7 +60,7 @@ export const floodRow: Row = {
     }));
     const reached = median(rounds.map((round) => round.own));
     return [{
-      what: "flood, 32 streams, every chunk delivered, stored and compared",
+      what: "flood: 32 streams, every chunk delivered, stored and compared",
       own: `${Math.round(reached).toLocaleString("en")} chunks/s`,
       limit: `${Math.round(median(rounds.map((round) => round.limit))).toLocaleString("en")} chunks/s`,
       counterpart: "parsing relay without storing",

@@ -22,7 +22,7 @@ interface Page {
 /** Search. */
 export const searchRow: Row = {
   name: "search",
-  about: "search over 100,000 messages, whole answer and first hits",
+  about: "search over 100,000 messages, whole response and first hits",
   async run(bench) {
     const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
     bench.progress("search: making 1,000 conversations of 100 messages");
@@ -55,7 +55,7 @@ export const searchRow: Row = {
     const counterpart = "decrypt all, scan once, no HTTP";
     const common = { counterpart, unit: milliseconds, atMost: 1.5 };
     return [
-      ratioFigure({ ...common, what: `${what}, whole answer` }, compare(rounds.map((round) => round.whole))),
+      ratioFigure({ ...common, what: `${what}, whole response` }, compare(rounds.map((round) => round.whole))),
       firstFigure(`${what}, first hits of a common word`, median(rounds.map((round) => round.first))),
       firstFigure(`${what}, first hit of a rare word`, median(rounds.map((round) => round.rareFirst))),
     ];

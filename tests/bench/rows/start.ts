@@ -24,7 +24,7 @@ const HELLO_FROM_SOURCE = { command: Deno.execPath(), args: ["run", "--quiet", "
 /** Start to first answer. */
 export const startRow: Row = {
   name: "start",
-  about: "start to first answer, from source and as executable",
+  about: "start to first response, from source and as executable",
   async run(bench) {
     const figures = [
       await startFigure(
@@ -36,7 +36,7 @@ export const startRow: Row = {
     ];
     const executable = await executableHere();
     if (executable === undefined) {
-      return [...figures, notBuilt("start to first answer, executable", "≤ 6 ×")];
+      return [...figures, notBuilt("start to first response, executable", "≤ 6 ×")];
     }
     const command = await parlorCommand({ dataDir: await freshFolder(bench), executable });
     const hello = await helloExecutable(bench, HELLO);
@@ -71,7 +71,7 @@ async function startFigure(bench: Bench, how: string, own: Command, hello: Comma
   }));
   const started = hello === HELLO_FROM_SOURCE ? "deno run" : "compiled";
   const parts = { counterpart: `Deno.serve hello, ${started}`, unit: milliseconds, atMost: 6 };
-  return ratioFigure({ what: `start to first answer, ${how}`, ...parts }, compare(rounds));
+  return ratioFigure({ what: `start to first response, ${how}`, ...parts }, compare(rounds));
 }
 
 async function timeToAnswer(bench: Bench, command: Command, path: string): Promise<number> {
