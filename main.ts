@@ -111,10 +111,10 @@ async function importPath(...[rest, request]: Parameters<ImportOutside["importPa
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
   const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
   try {
-    const { imports } = await services.carrying();
+    const imports = await services.imports();
     return await imports.importPath({ ...request, signal: new AbortController().signal });
   } finally {
-    await services.endWork();
+    await services.stop();
     await services.close();
   }
 }
@@ -174,7 +174,9 @@ async function serve(config: Config): Promise<void> {
   });
   containDefects(log);
   const services = await openServices(config, {
-    ...{ log, announce: writeLine, version: VERSION },
+    log,
+    announce: writeLine,
+    version: VERSION,
     backupPassphrase: Deno.env.get(PASSPHRASE_VARIABLE) || undefined,
   });
   try {
@@ -182,7 +184,7 @@ async function serve(config: Config): Promise<void> {
     const app = createApp(services, { version: VERSION, uiFolder: ui.path });
     const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
-    services.begin((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
+    services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     const preparing = setTimeout(() => {
       app.prepare().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
@@ -192,7 +194,7 @@ async function serve(config: Config): Promise<void> {
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
     // Replies end and are saved while the listener drains, so that their clients still hear of it.
-    await Promise.all([listener.close(), services.endWork()]);
+    await Promise.all([listener.close(), services.stop()]);
     clearTimeout(limit);
   } finally {
     await services.close();

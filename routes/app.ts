@@ -30,26 +30,26 @@ export interface App {
 
 /** The API. What a part needs of the services is opened with it; `() => …` is opened when a request needs that much. */
 function partsOf(services: Services, { version, all }: { version: string; all(): Promise<Router> }): Part[] {
-  const { answering, auth, carrying, config, conversations, drawn, guard, hosts, library, models } = services;
+  const { auth, config } = services;
   const { discoverHosts } = config;
   return [
     part(["/api/auth/status"], async () => {
       const { authStatusRoutes } = await import("./auth_status.ts");
-      return [authStatusRoutes(auth.access, services.pageOrigins)];
+      return [authStatusRoutes(auth.access, auth.pageOrigins)];
     }),
     part(["/api/auth"], async () => {
       const { authCeremonyRoutes } = await import("./auth_ceremonies.ts");
       const { authAccessRoutes } = await import("./auth_access.ts");
-      return [authCeremonyRoutes(auth, hosts), authAccessRoutes(auth)];
+      return [authCeremonyRoutes(auth, auth.hosts), authAccessRoutes(auth)];
     }),
     part(["/api/health", "/api/models"], async () => {
       const { healthRoutes } = await import("./health.ts");
-      const { connections, upstream } = await answering();
+      const { connections, upstream } = await services.llm();
       return [healthRoutes(connections, { upstream, version })];
     }),
     part(["/api/connections"], async () => {
       const { connectionRoutes } = await import("./connections.ts");
-      const { connections, upstream } = await answering();
+      const { connections, upstream } = await services.llm();
       return [connectionRoutes(connections, { upstream, discoverHosts })];
     }),
     part(["/api/chat"], async () => {
@@ -61,7 +61,7 @@ function partsOf(services: Services, { version, all }: { version: string; all():
       const { messageRoutes } = await import("./messages.ts");
       const { revisionRoutes } = await import("./revisions.ts");
       const { forkRoutes } = await import("./forks.ts");
-      const { conversations: documents, messages, revisions, forks, reader } = await conversations();
+      const { conversations: documents, messages, revisions, forks, reader } = await services.conversations();
       return [
         conversationRoutes(documents),
         messageRoutes(messages),
@@ -73,14 +73,12 @@ function partsOf(services: Services, { version, all }: { version: string; all():
       const { cardSiteRoutes } = await import("./card_sites.ts");
       const { creatorRoutes } = await import("./character_generation.ts");
       const { characterRoutes } = await import("./characters.ts");
-      const { characters, avatars, builtinCharacter } = await library();
-      const cardSite = async () => (await guard()).cardSite;
-      const creator = async () => (await drawn()).creator;
-      const portraits = async () => (await drawn()).portraits;
+      const { characters, avatars, builtinCharacter } = await services.characters();
+      const { cardSite, characterGenerator, portraits } = services;
       return [
         // Routes under words beside ids, as /api/characters/search, come before these.
         cardSiteRoutes(cardSite, characters),
-        creatorRoutes(creator),
+        creatorRoutes(characterGenerator),
         characterRoutes({
           ...{ characters, avatars, builtinCharacter, portraits },
           maxCardBytes: config.maxUploadBodyBytes,
@@ -89,20 +87,20 @@ function partsOf(services: Services, { version, all }: { version: string; all():
     }),
     part(["/api/personas"], async () => {
       const { personaRoutes } = await import("./personas.ts");
-      return [personaRoutes((await library()).personas, { maxCardBytes: config.maxUploadBodyBytes })];
+      return [personaRoutes(await services.personas(), { maxCardBytes: config.maxUploadBodyBytes })];
     }),
     part(["/api/lorebooks"], async () => {
       const { lorebookRoutes } = await import("./lorebooks.ts");
-      const { lorebooks } = await library();
-      return [lorebookRoutes(lorebooks, async (request) => await (await conversations()).lorebookTrial(request))];
+      const { lorebooks } = await services.lorebooks();
+      return [lorebookRoutes(lorebooks, async (request) => await (await services.lorebookTrial())(request))];
     }),
     part(["/api/presets"], async () => {
       const { presetRoutes } = await import("./presets.ts");
-      return [presetRoutes((await library()).presets)];
+      return [presetRoutes(await services.presets())];
     }),
     part(["/api/attachments"], async () => {
       const { attachmentRoutes } = await import("./attachments.ts");
-      return [attachmentRoutes((await library()).attachments)];
+      return [attachmentRoutes(await services.attachments())];
     }),
     part(["/api/trash"], async () => {
       const { trashRoutes } = await import("./trash.ts");
@@ -123,7 +121,7 @@ function partsOf(services: Services, { version, all }: { version: string; all():
     }),
     part(["/api/image"], async () => {
       const { imageRoutes } = await import("./images.ts");
-      return [imageRoutes((await drawn()).drawn, { discoverHosts })];
+      return [imageRoutes(await services.imageGeneration(), { discoverHosts })];
     }),
     part(["/api/settings"], async () => {
       const { settingsRoutes } = await import("./settings.ts");
@@ -139,7 +137,7 @@ function partsOf(services: Services, { version, all }: { version: string; all():
     }),
     part(["/api/data", "/api/findings"], async () => {
       const { upkeepRoutes } = await import("./data.ts");
-      return [upkeepRoutes(await services.upkeep(), await services.backups())];
+      return [upkeepRoutes(await services.diagnostics(), await services.backups())];
     }),
     part(["/api/licences"], async () => {
       const { licenceRoutes } = await import("./licenses.ts");
@@ -155,16 +153,16 @@ function partsOf(services: Services, { version, all }: { version: string; all():
     }),
     part(["/api/import"], async () => {
       const { importRoutes } = await import("./imports.ts");
-      return [importRoutes((await carrying()).imports, { maxBytes: config.maxImportBodyBytes })];
+      return [importRoutes(await services.imports(), { maxBytes: config.maxImportBodyBytes })];
     }),
     part(["/api/export", "/api/conversations/{id}/export"], async () => {
       const { exportRoutes } = await import("./exports.ts");
-      return [exportRoutes((await carrying()).exports)];
+      return [exportRoutes(await services.exports())];
     }),
     part(["/api/models/browse", "/api/models/download", "/api/models/downloads", "/api/models/local"], async () => {
       const { modelRoutes } = await import("./models.ts");
       const { runnerRoutes } = await import("./runner.ts");
-      const open = await models();
+      const open = await services.models();
       return [modelRoutes(open), runnerRoutes(open.runner)];
     }),
     part(["/api/openapi.json"], async () => {

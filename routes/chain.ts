@@ -19,7 +19,7 @@ import { errorBody, errorResponse, isDefect } from "./errors.ts";
 export type Answering = (request: Request, connection: Connection) => Promise<Response>;
 
 /** What the chain stands on. */
-export type ChainServices = Pick<Services, "auth" | "budget" | "config" | "hosts" | "log" | "pageOrigins">;
+export type ChainServices = Pick<Services, "auth" | "budget" | "config" | "log">;
 
 /**
  * Puts the chain around some routes.
@@ -28,7 +28,8 @@ export type ChainServices = Pick<Services, "auth" | "budget" | "config" | "hosts
  * @param facts What the chain has to know of their routes; a path without any is answered by 404.
  */
 export function chained(services: ChainServices, routers: readonly Hono<Env>[], facts: RouteFacts[]): Answering {
-  const { auth, budget, config, hosts, log, pageOrigins } = services;
+  const { auth, budget, config, log } = services;
+  const { hosts, pageOrigins } = auth;
   const table = createRouteTable(facts);
   const routes = () => table;
   const app = new Hono<Env>();

@@ -1,7 +1,7 @@
 /** `/api/lorebooks`: what goes into prompts when it is spoken of. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Lorebooks, StoredLorebook } from "../services/lorebooks/lorebooks.ts";
-import type { LorebookTrial } from "../services/lorebooks/open_lorebooks.ts";
+import type { LorebookTrial } from "../services/chat/conversation_scan.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { jsonFile } from "./http/json_file.ts";
 import { readUpload } from "./http/multipart.ts";

@@ -7,8 +7,8 @@ import { completeRoute, statusRoute } from "./schemas/setup.ts";
 export function setupRoutes(setup: Setup) {
   const status = () => ({
     completed: setup.isCompleted(),
-    in_container: setup.surroundings.isContainer,
-    discover_hosts: [...setup.surroundings.discoverHosts],
+    in_container: setup.environment.isContainer,
+    discover_hosts: [...setup.environment.discoverHosts],
   });
   return newRouter()
     .openapi(statusRoute, (c) => c.json(status(), 200))

@@ -1,250 +1,425 @@
 /**
- * Builds every service once; close() undoes it in reverse. What a first answer rests on is open before it: the data, its
- * key, who may come in, and whatever an earlier process left unfinished. The other rooms are opened, and their code loaded,
- * when they are first asked for. What is in a room stands in rooms/; only the files there and this one know every room.
+ * The composition root: builds every service and closes them in reverse. Only this file and the files called
+ * `open_<folder>.ts` know how services depend on each other.
+ *
+ * Opened at once: the data folder with its key and database, and authentication. Everything else opens on first use,
+ * because loading its code takes time: `await services.characters()` opens it, or returns the open one.
  */
-import type { HostPolicy } from "./auth/host_names.ts";
-import type { Auth } from "./auth/auth.ts";
-import type { PageOriginWatch } from "./auth/page_origin.ts";
-import type { ByteBudget } from "./async/byte_budget.ts";
-import type { ChatService } from "./chat/chat.ts";
+import { type Lazy, LazyScope } from "./async/lazy.ts";
+import type { ImagePool } from "./attachments/images/image_pool.ts";
+import { openAuth } from "./auth/auth.ts";
 import { unendedReplies } from "./chat/reply_rows.ts";
-import type { Search } from "./conversations/search/search.ts";
 import type { Config } from "./config/config.ts";
+import { createMaintenance } from "./core/maintenance.ts";
+import { openCore } from "./core/open_core.ts";
 import { messageOf } from "./errors.ts";
-import type { EventHub } from "./events/event_hub.ts";
 import type { BackendLimits } from "./image_generation/backend.ts";
-import type { JobRunner } from "./jobs/job_runner.ts";
 import { isEnd } from "./jobs/job_states.ts";
 import type { Log } from "./log.ts";
 import type { Models } from "./models/models.ts";
-import { type Lazy, LazyScope } from "./async/lazy.ts";
-import type { AnsweringRoom } from "./rooms/answering.ts";
-import type { CarryingRoom } from "./rooms/carrying.ts";
-import type { ConversationRoom } from "./rooms/conversations.ts";
-import type { DrawnRoom } from "./rooms/drawn.ts";
-import { openEntrance } from "./rooms/entrance.ts";
-import { openGround } from "./rooms/ground.ts";
-import type { GuardRoom } from "./rooms/guard.ts";
-import type { Library } from "./rooms/library.ts";
-import type { SpeechRoom } from "./rooms/speech.ts";
-import { openTidying, type Tidying } from "./rooms/tidying.ts";
-import type { Settings } from "./settings/settings.ts";
-import type { Setup } from "./settings/setup.ts";
 import type { NodeTimes } from "./tailnet/node_status.ts";
+import { openNodeMemory } from "./tailnet/open_node_state.ts";
 import type { Door, Tailnet } from "./tailnet/tailnet.ts";
-import type { Backups } from "./backup/backups.ts";
-import type { Trash } from "./storage/trash.ts";
-import type { Upkeep } from "./diagnostics/data_report.ts";
 
-/** Everything the routes can be given: what is open, then what is opened by asking for it. */
-export interface Services {
-  config: Config;
-  log: Log;
-  events: EventHub;
-  jobs: JobRunner;
-  trash: Trash;
-  settings: Settings;
-  /** Memory of large requests. */
-  budget: ByteBudget;
-  auth: Auth;
-  hosts: HostPolicy;
-  pageOrigins: PageOriginWatch;
-
-  /** Calls to addresses that a user, a page or a redirect supplied. */
-  guard: Lazy<GuardRoom>;
-  /** Connections to models. */
-  answering: Lazy<AnsweringRoom>;
-  /** Models on this machine. */
-  models: Lazy<Models>;
-  /** Characters, personas, lorebooks, presets, attachments. */
-  library: Lazy<Library>;
-  conversations: Lazy<ConversationRoom>;
-  search: Lazy<Search>;
-  chat: Lazy<ChatService>;
-  /** Pictures, portraits, and characters that a model writes. */
-  drawn: Lazy<DrawnRoom>;
-  speech: Lazy<SpeechRoom>;
-  /** Imports and exports. */
-  carrying: Lazy<CarryingRoom>;
-  /** Backups in the owner's folder. */
-  backups: Lazy<Backups>;
-  setup: Lazy<Setup>;
-  upkeep: Lazy<Upkeep>;
-  tailnet: Lazy<Tailnet>;
-
-  /** To be called once requests can be taken: the tailnet node starts if it is wanted, and tidying begins. */
-  begin(openDoor: (tailnet: Tailnet) => Door): void;
-  /** Opens what a person who opens the page needs next, and gets the writer of the database ready. */
-  warmUp(): Promise<void>;
-  /** Does now what is done now and then: removes what is too old to keep, or unused. */
-  tidy(): Promise<void>;
-  /** Ends replies, which are saved, and the tailnet node: while the listener drains, so that their clients still hear of it. */
-  endWork(): Promise<void>;
-  /** Ends what runs, saves it, and gives everything back. */
-  close(): Promise<void>;
-}
-
-/** What the services need beside the configuration. */
+/** Options of `openServices` that aren't part of the configuration. */
 export interface ServiceOptions {
   log: Log;
-  /** Tells whoever sees the terminal something that is no business of a log: the pairing code. */
+  /** Prints a secret, such as the pairing code, to the terminal only. */
   announce?: (text: string) => void;
   now?: () => number;
-  /** Version of the program, for what is written to be read by another one. */
+  /** Version of Parlor, for exports and backups. */
   version?: string;
-  /** Seals the daily backups. */
+  /** Encrypts the daily backups. */
   backupPassphrase?: string;
-  /** How long nobody must have been answered before a title or a summary is made; infinite for none. */
+  /** How long no reply may run before titles and summaries are generated; `Infinity` for never. */
   titleIdleMs?: number;
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
 }
 
+/** Id of the connection to the model that Parlor itself runs. */
+const LOCAL_CONNECTION = "local";
+
+/** Every service by name; see the end of `buildServices`. Functions open their service on first use. */
+export interface Services extends Awaited<ReturnType<typeof buildServices>> {}
+
 /**
- * Opens the data directory and what stands on it.
+ * Opens the data folder and the services.
  *
- * @throws {AppError} with one sentence for the owner when something cannot be opened; nothing stays open then.
+ * @throws {AppError} With a message for the person at the terminal. Everything is closed again then.
  */
 export async function openServices(config: Config, options: ServiceOptions): Promise<Services> {
-  const { log, announce = () => {}, now = Date.now, version = "" } = options;
   const scope = new LazyScope();
-  let tidying: Tidying | undefined;
-  const close = async () => {
-    await tidying?.close();
-    await scope.close();
-  };
   try {
-    const onClose = scope.onClose.bind(scope);
-    const lazy = scope.lazy.bind(scope);
-    const openTrashKind = async (kind: string) => await roomOfTrash[kind]?.();
-    const ground = await openGround({ config, log, now, version, openTrashKind }, onClose);
-    const { auth, hosts, pageOrigins, nodeMemory } = await openEntrance(ground, announce, onClose);
-    const { budget, db, events, jobs, settings, trash } = ground;
-
-    const guard = lazy(async (onClose) => {
-      const { openGuardRoom } = await import("./rooms/guard.ts");
-      return await openGuardRoom(ground, onClose);
-    });
-    const answering = lazy(async (onClose) => {
-      const { openAnswering } = await import("./rooms/answering.ts");
-      return await openAnswering(ground, models, onClose);
-    });
-    const models: Lazy<Models> = lazy(async (onClose) => {
-      const { openModels } = await import("./rooms/models.ts");
-      return openModels(ground, { ...await guard(), answering: await answering() }, onClose);
-    });
-    const library = lazy(async (onClose) => {
-      const { openLibrary } = await import("./rooms/library.ts");
-      return await openLibrary(ground, onClose);
-    });
-    const conversations = lazy(async () => {
-      const { openConversations } = await import("./rooms/conversations.ts");
-      return await openConversations(ground, await library());
-    });
-    const search = lazy(async (onClose) => {
-      const { Search } = await import("./conversations/search/search.ts");
-      const search = new Search({ path: ground.databasePath, sealer: ground.sealer.forPurpose("conversations") });
-      onClose(() => search.close());
-      return search;
-    });
-    const talking = async () => ({
-      library: await library(),
-      room: await conversations(),
-      answering: await answering(),
-    });
-    const chat = lazy(async (onClose) => {
-      const { openChat } = await import("./rooms/chat.ts");
-      return await openChat(ground, { ...await talking(), titleIdleMs: options.titleIdleMs }, onClose);
-    });
-    const drawn = lazy(async (onClose) => {
-      const { openDrawn } = await import("./rooms/drawn.ts");
-      return await openDrawn(ground, { ...await talking(), limits: options.imageLimits }, onClose);
-    });
-    const speech = lazy(async (onClose) => {
-      const { openSpeech } = await import("./rooms/speech.ts");
-      return await openSpeech(ground, (await guard()).guard, onClose);
-    });
-    const carrying = lazy(async (onClose) => {
-      const { openCarrying } = await import("./rooms/carrying.ts");
-      const rooms = { ...await talking(), drawn: await drawn(), speech: await speech() };
-      return await openCarrying(ground, rooms, onClose);
-    });
-    const backups = lazy(async (onClose): Promise<Backups> => {
-      const { Backups } = await import("./backup/backups.ts");
-      const backups = Backups.open({
-        ...{ jobs, log, now, version, dataDir: ground.dataDir.path, storageKey: ground.storageKey },
-        ...{ passphrase: options.backupPassphrase, folder: config.backupDir, keep: config.backupKeep },
-        storeCreatedAtMs: ground.createdAtMs,
-      });
-      onClose(() => backups.close());
-      return backups;
-    });
-    const setup = lazy(async () => {
-      const [{ createSetup }, { findSurroundings }] = await Promise.all([
-        import("./settings/setup.ts"),
-        import("./settings/setup_environment.ts"),
-      ]);
-      const flag = ground.rememberedFlag("setup_completed", config.setupCompleted);
-      return createSetup({ flag, events, surroundings: await findSurroundings(config.discoverHosts) });
-    });
-    const upkeep = lazy(async () => new (await import("./diagnostics/data_report.ts")).Upkeep(config, await backups()));
-    let openDoor: ((tailnet: Tailnet) => Door) | undefined;
-    const tailnet: Lazy<Tailnet> = lazy(async (onClose) => {
-      const { openTailnet } = await import("./tailnet/open_tailnet.ts");
-      const { dataDir } = ground;
-      const tailnet = openTailnet({
-        ...{ config, dataDir, events, log, memory: nodeMemory, times: options.tailnetTimes },
-      });
-      onClose(() => tailnet.close());
-      tailnet.begin(() => openDoor!(tailnet));
-      return tailnet;
-    });
-
-    const roomOfTrash: Record<string, Lazy<unknown>> = {
-      ...{ attachment: library, persona: library, character: library, lorebook: library, preset: library },
-      ...{ conversation: conversations, message: conversations, workflow: drawn, voice: speech },
-    };
-    const roomOfJob: Record<string, Lazy<unknown>> = {
-      ...{ image: drawn, portrait: drawn, character: drawn, model_download: models, voice_import: speech },
-      ...{ import: carrying, backup: backups },
-    };
-    // What an earlier process was doing goes on, or is told to have ended, before anybody can ask for it.
-    if (unendedReplies(db).length > 0) await conversations();
-    const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
-    for (const kind of unfinished) await roomOfJob[kind]?.();
-    if (config.backupDir !== null) await backups();
-    // The demo connection and the built-in character are there before anybody looks.
-    if (ground.isFirstStart) await Promise.all([answering(), library()]);
-    tidying = openTidying(ground, { library, conversations, speech, carrying });
-
-    return {
-      ...{ budget, config, log, events, jobs, trash, settings, auth, hosts, pageOrigins },
-      ...{ guard, answering, models, library, conversations, search, chat, drawn, speech, carrying },
-      ...{ backups, setup, upkeep, tailnet, tidy: tidying.tidy, close },
-      begin(open) {
-        openDoor = open;
-        if (nodeMemory.wanted.enabled || nodeMemory.isWipeDue) {
-          tailnet().catch((error) => log("error", "Cannot start the tailnet node", { error: messageOf(error) }));
-        }
-        tidying?.begin();
-      },
-      async warmUp() {
-        db.prepare();
-        await Promise.all([setup(), chat()]);
-      },
-      async endWork() {
-        const [node, replies] = [tailnet.opened, chat.opened];
-        // One that could not be opened has nothing to end.
-        await Promise.all([
-          node?.then((node) => node.close(), () => {}),
-          replies?.then((chat) => chat.close(), () => {}),
-        ]);
-      },
-    };
+    return await buildServices(config, options, scope);
   } catch (error) {
-    await close();
+    await scope.close();
     throw error;
   }
+}
+
+async function buildServices(config: Config, options: ServiceOptions, scope: LazyScope) {
+  const { log, announce = () => {}, now = Date.now, version = "" } = options;
+  const openTrashKind = async (kind: string) => await trashKinds[kind]?.();
+  const core = await openCore({ config, log, now, version, openTrashKind }, scope);
+  const { budget, db, events, folders, jobs, sealer, settings, trash } = core;
+  const nodeMemory = openNodeMemory({ config, db, log, sealer: sealer.forPurpose("settings") });
+  const auth = await openAuth({
+    ...core,
+    getOwnNode: () => nodeMemory.own,
+    announcePairingCode: (code) => announce(`Pairing code: ${code}`),
+  });
+  scope.onClose(() => auth.close());
+
+  if (config.guardAllow.length > 0) {
+    log("warn", `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")}, since guard_allow names it`);
+  }
+  const exactOrigins = [config.hubUrl, config.cardSiteUrl];
+  const guard = scope.lazy(async (onClose) => {
+    const { openGuard } = await import("./http/guard/guarded_fetch.ts");
+    const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins });
+    onClose(() => guard.close());
+    return guard;
+  });
+  const cardSite = scope.lazy(async () => {
+    const { CardSite } = await import("./characters/sites/card_site.ts");
+    const { cardSiteUrl: siteUrl, maxUploadBodyBytes: maxCardBytes } = config;
+    return new CardSite({ guard: await guard(), siteUrl, maxCardBytes, now });
+  });
+
+  const llm = scope.lazy(async (onClose) => {
+    const [{ openConnections }, { createUpstreamClient }, { createChatUpstream }] = await Promise.all([
+      import("./llm/connections/connections.ts"),
+      import("./llm/upstream_client.ts"),
+      import("./chat/model_choice.ts"),
+    ]);
+    const timeouts = {
+      connectMs: config.upstreamConnectTimeoutMs,
+      firstByteMs: config.upstreamFirstByteTimeoutMs,
+      idleMs: config.upstreamIdleTimeoutMs,
+    };
+    const connections = await openConnections({ ...core, sealer: sealer.forPurpose("connections"), timeouts });
+    const upstream = createUpstreamClient();
+    onClose(() => upstream.close());
+    const chatUpstream = createChatUpstream(connections, upstream, now, async (id, signal) => {
+      if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
+    });
+    return { connections, upstream, chatUpstream };
+  });
+  const models: Lazy<Models> = scope.lazy(async (onClose) => {
+    const { Models } = await import("./models/models.ts");
+    const { connections } = await llm();
+    const models = new Models({
+      ...core,
+      guard: await guard(),
+      guardAllow: config.guardAllow,
+      guardExactOrigins: exactOrigins,
+      folder: folders.models,
+      hubUrl: config.hubUrl,
+      hubTokenFile: config.hubTokenFile,
+      llamaServerPath: config.llamaServerPath,
+      async offer({ name, activate, ...fields }) {
+        await connections.put({ id: LOCAL_CONNECTION, name: `${name} (this machine)`, kind: "openai", ...fields });
+        if (activate) await connections.activate(LOCAL_CONNECTION);
+      },
+    });
+    onClose(() => models.runner.close());
+    return models;
+  });
+
+  const images = scope.lazy(async (onClose): Promise<ImagePool> => {
+    const { openImagePool } = await import("./attachments/images/image_pool.ts");
+    const images = openImagePool();
+    onClose(() => images.close());
+    return images;
+  });
+  const attachments = scope.lazy(async () => {
+    const { Attachments } = await import("./attachments/attachments.ts");
+    const attachments = new Attachments({
+      ...core,
+      sealer: sealer.forPurpose("attachments"),
+      nameSealer: sealer.forPurpose("attachment names"),
+      folder: folders.attachments,
+      maxBytes: config.maxUploadBodyBytes,
+    });
+    trash.register("attachment", attachments);
+    return attachments;
+  });
+  const personas = scope.lazy(async () => {
+    const { Personas } = await import("./personas/personas.ts");
+    const personas = new Personas({
+      ...core,
+      sealer: sealer.forPurpose("trash"),
+      folder: folders.personas,
+      trashFolder: folders.trash,
+      images: await images(),
+    });
+    trash.register("persona", personas);
+    return personas;
+  });
+  const characters = scope.lazy(async (onClose) => {
+    const { openCharacters } = await import("./characters/open_characters.ts");
+    const { room, close } = await openCharacters({
+      ...core,
+      cardDirs: config.cardDirs,
+      trashSealer: sealer.forPurpose("trash"),
+      pictures: await images(),
+      builtinFlag: core.openFlag("builtin_app_installed", config.builtinAppInstalled),
+    });
+    onClose(close);
+    return room;
+  });
+  const lorebooks = scope.lazy(async (onClose) => {
+    const { openLorebooks } = await import("./lorebooks/open_lorebooks.ts");
+    const { room, close } = openLorebooks({ ...core, sealer: sealer.forPurpose("lorebooks") });
+    onClose(close);
+    return room;
+  });
+  const presets = scope.lazy(async () => {
+    const { openPresets } = await import("./presets/open_presets.ts");
+    const chosenId = () => settings.get().settings.preset_id;
+    return openPresets({ ...core, sealer: sealer.forPurpose("presets"), chosenId });
+  });
+  const getUserName = async (personaId?: string) => {
+    const name = personaId === undefined ? undefined : await (await personas()).findName(personaId);
+    return name ?? core.getOwnerName();
+  };
+
+  const conversations = scope.lazy(async () => {
+    const { openConversations } = await import("./conversations/open_conversations.ts");
+    return await openConversations(core, {
+      attachments: await attachments(),
+      images: await images(),
+      characters: (await characters()).characters,
+      getUserName,
+    });
+  });
+  const lorebookTrial = scope.lazy(async () => {
+    const { createLorebookTrial } = await import("./chat/conversation_scan.ts");
+    return createLorebookTrial({
+      ...await conversations(),
+      ...await lorebooks(),
+      characters: (await characters()).characters,
+      personas: await personas(),
+      getDefaultPersonaId: () => settings.get().settings.default_persona_id,
+      getUserName,
+    });
+  });
+  const search = scope.lazy(async (onClose) => {
+    const { Search } = await import("./conversations/search/search.ts");
+    const search = new Search({ path: core.databasePath, sealer: sealer.forPurpose("conversations") });
+    onClose(() => search.close());
+    return search;
+  });
+  const chat = scope.lazy(async (onClose) => {
+    const { openChat } = await import("./chat/open_chat.ts");
+    const deps = {
+      ...await llm(),
+      ...await conversations(),
+      ...await lorebooks(),
+      attachments: await attachments(),
+      images: await images(),
+      cards: (await characters()).characters,
+      personas: await personas(),
+      presets: await presets(),
+      titleIdleMs: options.titleIdleMs,
+    };
+    return await openChat(core, deps, onClose);
+  });
+
+  const imageServices = scope.lazy(async (onClose) => {
+    const [{ openImages }, { MessagePictures }, { createAskModel }] = await Promise.all([
+      import("./image_generation/image_generation.ts"),
+      import("./conversations/message_images.ts"),
+      import("./chat/one_shot_completion.ts"),
+    ]);
+    const opened = await openImages({
+      ...core,
+      sealer: sealer.forPurpose("images"),
+      attachments: await attachments(),
+      avatars: (await characters()).avatars,
+      messages: new MessagePictures({ ...await conversations(), events }),
+      ask: createAskModel((await llm()).chatUpstream),
+      pictures: await images(),
+      limits: options.imageLimits,
+    });
+    onClose(opened.close);
+    return opened;
+  });
+  const imageGeneration = scope.lazy(async () => (await imageServices()).room);
+  const portraits = scope.lazy(async () => {
+    const { Portraits } = await import("./characters/portraits.ts");
+    const { painter } = await imageServices();
+    return new Portraits({ jobs, characters: (await characters()).characters, painter });
+  });
+  const characterGenerator = scope.lazy(async () => {
+    const { Creator } = await import("./characters/generation/character_generator.ts");
+    return new Creator({
+      jobs,
+      upstream: (await llm()).chatUpstream,
+      characters: (await characters()).characters,
+      attachments: await attachments(),
+      images: await images(),
+    });
+  });
+  const speech = scope.lazy(async (onClose) => {
+    const { openSpeech } = await import("./speech/open_speech.ts");
+    return await openSpeech(core, await guard(), onClose);
+  });
+
+  /** Everything that imports write and exports read. */
+  const getOwnedData = async () => ({
+    attachments: await attachments(),
+    personas: await personas(),
+    presets: await presets(),
+    characters: (await characters()).characters,
+    lorebooks: (await lorebooks()).lorebooks,
+    voices: (await speech()).voices,
+    speech: (await speech()).speech.settings,
+    workflows: (await imageGeneration()).workflows,
+    imageProfiles: (await imageGeneration()).profiles,
+    connections: (await llm()).connections,
+  });
+  const imports = scope.lazy(async (onClose) => {
+    const { Imports } = await import("./import_export/imports.ts");
+    const { arrivals } = await conversations();
+    const imports = await Imports.open({ ...core, ...await getOwnedData(), arrivals, folder: folders.uploads });
+    onClose(() => imports.close());
+    return imports;
+  });
+  const exports = scope.lazy(async () => {
+    const { Exports } = await import("./import_export/exports.ts");
+    const { reader, store, variants } = await conversations();
+    const data = await getOwnedData();
+    const conversationIds = () => store.ids();
+    return new Exports({ ...core, ...data, reader, variants, conversationIds, userName: getUserName });
+  });
+
+  const backups = scope.lazy(async (onClose) => {
+    const { Backups } = await import("./backup/backups.ts");
+    const backups = Backups.open({
+      ...core,
+      dataDir: core.dataDir.path,
+      passphrase: options.backupPassphrase,
+      folder: config.backupDir,
+      keep: config.backupKeep,
+      storeCreatedAtMs: core.createdAtMs,
+    });
+    onClose(() => backups.close());
+    return backups;
+  });
+  const diagnostics = scope.lazy(async () => {
+    const { Upkeep } = await import("./diagnostics/data_report.ts");
+    return new Upkeep(config, await backups());
+  });
+  const setup = scope.lazy(async () => {
+    const { Setup, detectSetupEnvironment } = await import("./settings/setup.ts");
+    const environment = await detectSetupEnvironment(config.discoverHosts);
+    return new Setup({ completed: core.openFlag("setup_completed", config.setupCompleted), events, environment });
+  });
+  let openTailnetListener: (tailnet: Tailnet) => Door;
+  const tailnet = scope.lazy(async (onClose) => {
+    const { openTailnet } = await import("./tailnet/open_tailnet.ts");
+    const tailnet = openTailnet({ ...core, memory: nodeMemory, times: options.tailnetTimes });
+    onClose(() => tailnet.close());
+    tailnet.begin(() => openTailnetListener(tailnet));
+    return tailnet;
+  });
+
+  const trashKinds: Record<string, Lazy<unknown>> = {
+    attachment: attachments,
+    persona: personas,
+    character: characters,
+    lorebook: lorebooks,
+    preset: presets,
+    conversation: conversations,
+    message: conversations,
+    workflow: imageGeneration,
+    voice: speech,
+  };
+  const jobKinds: Record<string, Lazy<unknown>> = {
+    image: imageGeneration,
+    portrait: portraits,
+    character: characterGenerator,
+    model_download: models,
+    voice_import: speech,
+    import: imports,
+    backup: backups,
+  };
+  // Replies and jobs that an earlier process left unfinished are resumed or ended before anyone can ask for them.
+  if (unendedReplies(db).length > 0) await conversations();
+  const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
+  for (const kind of unfinished) await jobKinds[kind]?.();
+  if (config.backupDir !== null) await backups();
+  // Creates the demo connection and installs the built-in character.
+  if (core.isFirstStart) await Promise.all([llm(), characters()]);
+
+  const maintenance = createMaintenance(core, { attachments, conversations, imports, speech });
+
+  return {
+    config,
+    log,
+    events,
+    jobs,
+    trash,
+    settings,
+    /** Limits the memory that large requests, responses and imports use at the same time. */
+    budget,
+    auth,
+    /** Fetches addresses that come from a user, a page or a redirect (SSRF protection). */
+    guard,
+    /** Search and download of characters. */
+    cardSite,
+    /** Connections to model servers, and the client that calls them. */
+    llm,
+    /** Models on this machine: downloads, and the local model server. */
+    models,
+    attachments,
+    personas,
+    characters,
+    lorebooks,
+    /** Tries a lorebook on a conversation or a text. */
+    lorebookTrial,
+    presets,
+    conversations,
+    search,
+    chat,
+    imageGeneration,
+    portraits,
+    /** Characters written by a model. */
+    characterGenerator,
+    speech,
+    imports,
+    exports,
+    backups,
+    diagnostics,
+    setup,
+    tailnet,
+    /** Starts the tailnet node if it's enabled, and schedules maintenance. Call it once requests can be served. */
+    start(openListener: (tailnet: Tailnet) => Door) {
+      openTailnetListener = openListener;
+      if (nodeMemory.wanted.enabled || nodeMemory.isWipeDue) {
+        tailnet().catch((error) => log("error", "Can't start the tailnet node", { error: messageOf(error) }));
+      }
+      maintenance.start();
+    },
+    /** Opens what the page needs first, and prepares the database for writing. */
+    async warmUp() {
+      db.prepare();
+      await Promise.all([setup(), chat()]);
+    },
+    /** Runs all maintenance tasks now. */
+    runMaintenance: () => maintenance.runAll(),
+    /** Ends replies, which are saved, and the tailnet node. Call it while the listener drains, so clients see the end. */
+    async stop() {
+      const opened = await Promise.allSettled([tailnet.opened, chat.opened]);
+      await Promise.all(opened.map((result) => result.status === "fulfilled" ? result.value?.close() : undefined));
+    },
+    /** Closes every service, newest first. */
+    async close() {
+      await maintenance.close();
+      await scope.close();
+    },
+  };
 }

@@ -10,7 +10,7 @@ const FOLDERS: Record<string, string[]> = {
   auth: [],
   backup: ["attachments"],
   characters: ["attachments", "chat", "llm"],
-  chat: ["attachments", "conversations", "llm", "lorebooks", "prompts"],
+  chat: ["attachments", "characters", "conversations", "llm", "lorebooks", "personas", "prompts"],
   cli: ["backup", "diagnostics", "import_export"],
   conversations: ["attachments", "chat", "llm"],
   diagnostics: ["auth", "backup", "tailnet"],
@@ -41,8 +41,8 @@ const PAGE_ROOMS: Record<string, string[]> = {
   views: ["api", "components", "markdown", "speech", "state", "texts"],
 };
 
-/** Where the rooms are put together: services.ts and its parts may know all of them. */
-const COMPOSITION = "services/rooms/";
+/** The composition root and its parts: `services/chat/open_chat.ts` puts the services of its folder together. */
+const COMPOSITION = /^services\/(core\/\w+|(\w+)\/open_\2)\.ts$/;
 
 interface Import {
   from: string;
@@ -115,7 +115,7 @@ test("the floor of services imports only itself, the error type and the log", ()
 test("a folder of services imports only the folders listed for it", () => {
   const wrong = imports.filter(({ from, to }) => {
     if (!from.startsWith("services/") || isFileInServices(from) || FLOOR.includes(folder(from))) return false;
-    if (from.startsWith(COMPOSITION)) return to === "services/services.ts";
+    if (COMPOSITION.test(from)) return to === "services/services.ts";
     if (isFileInServices(to)) return to === "services/services.ts";
     return ![folder(from), ...FLOOR, ...FOLDERS[folder(from)] ?? []].includes(folder(to));
   });
@@ -152,10 +152,12 @@ test("on the page a room imports only the rooms named for it, but for their type
   expect(wrong).toEqual([]);
 });
 
-test("only services.ts knows every room", () => {
-  const knowsAll = imports.filter(({ to }) => to === "services/services.ts" || to.startsWith(COMPOSITION))
-    .map(({ from }) => from).filter((from) => from !== "services/services.ts" && !from.startsWith(COMPOSITION));
-  expect(knowsAll.filter((from) => from.startsWith("services/") || from.startsWith("middleware/"))).toEqual([]);
+test("only the composition root loads its parts", () => {
+  const wrong = imports.filter(({ from, to, isType }) =>
+    !isType && (to === "services/services.ts" || COMPOSITION.test(to)) &&
+    from !== "services/services.ts" && !COMPOSITION.test(from) && !from.startsWith("routes/")
+  );
+  expect(wrong).toEqual([]);
 });
 
 test("a start loads what a first answer rests on, and no room, schema or command beside", async () => {
@@ -169,8 +171,10 @@ test("a start loads what a first answer rests on, and no room, schema or command
     expect.arrayContaining(["services/auth/access_policy.ts", "services/storage/database/database.ts"]),
   );
   expect(eager.filter((path) => path.startsWith("routes/schemas/"))).toEqual([]);
-  const rooms = ["ground", "entrance", "tidying"].map((name) => `${COMPOSITION}${name}.ts`);
-  expect(eager.filter((path) => path.startsWith(COMPOSITION)).sort()).toEqual(rooms.sort());
+  expect(eager.filter((path) => COMPOSITION.test(path)).sort()).toEqual([
+    "services/core/maintenance.ts",
+    "services/core/open_core.ts",
+  ]);
   const texts = await Promise.all(
     eager.map((path) => Deno.readTextFile(join(ROOT, path)).then((text) => [path, text])),
   );

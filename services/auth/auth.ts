@@ -1,13 +1,14 @@
-/** Puts the parts of this room together, and holds what concerns several of them: revoking, and what revoking ends. */
+/** Authentication as a whole: opens its parts, and revokes access along with the sessions and streams that depend on it. */
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import type { Log } from "../log.ts";
+import type { DataDir } from "../storage/data_dir.ts";
 import type { Database } from "../storage/database/database.ts";
 import {
   type AccessFacts,
   type AccessPolicy,
-  type AccessSettings,
   createAccessPolicy,
   type Identity,
   type PresentedCredentials,
@@ -16,18 +17,21 @@ import { type CliCodes, createCliCodes } from "./cli_codes.ts";
 import { createCredentialStore, type CredentialRecord, type CredentialStore } from "./credential_store.ts";
 import { createEnrolmentCodes, type EnrolmentCodes } from "./enrolment_codes.ts";
 import { createFailureLimiter, type FailureLimiter } from "./failure_limiter.ts";
-import type { HostPolicy } from "./host_names.ts";
+import { createHostPolicy, type HostPolicy, type OwnNode } from "./host_names.ts";
+import { findOpenAddresses, logOpenAddresses } from "./open_addresses.ts";
 import { createOpenStreams, type OpenStreams } from "./open_streams.ts";
 import { isOperatorProof } from "../crypto/operator_proof.ts";
-import type { PageOriginWatch } from "./page_origin.ts";
+import { createPageOriginWatch, type PageOriginWatch } from "./page_origin.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
 import { openSessionKey } from "./session_key.ts";
 import { openSessions, type Sessions } from "./sessions.ts";
 import { createTokenStore, type TokenRecord, type TokenStore } from "./token_store.ts";
 
-/** Everything about who may pass. */
+/** Authentication and access control. */
 export interface Auth {
   readonly access: AccessPolicy;
+  readonly hosts: HostPolicy;
+  readonly pageOrigins: PageOriginWatch;
   readonly credentials: CredentialStore;
   readonly sessions: Sessions;
   readonly passkeys: Passkeys;
@@ -51,43 +55,59 @@ export interface Auth {
   close(): Promise<void>;
 }
 
-/** What the room needs. */
-export interface AuthOptions {
-  /** Paths of `credentials.json`, `tokens.json`, `session-key`. */
-  paths: { credentials: string; tokens: string; sessionKey: string };
-  settings: AccessSettings;
+/** Dependencies of `openAuth`. */
+export interface AuthDeps {
+  config: Config;
+  dataDir: Pick<DataDir, "file">;
   sealer: Sealer;
   db: Database;
   events: EventHub;
-  hosts: HostPolicy;
-  pageOrigins: PageOriginWatch;
-  /** MagicDNS suffix of the own tailnet node, last value known. */
-  ownSuffix?: () => string | undefined;
-  /** Shows the pairing code to whoever sees the terminal. */
+  /** Returns the last known names of Parlor's own tailnet node. */
+  getOwnNode(): OwnNode | undefined;
+  /** Prints the pairing code to the terminal. */
   announcePairingCode(code: string): void;
   log: Log;
   now(): number;
 }
 
-/** @throws {AppError} `internal` when the session key cannot be used. */
-export async function openAuth(options: AuthOptions): Promise<Auth> {
-  const { paths, settings, sealer, db, events, hosts, log, now } = options;
-  const pairing = settings.pairing === "code" && settings.requireAuth ? "code" : "open";
+/**
+ * Opens passkeys, tokens and sessions, and logs which addresses are open without sign-in.
+ *
+ * @throws {AppError} `internal` if the session key can't be used.
+ */
+export async function openAuth(deps: AuthDeps): Promise<Auth> {
+  const { config, dataDir, sealer, db, events, getOwnNode, log, now } = deps;
+  const pageOrigins = createPageOriginWatch({ corsOrigins: config.corsOrigins, log });
+  const hosts = createHostPolicy({
+    allowedHosts: config.allowedHosts,
+    tailnetSuffix: config.tailnetSuffix,
+    ownNode: getOwnNode,
+  });
+  const pairing = config.pairing === "code" && config.requireAuth ? "code" : "open";
   const failures = createFailureLimiter(now);
   const credentials = createCredentialStore({
-    path: paths.credentials,
+    path: dataDir.file("credentials.json"),
     sealer: sealer.forPurpose("credentials"),
     log,
   });
-  const tokens: TokenStore = createTokenStore({ path: paths.tokens, sealer: sealer.forPurpose("tokens"), log, now });
-  const key = await openSessionKey(paths.sessionKey, log);
+  const tokens: TokenStore = createTokenStore({
+    path: dataDir.file("tokens.json"),
+    sealer: sealer.forPurpose("tokens"),
+    log,
+    now,
+  });
+  const key = await openSessionKey(dataDir.file("session-key"), log);
   const sessions = await openSessions({ db, key, credentials, log, now });
   const codes = createEnrolmentCodes({
     now,
-    announcePairingCode: pairing === "code" ? options.announcePairingCode : undefined,
+    announcePairingCode: pairing === "code" ? deps.announcePairingCode : undefined,
   });
   const access = createAccessPolicy({
-    ...{ settings, credentials, failures, pageOrigins: options.pageOrigins, ownSuffix: options.ownSuffix },
+    settings: config,
+    credentials,
+    failures,
+    pageOrigins,
+    ownSuffix: () => getOwnNode()?.suffix,
     checks: [checkToken, checkSession],
   });
 
@@ -128,8 +148,11 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     await streams.look();
   };
 
+  logOpenAddresses(await findOpenAddresses(config, credentials.isGated, getOwnNode()), log);
   return {
     access,
+    hosts,
+    pageOrigins,
     credentials,
     sessions,
     codes,

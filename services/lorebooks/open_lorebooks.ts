@@ -1,10 +1,8 @@
 /** Opens the room of lorebooks: the store, the matcher of keys, and the trial. */
 import { DocumentStore, type DocumentStoreOptions } from "../storage/documents/document_store.ts";
-import type { Activation } from "./activation.ts";
 import { WorkerKeyMatcher } from "./key_matcher.ts";
 import type { Lorebook } from "./lorebook_document.ts";
 import { type LorebookHead, Lorebooks } from "./lorebooks.ts";
-import { type TrialParts, type TrialRequest, tryLorebook } from "./lorebook_trial.ts";
 
 /** What the room stands on. */
 export interface LorebookRoomOptions
@@ -34,15 +32,4 @@ export function openLorebooks(options: LorebookRoomOptions): { room: LorebookRoo
   options.trash.register(KIND, store);
   const keyMatcher = new WorkerKeyMatcher();
   return { room: { lorebooks: new Lorebooks(store), keyMatcher }, close: () => keyMatcher.close() };
-}
-
-/** Tries lorebooks on conversations and texts; see `tryLorebook`. */
-export type LorebookTrial = (request: TrialRequest) => Promise<Activation>;
-
-/** Makes the trial. */
-export function openTrial(
-  { lorebooks, keyMatcher }: LorebookRoom,
-  parts: Omit<TrialParts, "lorebooks" | "matcher">,
-): LorebookTrial {
-  return (request) => tryLorebook(request, { ...parts, lorebooks, matcher: keyMatcher });
 }

@@ -1,30 +1,30 @@
-/** Something that becomes true once. Remembered in config.toml, where SPEC wants it, or in app.db if that cannot be written. */
+/** Flags that become true once and stay true. Stored in config.toml, or in app.db if that file can't be written. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Database } from "../storage/database/database.ts";
 
-/** A flag that is never taken back. */
-export interface RememberedFlag {
+/** A flag that is never reset. */
+export interface PersistentFlag {
   isSet(): boolean;
-  /** @throws {AppError} `conflict` when a flag or the environment says otherwise. */
+  /** @throws {AppError} `conflict` if a command-line flag or environment variable sets the key to false. */
   set(): Promise<void>;
 }
 
 /**
  * Opens a flag.
  *
- * @param options.key Its key in the configuration.
- * @param options.isSet What the configuration says.
- * @param options.save Writes the configuration file.
+ * @param options.key Config key of the flag.
+ * @param options.isSet Value in the configuration.
+ * @param options.save Writes the flag to the config file.
  * @param options.sealer For the purpose "settings".
  */
-export function openRememberedFlag(options: {
+export function openPersistentFlag(options: {
   key: string;
   isSet: boolean;
   save(): Promise<void>;
   db: Database;
   sealer: PurposeSealer;
-}): RememberedFlag {
+}): PersistentFlag {
   const { key, db, sealer } = options;
   let isSet = options.isSet || db.get("SELECT 1 FROM setting WHERE key = ?", key) !== undefined;
   return {
@@ -36,8 +36,8 @@ export function openRememberedFlag(options: {
       } catch (error) {
         if (error instanceof AppError && error.code === "conflict") throw error;
         const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
-        const place = { table: "setting", id: key, field: "value", version: 1 };
-        await db.write([{ sql, params: [key, sealer.sealNow(place, "true")] }]);
+        const aad = { table: "setting", id: key, field: "value", version: 1 };
+        await db.write([{ sql, params: [key, sealer.sealNow(aad, "true")] }]);
       }
       isSet = true;
     },

@@ -1,27 +1,47 @@
-/** Whether the first-run wizard has ended. */
+/** State of the first-run wizard, and what its search for model servers can reach. */
 import type { EventHub } from "../events/event_hub.ts";
-import type { RememberedFlag } from "./persistent_flag.ts";
-import type { Surroundings } from "./setup_environment.ts";
+import type { PersistentFlag } from "./persistent_flag.ts";
 
-/** The first-run flag. */
-export interface Setup {
-  isCompleted(): boolean;
-  readonly surroundings: Surroundings;
-  /** @throws {AppError} `conflict` when a flag or the environment says otherwise. */
-  complete(): Promise<void>;
+/** Where the search for model servers runs. The page uses it to explain why a search found nothing. */
+export interface SetupEnvironment {
+  /** Parlor runs in a container, so 127.0.0.1 is the container and not the machine that hosts it. */
+  isContainer: boolean;
+  /** Hosts that the search probes. */
+  discoverHosts: readonly string[];
 }
 
-/** Opens the first-run wizard's state. */
-export function createSetup(
-  { flag, events, surroundings }: { flag: RememberedFlag; events: EventHub; surroundings: Surroundings },
-): Setup {
-  return {
-    surroundings,
-    isCompleted: () => flag.isSet(),
-    async complete() {
-      if (flag.isSet()) return;
-      await flag.set();
-      events.publish({ kind: "setup", id: "setup_completed" });
-    },
-  };
+/** Files that Docker and Podman create in every container. */
+const CONTAINER_MARKERS = ["/.dockerenv", "/run/.containerenv"];
+
+/** State of the first-run wizard. */
+export class Setup {
+  readonly environment: SetupEnvironment;
+  readonly #completed: PersistentFlag;
+  readonly #events: EventHub;
+
+  constructor(deps: { completed: PersistentFlag; events: EventHub; environment: SetupEnvironment }) {
+    this.environment = deps.environment;
+    this.#completed = deps.completed;
+    this.#events = deps.events;
+  }
+
+  isCompleted(): boolean {
+    return this.#completed.isSet();
+  }
+
+  /** @throws {AppError} `conflict` if a command-line flag or environment variable sets `setup_completed` to false. */
+  async complete(): Promise<void> {
+    if (this.#completed.isSet()) return;
+    await this.#completed.set();
+    this.#events.publish({ kind: "setup", id: "setup_completed" });
+  }
+}
+
+/** Detects whether Parlor runs in a container. @param markers Files that exist only in containers. */
+export async function detectSetupEnvironment(
+  discoverHosts: readonly string[],
+  markers: readonly string[] = CONTAINER_MARKERS,
+): Promise<SetupEnvironment> {
+  const found = await Promise.all(markers.map((path) => Deno.stat(path).then(() => true, () => false)));
+  return { isContainer: found.includes(true), discoverHosts };
 }

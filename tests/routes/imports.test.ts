@@ -222,7 +222,7 @@ test("a folder on this machine is read where it lies, links in it are not follow
     await Deno.writeFile(file, bytes);
   }
   await Deno.symlink("/etc", home.file("chats/etc"));
-  const report = await (await app.services.carrying()).imports.importPath({
+  const report = await (await app.services.imports()).importPath({
     ...{ kind: "sillytavern", isDryRun: false, path: home.file("."), signal: new AbortController().signal },
   });
   expect(added(report)).toEqual(EVERYTHING);

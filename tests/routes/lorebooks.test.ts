@@ -169,7 +169,7 @@ test("what was removed comes back from the trash as it was, unless its place is 
   expect(await json(app.get("/api/lorebooks/b1"))).toEqual(stored);
   expect(await json(app.get("/api/trash"))).toMatchObject([{ title: "Newer" }]);
   expect((await app.delete("/api/trash")).status).toBe(204);
-  const rows = (await app.services.library()).lorebooks.list();
+  const rows = (await app.services.lorebooks()).lorebooks.list();
   expect(rows).toHaveLength(1);
 });
 
@@ -211,7 +211,7 @@ test("a book that cannot be opened stands in the list, is an error by itself, an
     ["bad", undefined],
   ]);
   for (const id of ["bad", "worse"]) expect((await app.get(`/api/lorebooks/${id}`)).status).toBe(500);
-  expect(await (await app.services.library()).lorebooks.booksFor({ lorebookIds: ["worse"] })).toMatchObject({
+  expect(await (await app.services.lorebooks()).lorebooks.booksFor({ lorebookIds: ["worse"] })).toMatchObject({
     books: [{ id: "good" }],
     unreadable: ["worse", "bad"],
   });
@@ -232,7 +232,7 @@ test("books are found for a chat, its characters, its persona and for all, each 
   await put("other", { scope: "persona", persona_ids: ["p2"] });
   await put("chat", { scope: "chat" });
   await put("both", {});
-  const { books } = await (await app.services.library()).lorebooks.booksFor({
+  const { books } = await (await app.services.lorebooks()).lorebooks.booksFor({
     characters: [{ id: "ann", name: "Ann", world: "velm", book: BOOK }],
     personaId: "p1",
     lorebookIds: ["chat", "both", "gone"],

@@ -41,7 +41,7 @@ const send = async (n: number, content: unknown, fields: Record<string, unknown>
 /** Lets time pass and everything go that nothing refers to. */
 async function sweep(passedMs: number): Promise<void> {
   nowMs += passedMs;
-  await app.services.tidy();
+  await app.services.runMaintenance();
 }
 
 async function isThere(name: string): Promise<boolean> {

@@ -75,10 +75,10 @@ test("what fails in opening a part is told behind the chain, and is no end", asy
   await app.restart(); // at the first start the room is open at once
   await Deno.remove(`${app.dataDir}/characters`, { recursive: true });
   await Deno.writeTextFile(`${app.dataDir}/characters`, "no folder");
-  const failed = await app.get("/api/personas");
+  const failed = await app.get("/api/characters");
   expect([failed.status, (await failed.json()).error]).toMatchObject([500, { code: "internal" }]);
-  const stranger = await fetchAs(app, { path: "/api/personas", host: "evil.test" });
+  const stranger = await fetchAs(app, { path: "/api/characters", host: "evil.test" });
   expect(stranger.status).toBe(403);
   await Deno.remove(`${app.dataDir}/characters`);
-  expect((await app.get("/api/personas")).status).toBe(200);
+  expect((await app.get("/api/characters")).status).toBe(200);
 });

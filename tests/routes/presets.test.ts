@@ -92,7 +92,7 @@ test("what is no preset is refused and leaves nothing", { tags: ["P07", "P12"] }
 });
 
 test("the pinned preset holds, else the one closest to the model, else the one in the settings, else the built-in", async () => {
-  const { presets } = await app.services.library();
+  const presets = await app.services.presets();
   const named = async (conversationPresetId?: string | null, model?: string) =>
     (await presets.resolve({ conversationPresetId, model })).id;
   expect(await named()).toBe("default");

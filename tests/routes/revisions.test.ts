@@ -132,7 +132,7 @@ test("revisions older than thirty days go with their blocks, at the next change 
   expect(await list()).toMatchObject([{ n: 2 }, { n: 1 }]);
   nowMs += 2 * DAY_MS;
   await app.restart();
-  await app.services.tidy();
+  await app.services.runMaintenance();
   expect(await list()).toMatchObject([{ n: 2 }]);
   expect(keptBlocks()).toBe(1);
   nowMs += 30 * DAY_MS;

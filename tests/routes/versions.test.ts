@@ -150,12 +150,12 @@ test.each(lasting)("versions of a %s expire after 30 days, and their numbers are
   const first = await kind.look(path);
   await kind.change(path);
   nowMs += 29 * DAY_MS;
-  await app.services.tidy();
+  await app.services.runMaintenance();
   expect(await versions(path)).toEqual([[1, kind.cause]]);
   nowMs += 2 * DAY_MS;
   expect(await versions(path)).toEqual([]);
   expect((await restore(path, 1)).status).toBe(404);
-  await app.services.tidy();
+  await app.services.runMaintenance();
   expect(await storedVersions()).toEqual([]);
   if (path.startsWith("/api/voices/")) await app.patch(path, { name: "First", description: "" });
   else await kind.make();
@@ -168,8 +168,8 @@ test("an attachment that nothing refers to takes its versions along", async () =
   await KINDS.attachment.change();
   expect((await storedVersions()).length).toBe(1);
   nowMs += 2 * DAY_MS;
-  await app.services.tidy();
-  await app.services.tidy();
+  await app.services.runMaintenance();
+  await app.services.runMaintenance();
   expect((await app.get(path)).status).toBe(404);
   expect(await storedVersions()).toEqual([]);
 });

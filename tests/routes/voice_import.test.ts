@@ -58,7 +58,7 @@ test("a page goes to the downloader, which gets the address as one argument behi
   expect(args.slice(-2)).toEqual(["--", site.url("/good?v=$(id)")]);
   expect(args).toEqual(expect.arrayContaining(["--ignore-config", "--no-plugin-dirs", "--no-exec", "--no-playlist"]));
   expect(args.find((arg) => arg.startsWith("ExtractAudio:"))).toContain("-ss 5 -t 4");
-  expect(args[args.indexOf("--proxy") + 1]).toBe((await app.services.guard()).guard.proxyUrl);
+  expect(args[args.indexOf("--proxy") + 1]).toBe((await app.services.guard()).proxyUrl);
   // With a piece to cut out, nobody asked the page itself: the downloader did.
   expect(site.asked).toEqual([]);
 });
@@ -141,7 +141,7 @@ test(
     await using app = await openApp();
     expect((await importFrom(app, inner.url("/secret.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
     expect((await importFrom(app, site.url("/redirect.wav"))).code).toMatch(/address_not_allowed|upstream_error/);
-    const { proxyUrl } = (await app.services.guard()).guard;
+    const { proxyUrl } = await app.services.guard();
     const { username, password, host } = new URL(proxyUrl);
     using client = Deno.createHttpClient({ proxy: { url: `http://${host}`, basicAuth: { username, password } } });
     const answer = await fetch(inner.url("/x"), { client });

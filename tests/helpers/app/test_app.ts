@@ -137,7 +137,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
       handler: (request, connection) => app.fetch(request, { ...connection, ...options.connection }),
       log,
     });
-    services.begin((tailnet) => openTailnetDoor({ handler: app.fetch, nodeUrl: () => tailnet.status().url, log }));
+    services.start((tailnet) => openTailnetDoor({ handler: app.fetch, nodeUrl: () => tailnet.status().url, log }));
     return { services, app, listener };
   } catch (error) {
     await services.close();
@@ -159,7 +159,7 @@ export function testConfig(dataDir: string, changes: Partial<Config> = {}): Conf
 
 async function close({ services, listener }: Running): Promise<void> {
   // As main.ts does: replies end while the listener drains.
-  await Promise.all([listener.close(), services.endWork()]);
+  await Promise.all([listener.close(), services.stop()]);
   await services.close();
 }
 

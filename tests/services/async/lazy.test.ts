@@ -1,51 +1,51 @@
 import { expect, test } from "vitest";
 import { LazyScope } from "../../../services/async/lazy.ts";
 
-test("it is opened once, when it is first asked for, and everything is given back in reverse", async () => {
+test("opens each service once, on first use, and closes everything in reverse", async () => {
   const scope = new LazyScope();
-  const told: string[] = [];
-  scope.onClose(() => void told.push("close ground"));
-  const cellar = scope.lazy((onClose) => {
-    told.push("open cellar");
-    onClose(() => void told.push("close cellar"));
-    return Promise.resolve("cellar");
+  const events: string[] = [];
+  scope.onClose(() => void events.push("close core"));
+  const llm = scope.lazy((onClose) => {
+    events.push("open llm");
+    onClose(() => void events.push("close llm"));
+    return Promise.resolve("llm");
   });
-  const house = scope.lazy(async (onClose) => {
-    onClose(() => void told.push("close house"));
-    return `house over ${await cellar()}`;
+  const chat = scope.lazy(async (onClose) => {
+    onClose(() => void events.push("close chat"));
+    return `chat with ${await llm()}`;
   });
-  expect([told, cellar.opened]).toEqual([[], undefined]);
-  expect(await Promise.all([house(), house(), cellar()])).toEqual(["house over cellar", "house over cellar", "cellar"]);
+  expect([events, llm.opened]).toEqual([[], undefined]);
+  expect(await Promise.all([chat(), chat(), llm()])).toEqual(["chat with llm", "chat with llm", "llm"]);
   await scope.close();
-  expect(told).toEqual(["open cellar", "close house", "close cellar", "close ground"]);
+  expect(events).toEqual(["open llm", "close chat", "close llm", "close core"]);
 });
 
-test("what cannot be opened gives back its parts, and is tried again by whoever asks next", async () => {
+test("closes the parts of a service that fails to open, and tries again on the next use", async () => {
   const scope = new LazyScope();
-  const told: string[] = [];
+  const events: string[] = [];
   let isFull = true;
-  const room = scope.lazy((onClose) => {
-    onClose(() => void told.push("part closed"));
-    return isFull ? Promise.reject(new Error("The disk is full")) : Promise.resolve("room");
+  const service = scope.lazy((onClose) => {
+    onClose(() => void events.push("part closed"));
+    return isFull ? Promise.reject(new Error("The disk is full")) : Promise.resolve("service");
   });
-  await expect(Promise.allSettled([room(), room()])).resolves.toMatchObject([
+  await expect(Promise.allSettled([service(), service()])).resolves.toMatchObject([
     { reason: { message: "The disk is full" } },
     { reason: { message: "The disk is full" } },
   ]);
-  expect([told, room.opened]).toEqual([["part closed"], undefined]);
+  expect([events, service.opened]).toEqual([["part closed"], undefined]);
   isFull = false;
-  expect(await room()).toBe("room");
+  expect(await service()).toBe("service");
   await scope.close();
-  expect(told).toEqual(["part closed", "part closed"]);
+  expect(events).toEqual(["part closed", "part closed"]);
 });
 
-test("closing waits for what is being opened, and nothing is opened after it", async () => {
+test("close waits for services that are opening, and refuses to open others", async () => {
   const scope = new LazyScope();
-  const told: string[] = [];
+  const events: string[] = [];
   const go = Promise.withResolvers<void>();
   const slow = scope.lazy(async (onClose) => {
     await go.promise;
-    onClose(() => void told.push("closed"));
+    onClose(() => void events.push("closed"));
     return "slow";
   });
   const late = scope.lazy(() => Promise.resolve("late"));
@@ -55,5 +55,5 @@ test("closing waits for what is being opened, and nothing is opened after it", a
   go.resolve();
   expect(await asked).toBe("slow");
   await closing;
-  expect(told).toEqual(["closed"]);
+  expect(events).toEqual(["closed"]);
 });

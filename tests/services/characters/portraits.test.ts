@@ -13,7 +13,7 @@ async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter
     sealer: { sealNow: () => place, openNow: () => place },
     events,
   });
-  const portraits = new Portraits({ jobs, characters: (await app.services.library()).characters, painter });
+  const portraits = new Portraits({ jobs, characters: (await app.services.characters()).characters, painter });
   const until = async (state: string) => {
     for (;;) {
       const told = new Promise<void>((resolve) => events.listeners.push(resolve));

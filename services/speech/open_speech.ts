@@ -1,33 +1,42 @@
-/** Reading aloud, and the voices for it. */
+/** Opens text-to-speech and the voice samples. */
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { openOwnerClient } from "../http/http_client.ts";
 import type { CloseHook } from "../async/lazy.ts";
-import { Speech } from "../speech/speech.ts";
-import { SpeechSettings } from "../speech/speech_settings.ts";
-import { VoiceImports } from "../speech/voice_import.ts";
-import { VoiceSamples } from "../speech/voice_samples.ts";
-import type { Ground } from "./ground.ts";
+import { Speech } from "./speech.ts";
+import { SpeechSettings } from "./speech_settings.ts";
+import { VoiceImports } from "./voice_import.ts";
+import { VoiceSamples } from "./voice_samples.ts";
+import type { Core } from "../core/open_core.ts";
 
-/** Everything about speech. */
-export interface SpeechRoom {
+/** Text-to-speech and voice samples. */
+export interface SpeechServices {
   speech: Speech;
   voices: VoiceSamples;
   voiceImports: VoiceImports;
 }
 
-/** Opens the room. */
+/** Opens text-to-speech and the voice samples. */
 export async function openSpeech(
-  { config, db, sealer, events, jobs, trash, versions, now, folders }: Ground,
+  core: Core,
   guard: Guard,
   onClose: (hook: CloseHook) => void,
-): Promise<SpeechRoom> {
+): Promise<SpeechServices> {
+  const { config, db, sealer, events, jobs, trash, versions, now, folders } = core;
   const voices = new VoiceSamples({
-    ...{ db, events, trash, versions, now, folder: folders.voices },
+    db,
     sealer: sealer.forPurpose("voices"),
+    folder: folders.voices,
+    trash,
+    versions,
+    events,
+    now,
   });
   trash.register("voice", voices.trashKind());
   const voiceImports = await VoiceImports.open({
-    ...{ jobs, guard, samples: voices, folder: folders.imports },
+    jobs,
+    guard,
+    samples: voices,
+    folder: folders.imports,
     ytDlpPath: config.ytDlpPath ?? undefined,
   });
   const client = openOwnerClient({ what: "the speech server" });
