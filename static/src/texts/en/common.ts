@@ -9,33 +9,37 @@ export const common = {
   save: "Save",
   undo: "Undo",
   retry: "Try again",
-  reload: "Reload the page",
+  reload: "Reload page",
   details: "Details",
   requestId: (id: string) => `Request ${id}`,
   loading: "Loading",
-  chunkFailed: "This part of the page could not be loaded",
-  chunkFailedText: "The server may have been updated. Reload the page to get the new version.",
+  chunkFailed: "Couldn’t load this part of the page",
+  chunkFailedText: "The server may have been updated. Reload to get the latest version.",
 
   errors: {
-    noAnswer: "The server does not answer",
-    status: (status: number) => `The server answered with status ${status}`,
-    replyFailed: "The reply failed without saying why",
+    noAnswer: "The server isn’t responding",
+    status: (status: number) => `The server returned status ${status}`,
+    replyFailed: "The reply failed for an unknown reason",
   },
 
   banner: {
     untrustedProxy:
-      "A proxy that is not listed forwards requests to this server. Until it is listed in trusted_proxies, Parlor cannot tell who is asking.",
+      "A proxy forwards requests to this server but isn’t listed in trusted_proxies. Add it so that Parlor can tell who’s connecting.",
     bareProxy:
-      "This page was reached by an address the server does not see: a proxy hides who is asking. Access without sign-in is switched off until the restart. Set loopback_auth_bypass = false and list the proxy in trusted_proxies.",
-    offline: "The server cannot be reached. Trying again.",
+      "This page was opened through a proxy that hides who’s connecting. Access without sign-in is off until the server restarts. Set loopback_auth_bypass = false and add the proxy to trusted_proxies.",
+    offline: "Can’t reach the server. Retrying.",
   },
 
   refused: {
-    signIn: "Sign-in is needed",
-    signInText: "This server is protected. Open it on the machine it runs on, at its localhost address.",
-    host: "This address is not allowed",
-    hostText: "The server does not know the name it was called by. Add it to allowed_hosts, then reload.",
+    signIn: "Sign-in required",
+    signInText: "This server is protected. Open it at its localhost address on the machine it runs on.",
+    host: "Address not allowed",
+    hostText: "The server doesn’t recognize this host name. Add it to allowed_hosts, then reload.",
   },
 
-  unknown: { title: "Nothing here", text: "There is no page at this address.", home: "Go to the chats" },
+  unknown: {
+    title: "Page not found",
+    text: "There’s no page at this address.",
+    home: "Go to chats",
+  },
 };

@@ -4,13 +4,13 @@
 export const palette = {
   palette: {
     title: "Commands",
-    placeholder: "A chat, a command, a setting",
+    placeholder: "Search chats, commands and settings",
     recent: "Recent chats",
     commands: "Commands",
     searchFor: (query: string) => `Search all chats for “${query}”`,
     light: "Light theme",
     dark: "Dark theme",
-    system: "Same theme as the system",
+    system: "System theme",
   },
 
   shortcuts: {
@@ -18,14 +18,14 @@ export const palette = {
     everywhere: "Everywhere",
     inChat: "In a chat",
     inLists: "In lists and menus",
-    escape: "Stop the reply, then close what is open",
+    escape: "Stop the reply, then close what’s open",
     send: "Send the message",
-    line: "Break the line",
-    editLast: "In an empty message field: edit your last message",
-    commands: "In an empty message field: commands",
-    variants: "Other variants of the last reply",
+    line: "New line",
+    editLast: "Edit your last message (in an empty message field)",
+    commands: "Show commands (in an empty message field)",
+    variants: "Other versions of the last reply",
     find: "Search in this chat",
-    step: "One row on or back",
-    ends: "First and last row",
+    step: "Previous or next row",
+    ends: "First or last row",
   },
 };

@@ -5,56 +5,50 @@ export const tailnet = {
   tailnet: {
     title: "Tailnet",
     intro:
-      "Parlor as a machine of your tailnet: your devices reach it by name from anywhere, and no port is opened to the " +
-      "internet. It runs a node of its own and leaves the one of this machine alone.",
-    loadFailed: "The node’s state could not be loaded",
+      "Add Parlor to your tailnet as a machine. Your devices can reach it by name from anywhere, without a port open to the internet. Tailscale on this machine isn’t affected.",
+    loadFailed: "Couldn’t load the tailnet status",
     states: {
       disabled: "Off",
       starting: "Starting",
-      needs_auth: "Waiting for you",
+      needs_auth: "Sign-in required",
       running: "On",
       stopped: "Stopped",
       error: "Failed",
     },
-    name: "Name in the tailnet",
-    nameHint: "Letters, digits and hyphens. The tailnet adds its own domain, and a number where the name is taken.",
-    nameWrong: "1 to 63 lower-case letters, digits or hyphens, no hyphen at either end",
-    turnOn: "Switch on",
-    before: "Before you switch it on",
+    name: "Machine name",
+    nameHint: "Letters, digits and hyphens. The tailnet adds its domain, and a number if the name is taken.",
+    nameWrong: "Use 1 to 63 lowercase letters, digits or hyphens, with no hyphen at either end",
+    turnOn: "Turn on",
+    before: "Before you turn it on",
     beforeOpen:
-      "Whoever is in your tailnet then reaches Parlor. Until the first passkey is made at the new address, that is enough " +
-      "to use it: be the first to open it.",
+      "Everyone in your tailnet will be able to reach Parlor, and to use it until the first passkey is created at the new address. Open it first and create one.",
     beforeLog: "With HTTPS the name appears in public certificate logs.",
     beforeClosed:
-      "Everything else on this machine stays closed to the tailnet, except UDP services that listen on 127.0.0.1. Access " +
-      "rules in the tailnet that allow only ports 80 and 443 close those, too.",
-    starting: "The node is on its way. This takes a few seconds, with a first certificate up to a minute.",
-    stopping: "The node is being switched off.",
-    signIn: "Sign the node in",
-    signInText: "Sign it in with your tailnet’s account, here or by scanning this with a device that has it.",
-    signInQr: "QR code with the sign-in address",
+      "Nothing else on this machine becomes reachable from the tailnet, except UDP services that listen on 127.0.0.1. To block those, too, allow only ports 80 and 443 in the tailnet’s access rules.",
+    starting: "Starting the node. This takes a few seconds, or up to a minute for the first certificate.",
+    stopping: "Turning off the node.",
+    signIn: "Sign in to your tailnet",
+    signInText: "Sign in here, or scan this code with a device that has your tailnet account.",
+    signInQr: "QR code with the sign-in link",
     address: "Address",
     addressQr: "QR code with the address",
     copied:
-      "Open it on a device in your tailnet and make a passkey there: until then everyone in the tailnet can use it.",
+      "Open it on a device in your tailnet and create a passkey. Until then, everyone in the tailnet can use Parlor.",
     plain: "Plain HTTP",
     plainOpen:
-      "No passkey can close this address, so everyone in your tailnet can use Parlor there. If that is not wanted, set " +
-      "pairing = “code” and sign in there with a token.",
-    stopped: "Somebody stopped the node on this machine.",
+      "Passkeys don’t work at this address, so everyone in your tailnet can use Parlor there. To prevent that, set pairing = “code” and sign in with a token.",
+    stopped: "The node was stopped on this machine.",
     failed: "The node failed",
-    notOn: "The node cannot be switched on",
+    notOn: "Couldn’t turn on the node",
     again: "Try again",
     rename: "Rename",
-    turnOff: "Switch off",
-    turnOffAsk: "Switch the tailnet node off?",
-    turnOffReach: (address: string) => `Nobody reaches Parlor at ${address} any more.`,
-    turnOffHere: "You are using that address now: this page will stop working.",
-    turnOffWipe:
-      "The node is signed out and everything it knows is deleted, its keys and certificate. Passkeys and chats stay.",
+    turnOff: "Turn off",
+    turnOffAsk: "Turn off the tailnet node?",
+    turnOffReach: (address: string) => `Parlor won’t be reachable at ${address}.`,
+    turnOffHere: "You’re using that address now, so this page will stop working.",
+    turnOffWipe: "The node is signed out, and its keys and certificate are deleted. Your passkeys and chats stay.",
     turnOffAgain:
-      "To use it again you have to sign it in anew. The tailnet keeps the old machine in its list, so the new one may get " +
-      "a number behind its name until you delete the old one there.",
-    turnedOff: "Tailnet node switched off",
+      "To use it again, you’ll have to sign in again. The old machine stays in the tailnet’s list, so the new one may get a number after its name until you delete the old one there.",
+    turnedOff: "Tailnet node turned off",
   },
 };

@@ -5,29 +5,29 @@ export const welcome = {
   firstRun: {
     title: "Connect a language model",
     text:
-      "Only the built-in demonstration answers now, and it is not a language model. Parlor can look for one that runs on this machine.",
+      "Right now, only the built-in demo replies, and it isn’t a language model. Parlor can look for one on this machine.",
     find: "Find a model",
-    manual: "Enter an address",
+    manual: "Enter a URL",
     later: "Not now",
   },
 
   welcome: {
     step: (at: number, of: number) => `Step ${at} of ${of}`,
-    titles: { model: "Who answers", name: "Your name", passkey: "Protect this Parlor with a passkey" },
-    modelText: "Parlor needs a language model to talk to. Looking for servers on this machine now.",
-    modelThere: (name: string) => `“${name}” answers. You can change that in the settings at any time.`,
-    nameHint: "How characters and models may address you. It stays on this server, in what your models are sent.",
+    titles: { model: "Choose a model", name: "Your name", passkey: "Protect Parlor with a passkey" },
+    modelText: "Parlor needs a language model to chat with. Looking for servers on this machine.",
+    modelThere: (name: string) => `Using “${name}”. You can change this in settings at any time.`,
+    nameHint: "What characters and models can call you. Stored on this server and sent only to your models.",
     passkeyLocal:
-      "On this machine none is needed. Opened from elsewhere, Parlor asks for a passkey, and each address has its own. You can make one for this address now.",
-    passkeyThere: "This address opens with a passkey already. Further devices are added under Settings, Privacy.",
+      "You don’t need a passkey on this machine. From other devices, Parlor asks for one, and each address has its own. You can create one for this address now.",
+    passkeyThere: "This address already has a passkey. Add more devices under Settings, Privacy.",
     goOn: "Continue",
     skip: "Skip",
     start: "Start chatting",
     container:
-      "Parlor runs in a container and looks only inside it. Have it look at the machine around it: set this variable, as compose.yaml does, and restart the container.",
+      "Parlor runs in a container and searches only inside it. To search the host machine as well, set this variable as in compose.yaml and restart the container.",
     elsewhere: (hosts: string) =>
-      `Parlor looked at ${hosts}. A server there answers only if it listens on more than its own machine.`,
+      `Parlor searched ${hosts}. It can find a server there only if the server accepts connections from other machines.`,
     listen: "Start each server like this:",
-    listenNote: "Other machines of your network reach it then as well.",
+    listenNote: "Other machines on your network can then reach it, too.",
   },
 };
