@@ -53,7 +53,7 @@ async function expectClean(...pages: WatchedPage[]): Promise<void> {
 test("a newcomer opens the page, writes to the demonstration and reads its reply", async () => {
   await using server = await openServer();
   const ui = await openAt(server, "/");
-  await ui.page.getByRole("heading", { name: "Who answers" }).waitFor();
+  await ui.page.getByRole("heading", { name: "Choose a model" }).waitFor();
   await ui.page.getByRole("button", { name: "Skip" }).click();
   await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
   await ui.page.getByRole("button", { name: "Skip" }).click();
@@ -154,12 +154,12 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   await (await llm.nextCall()).emit("Until here");
   await ui.page.locator(".reply .prose").getByText("Until here").waitFor();
   await first.kill();
-  await ui.page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
 
   // The page finds its server again at the same address and mends itself.
   await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
   expect(server.url).toBe(first.url);
-  await ui.page.getByText("The reply was cut off when the server stopped").waitFor();
+  await ui.page.getByText("The server stopped before the reply was complete").waitFor();
   expect(await ui.page.locator(".reply .prose").innerText()).toBe("Until here");
   await ui.page.getByRole("button", { name: "Continue" }).click();
   const more = await llm.nextCall();
@@ -194,7 +194,7 @@ test.each(["light", "dark"] as const)(
     const ui = await openAt(server, "/new", { colorScheme });
     await ui.page.getByRole("button", { name: "Find a model" }).click();
     await ui.page.getByRole("button", { name: /^Add and use: llama\.cpp/ }).click();
-    await ui.page.getByText("“llama.cpp” answers from now on").waitFor();
+    await ui.page.getByText("Now using “llama.cpp”").waitFor();
     await sendMessage(ui.page, "Who answers?");
     await ui.page.locator(".reply .prose").getByText("From the model", { exact: true }).waitFor();
     expect(llm.chats).toHaveLength(1);
@@ -209,14 +209,14 @@ test.each(["light", "dark"] as const)(
     await ui.page.getByRole("button", { name: "Save", exact: true }).click();
     await ui.page.getByRole("heading", { name: "My model" }).waitFor();
     await ui.page.getByRole("link", { name: "Edit" }).click();
-    await ui.page.getByText("A key is stored.").waitFor();
+    await ui.page.getByText("A key is saved.").waitFor();
     expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
     expect(await findAxeProblems(ui.page)).toEqual([]);
-    await ui.page.getByRole("button", { name: "Remove the stored key" }).click();
+    await ui.page.getByRole("button", { name: "Remove saved key" }).click();
     await ui.page.getByText("Key removed").waitFor();
-    await ui.page.getByLabel("Address").fill("http://127.0.0.1:9");
+    await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
     await ui.page.getByRole("button", { name: "Test" }).click();
-    await ui.page.getByText("The connection does not work").waitFor();
+    await ui.page.getByText("The connection doesn’t work").waitFor();
     await ui.page.getByRole("link", { name: "Cancel" }).click();
     await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
     await ui.page.goto("about:blank");

@@ -31,8 +31,8 @@ async function expectClean(...devices: Device[]): Promise<void> {
 }
 
 async function pair({ page }: Device): Promise<void> {
-  await page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
-  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await page.getByRole("heading", { name: "Protect Parlor with a passkey" }).waitFor();
+  await page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(page);
 }
 
@@ -41,7 +41,7 @@ async function isIn(page: Device["page"]): Promise<void> {
 }
 
 async function signIn({ page }: Device): Promise<void> {
-  await page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await isIn(page);
 }
@@ -56,8 +56,8 @@ function statusWith({ page }: Device, token: string): Promise<number> {
 
 /** Makes a token in the settings and gives its text. */
 async function mint({ page }: Device, label: string): Promise<string> {
-  await page.getByLabel("What is it for?").fill(label);
-  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByLabel("What’s it for?").fill(label);
+  await page.getByRole("button", { name: "Create token" }).click();
   const token = await page.getByRole("dialog").locator("code").innerText();
   await page.getByRole("dialog").getByRole("img", { name: `Token “${label}”` }).waitFor();
   await page.getByRole("button", { name: "Done" }).click();
@@ -66,7 +66,7 @@ async function mint({ page }: Device, label: string): Promise<string> {
 
 /** Revokes what has this name, after the question. */
 async function revoke({ page }: Device, name: string): Promise<void> {
-  await page.getByRole("button", { name: `Revoke: ${name}` }).click();
+  await page.getByRole("button", { name: `Revoke ${name}` }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
 }
 
@@ -79,9 +79,9 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
   expect(cookie).toMatchObject({ name: "__Host-app_sess", secure: true, httpOnly: true, sameSite: "Lax" });
 
   const stranger = await openDevice(browser, at(app, "chat.example"));
-  await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await stranger.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await stranger.page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await stranger.page.getByText("The browser did not finish").waitFor();
+  await stranger.page.getByText("The passkey request was canceled").waitFor();
 
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   await owner.page.getByText("Signed in with a passkey.").waitFor();
@@ -92,7 +92,7 @@ test("over HTTPS: pair, gated for everyone else, sign out, sign in, a token, rev
   const token = await mint(owner, "curl");
   expect(await statusWith(stranger, token)).toBe(200);
   await revoke(owner, "curl");
-  await owner.page.getByText("No token yet").waitFor();
+  await owner.page.getByText("No tokens yet").waitFor();
   expect(await statusWith(stranger, token)).toBe(401);
   await expectClean(owner, stranger);
 });
@@ -116,8 +116,8 @@ test("whoever declines the passkey is asked no more, and finds it in the setting
   await owner.page.reload();
   await isIn(owner.page);
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
-  await owner.page.getByText("whoever reaches it can use it").waitFor();
-  await owner.page.getByRole("link", { name: "Create a passkey" }).click();
+  await owner.page.getByText("anyone who can reach it can use Parlor").waitFor();
+  await owner.page.getByRole("link", { name: "Create passkey" }).click();
   await pair(owner);
   await expectClean(owner);
 });
@@ -128,31 +128,31 @@ test("a second device enters by an invite; revoked, it is out at once", async ()
   await pair(owner);
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   await owner.page.getByRole("button", { name: "Add another device" }).click();
-  await owner.page.getByRole("img", { name: "QR code with the address and the code" }).waitFor();
+  await owner.page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
   const code = await owner.page.getByRole("dialog").locator("code").innerText();
   await owner.page.keyboard.press("Escape");
 
   const phone = await openDevice(browser, at(app, "chat.example"), PHONE);
   await phone.page.getByRole("link", { name: "I have a code" }).click();
-  await phone.page.getByRole("heading", { name: "Let this device in" }).waitFor();
-  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await phone.page.getByRole("heading", { name: "Add this device" }).waitFor();
+  await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await phone.page.getByText("Enter the code first").waitFor();
   await phone.page.getByLabel("Code").fill("0000-0000");
-  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await phone.page.getByText("The code is wrong").waitFor();
   // What the QR code leads to: the code is filled in, and out of the address bar.
   await phone.page.goto("about:blank");
   await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
-  await phone.page.getByLabel("Name of this device").fill("Phone");
+  await phone.page.getByLabel("Device name").fill("Phone");
   expect(await phone.page.getByLabel("Code").inputValue()).toBe(code);
   expect(new URL(phone.page.url()).hash).toBe("");
-  await phone.page.getByRole("button", { name: "Create a passkey" }).click();
+  await phone.page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(phone.page);
 
   // The list on the other device has heard of it.
   await owner.page.getByText("Phone", { exact: true }).waitFor();
   await revoke(owner, "Phone");
-  await phone.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await phone.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await phone.page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await phone.page.getByText("Cannot sign in").waitFor();
   await expectClean(owner, phone);
@@ -167,7 +167,7 @@ test("on names of one tailnet one passkey serves all; on another name it does no
   await laptop.page.goto(at(app, "phone.fox-owl.ts.net", "/settings/privacy"));
   await laptop.page.getByText("For fox-owl.ts.net").waitFor();
   await laptop.page.goto(at(app, "chat.example"));
-  await laptop.page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
+  await laptop.page.getByRole("heading", { name: "Protect Parlor with a passkey" }).waitFor();
   await laptop.context.close();
 });
 
@@ -175,18 +175,18 @@ test("a passkey that was turned away at leaves the page as it was, with the reas
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await owner.setUserVerified(false);
-  await owner.page.getByRole("button", { name: "Create a passkey" }).click();
-  await owner.page.getByText("The browser did not finish").waitFor();
+  await owner.page.getByRole("button", { name: "Create passkey" }).click();
+  await owner.page.getByText("The passkey request was canceled").waitFor();
   await owner.setUserVerified(true);
   await pair(owner);
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
   await owner.page.getByRole("button", { name: "Add a passkey on this device" }).click();
-  await owner.page.getByText("This device has a passkey here already").waitFor();
+  await owner.page.getByText("This device already has a passkey").waitFor();
   await revoke(
     owner,
     await owner.page.locator(".list-title").first().innerText().then((name) => name.split(" In use")[0]!),
   );
-  await owner.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await owner.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await expectClean(owner);
 });
 
@@ -198,9 +198,9 @@ test('under pairing = "code" the first screen asks for the code on the terminal'
     announce: (text) => shown.push(text),
   });
   const owner = await openDevice(browser, at(app, "chat.example"));
-  await owner.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+  await owner.page.getByRole("heading", { name: "Add this device" }).waitFor();
   await owner.page.getByLabel("Code").fill(shown[0]!.slice(-9).toLowerCase());
-  await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+  await owner.page.getByRole("button", { name: "Create passkey" }).click();
   await isIn(owner.page);
   await expectClean(owner);
 });
@@ -213,19 +213,19 @@ test("where no passkey can be, the page says why and takes a token, which the de
   const token = await mint(owner, "Tablet");
   const address = `http://127.0.0.1:${app.port}`;
   const tablet = await openDevice(browser, address);
-  await tablet.page.getByText("never for an IP address").waitFor();
+  await tablet.page.getByText("not for IP addresses").waitFor();
   await tablet.page.getByText("can read the token").waitFor();
   await tablet.page.getByLabel("Token").fill("wrong");
   await tablet.page.getByRole("button", { name: "Sign in with a token" }).click();
-  await tablet.page.getByText("The server does not know this token").waitFor();
+  await tablet.page.getByText("Invalid token").waitFor();
   await tablet.page.getByLabel("Token").fill(token);
   await tablet.page.getByRole("button", { name: "Sign in with a token" }).click();
   await isIn(tablet.page);
   await tablet.page.goto(`${address}/settings/privacy`);
   await tablet.page.getByText("Signed in with a token.").waitFor();
-  await tablet.page.getByText("Tokens are made in a signed-in session").waitFor();
+  await tablet.page.getByText("To create tokens, sign in with a passkey first").waitFor();
   await tablet.page.getByRole("button", { name: "Sign out" }).click();
-  await tablet.page.getByText("never for an IP address").waitFor();
+  await tablet.page.getByText("not for IP addresses").waitFor();
   await expectClean(owner, tablet);
 });
 
@@ -247,14 +247,14 @@ test("the command line: signed in and allowed in the browser, by a code, and den
       return command;
     };
     const allowed = await login();
-    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
-    await owner.page.getByText("parlor auth login yourself").waitFor();
+    await owner.page.getByRole("button", { name: "Create passkey" }).click();
+    await owner.page.getByText("only if you just ran parlor auth login").waitFor();
     await owner.page.getByRole("button", { name: "Allow" }).click();
     await owner.page.getByRole("heading", { name: "Back to the terminal" }).waitFor();
     expect((await allowed.ended).code).toBe(0);
 
     const byCode = await login();
-    await owner.page.getByRole("button", { name: "It runs on another machine" }).click();
+    await owner.page.getByRole("button", { name: "Show a code for another machine" }).click();
     await byCode.type(await owner.page.locator(".secret code").innerText());
     expect((await byCode.ended).stdout).toContain("Signed in to");
 
@@ -263,7 +263,7 @@ test("the command line: signed in and allowed in the browser, by a code, and den
     await owner.page.getByRole("heading", { name: "Not signed in" }).waitFor();
     expect((await denied.ended).stderr).toContain("denied in the browser");
     await owner.page.goto(`${app.url}/cli#port=1`);
-    await owner.page.getByText("This address is incomplete").waitFor();
+    await owner.page.getByText("This link is incomplete").waitFor();
     await owner.context.close();
   } finally {
     await Deno.remove(home, { recursive: true });
@@ -281,19 +281,19 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
     const problems = await findAxeProblems(page);
     if (problems.length > 0) found[name] = problems;
   };
-  await owner.page.getByRole("heading", { name: "Protect this Parlor" }).waitFor();
+  await owner.page.getByRole("heading", { name: "Protect Parlor" }).waitFor();
   await look("pair");
   await pair(owner);
   await owner.page.goto(at(app, "chat.example", "/settings/privacy"));
-  await owner.page.getByText("No token yet").waitFor();
-  await owner.page.getByLabel("What is it for?").fill("Backup script");
-  await owner.page.getByRole("button", { name: "Make a token" }).click();
+  await owner.page.getByText("No tokens yet").waitFor();
+  await owner.page.getByLabel("What’s it for?").fill("Backup script");
+  await owner.page.getByRole("button", { name: "Create token" }).click();
   await owner.page.getByRole("dialog").getByRole("img").waitFor();
   await look("minted");
   await owner.page.getByRole("button", { name: "Done" }).click();
-  await owner.page.getByRole("button", { name: "Revoke: Backup script" }).waitFor();
+  await owner.page.getByRole("button", { name: "Revoke Backup script" }).waitFor();
   await look("privacy");
-  await owner.page.getByRole("button", { name: "Revoke: Backup script" }).click();
+  await owner.page.getByRole("button", { name: "Revoke Backup script" }).click();
   await owner.page.getByRole("dialog").waitFor();
   await look("revoke");
   await owner.page.keyboard.press("Escape");
@@ -305,23 +305,23 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
   );
   await owner.page.getByRole("button", { name: "Allow" }).waitFor();
   await look("cli");
-  await owner.page.getByRole("button", { name: "It runs on another machine" }).click();
+  await owner.page.getByRole("button", { name: "Show a code for another machine" }).click();
   await owner.page.locator(".secret code").waitFor();
   await look("cli-code");
 
   const stranger = await openDevice(browser, at(app, "chat.example"), looks);
-  await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await stranger.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await stranger.page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await stranger.page.getByText("The browser did not finish").waitFor();
+  await stranger.page.getByText("The passkey request was canceled").waitFor();
   await look("sign-in", stranger);
   await stranger.page.getByRole("link", { name: "I have a code" }).click();
-  await stranger.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+  await stranger.page.getByRole("heading", { name: "Add this device" }).waitFor();
   await look("code", stranger);
 
   await using plain = await openTestApp({ config: { allowedHosts: HOSTS, setupCompleted: true } });
   await enrolAlso(plain, "chat.example");
   const tablet = await openDevice(browser, `http://chat.example:${plain.port}`, looks);
-  await tablet.page.getByText("Ways to a passkey").click();
+  await tablet.page.getByText("How to use passkeys").click();
   await look("token", tablet);
   expect(found).toEqual({});
   // Over plain HTTP the browser reports a header that it ignores there.
@@ -336,9 +336,9 @@ test.each(LOOKS)("axe finds nothing on the screens of access, %s and %s", async 
 test("everything on the way in can be done with the keyboard", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
-  await owner.page.getByRole("heading", { name: "Protect this Parlor" }).waitFor();
+  await owner.page.getByRole("heading", { name: "Protect Parlor" }).waitFor();
   await owner.page.keyboard.press("Tab");
-  expect(await owner.page.getByLabel("Name of this device").evaluate((field) => field === document.activeElement)).toBe(
+  expect(await owner.page.getByLabel("Device name").evaluate((field) => field === document.activeElement)).toBe(
     true,
   );
   await owner.page.keyboard.press("Enter");
@@ -351,7 +351,7 @@ test("without the loopback bypass a passkey on localhost closes 127.0.0.1, which
   const owner = await openDevice(browser, app.url);
   await pair(owner);
   const other = await openDevice(browser, `http://127.0.0.1:${app.port}/`);
-  await other.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await other.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   const link = other.page.getByRole("link", { name: app.url });
   expect(await link.getAttribute("href")).toBe(app.url);
   expect(await other.page.evaluate(() => fetch("/api/conversations").then(({ status }) => status))).toBe(401);

@@ -18,12 +18,12 @@ afterAll(() => browser.close());
 
 const message = (page: Page, id: string) => page.locator(`[data-message-id="${id}"]`);
 const composer = (page: Page) => page.getByLabel("Message", { exact: true });
-const field = (page: Page) => page.getByRole("textbox", { name: "Text of the message" });
+const field = (page: Page) => page.getByRole("textbox", { name: "Message text" });
 
 /** Opens the menu of a message and presses one of its rows. */
 async function choose(page: Page, id: string, label: string): Promise<void> {
   await message(page, id).hover();
-  await message(page, id).getByRole("button", { name: "Show what can be done" }).click();
+  await message(page, id).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: label, exact: true }).click();
 }
 
@@ -84,7 +84,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await field(one.page).press("Control+Enter");
     await message(one.page, "m1").getByText("From the one", { exact: true }).waitFor();
     await field(other.page).press("Control+Enter");
-    await other.page.getByText("This message has meanwhile been changed on another device.").waitFor();
+    await other.page.getByText("This message was changed on another device.").waitFor();
     await other.page.locator(".notice").getByText("From the one").waitFor();
     expect([await field(other.page).inputValue(), await stored("m1")]).toEqual(["From the other", "From the one"]);
     await field(other.page).press("Control+Enter");
@@ -105,7 +105,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await one.page.getByRole("menuitem", { name: "Delete" }).click();
     await one.page.goto("about:blank");
     await other.page.getByRole("link", { name: "Shared" }).waitFor({ state: "detached" });
-    await other.page.getByRole("heading", { name: "This chat does not exist" }).waitFor();
+    await other.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
     await server.request("POST", "/api/trash/conversation-c1/restore").then((answer) => answer.body?.cancel());
     await other.page.getByRole("link", { name: "Shared" }).waitFor();
     expect(await stored("m1")).toBe("From the one");

@@ -57,12 +57,12 @@ interface Walk {
 }
 
 async function firstVisit({ page, look, llm }: Walk): Promise<void> {
-  await page.getByRole("heading", { name: "Who answers" }).waitFor();
-  await page.getByText("No server was found").waitFor();
+  await page.getByRole("heading", { name: "Choose a model" }).waitFor();
+  await page.getByText("No servers found").waitFor();
   await look("first-visit");
-  await page.getByRole("link", { name: "Enter an address" }).click();
+  await page.getByRole("link", { name: "Enter a URL" }).click();
   await page.getByLabel("Name").fill("House model");
-  await page.getByLabel("Address").fill(llm.url);
+  await page.getByLabel("URL").fill(llm.url);
   await page.getByRole("button", { name: "Test" }).click();
   await page.getByText("The connection works").waitFor();
   await look("connection-form");
@@ -71,7 +71,7 @@ async function firstVisit({ page, look, llm }: Walk): Promise<void> {
   await page.getByLabel("Your name").fill("Ada");
   await look("first-visit-name");
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("button", { name: "Create a passkey" }).waitFor();
+  await page.getByRole("button", { name: "Create passkey" }).waitFor();
   await look("first-visit-passkey");
   await page.getByRole("button", { name: "Start chatting" }).click();
   await page.getByRole("log").waitFor();
@@ -96,7 +96,7 @@ async function firstReply({ page, llm, look }: Walk): Promise<void> {
 
 /** Opens what can be done with the nth message and does one of it. */
 async function act({ page }: Walk, n: number, label: string): Promise<void> {
-  await page.locator(".message").nth(n).getByRole("button", { name: "Show what can be done" }).click();
+  await page.locator(".message").nth(n).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: label, exact: true }).click();
 }
 
@@ -112,29 +112,29 @@ async function changeMessages(walk: Walk): Promise<void> {
   await page.locator(".reply").getByText("1/2").waitFor();
   await look("variants");
   await act(walk, 0, "Edit");
-  const field = page.getByRole("textbox", { name: "Text of the message" });
+  const field = page.getByRole("textbox", { name: "Message text" });
   await field.fill("When is the longest day?");
   await look("edit");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.locator(".message").first().getByText("When is the longest day?").waitFor();
   await act(walk, 0, "Hide from the model");
   await page.locator(".message").first().getByText("Hidden from the model").waitFor();
-  await act(walk, 0, "Show to the model again");
-  await page.locator(".message").nth(1).getByRole("button", { name: "Show what can be done" }).click();
+  await act(walk, 0, "Show to the model");
+  await page.locator(".message").nth(1).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: "Branch from here" }).waitFor();
   await look("message-actions");
   await page.getByRole("menuitem", { name: "Branch from here" }).click();
   await page.getByRole("link", { name: /^Branch of/ }).click();
-  await page.getByRole("link", { name: /^Continued differently/ }).waitFor();
+  await page.getByRole("link", { name: /^Branches to/ }).waitFor();
 }
 
 async function chatPanels({ page, look }: Walk): Promise<void> {
-  await page.getByRole("button", { name: "Options of this chat" }).click();
+  await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByLabel("Temperature").fill("0.7");
-  await page.getByLabel("Instructions").fill("Answer as a patient astronomer.");
+  await page.getByLabel("System prompt").fill("Answer as a patient astronomer.");
   await look("options");
-  await page.getByRole("button", { name: "Show what will be sent" }).click();
-  await page.getByRole("heading", { name: "What will be sent" }).waitFor();
+  await page.getByRole("button", { name: "Preview prompt" }).click();
+  await page.getByRole("heading", { name: "Prompt preview" }).waitFor();
   await page.getByText(/^\d+ of [\d,]+ tokens/).waitFor();
   await look("preview");
   await page.getByRole("button", { name: "Close" }).first().click();
@@ -158,7 +158,7 @@ async function listAndSearch({ page, app, isPhone, look }: Walk): Promise<void> 
   await app.patch("/api/conversations/w0", { pinned: true });
   await app.patch("/api/conversations/w2", { folder: "Letters" });
   await page.goto(`${app.url}/new`);
-  if (isPhone) await page.getByRole("button", { name: "Open the list of chats" }).click();
+  if (isPhone) await page.getByRole("button", { name: "Open the chat list" }).click();
   await page.getByRole("link", { name: "Ferry to the islands" }).waitFor();
   await page.getByRole("button", { name: "Letters" }).waitFor();
   await look("list");
@@ -229,7 +229,7 @@ const SCREENS = [
   ["privacy", "/settings/privacy", "Passkeys"],
   ["models", "/settings/models", "Models"],
   ["personas", "/settings/personas", "Personas"],
-  ["data", "/settings/data", "Space used"],
+  ["data", "/settings/data", "Storage"],
   ["import", "/settings/data/import", "Import"],
   ["trash", "/settings/trash", "Trash"],
   ["about", "/settings/about", "About"],

@@ -75,19 +75,19 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     expect((await fetch(url)).status).toBe(200);
 
     const owner = await openDevice(browser, url);
-    await owner.page.getByRole("heading", { name: "Let this device in" }).waitFor();
+    await owner.page.getByRole("heading", { name: "Add this device" }).waitFor();
     await owner.page.getByLabel("Code").fill("AAAA-AAAA");
-    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByRole("button", { name: "Create passkey" }).click();
     await owner.page.getByRole("alert").first().waitFor();
     const [, code] = /Pairing code: (\S+)/.exec(await logs())!;
     await owner.page.getByLabel("Code").fill(code!);
-    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByRole("button", { name: "Create passkey" }).click();
     // The first visit asks for a model, which here it does without, and for a name.
-    for (const question of ["Who answers", "Your name"]) {
+    for (const question of ["Choose a model", "Your name"]) {
       await owner.page.getByRole("heading", { name: question }).waitFor();
       await owner.page.getByRole("button", { name: "Skip" }).click();
     }
-    await owner.page.getByText("This address opens with a passkey already.").waitFor();
+    await owner.page.getByText("This address already has a passkey.").waitFor();
     await owner.page.getByRole("button", { name: "Start chatting" }).click();
     const composer = owner.page.getByLabel("Message", { exact: true });
     await composer.waitFor();

@@ -294,7 +294,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       const closed = ["--loopback-auth-bypass", "false", "--setup-completed", "true"];
       await using server = await startHere(closed);
       const owner = await openDevice(browser, server.url);
-      await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+      await owner.page.getByRole("button", { name: "Create passkey" }).click();
       const composer = owner.page.getByLabel("Message", { exact: true });
       await composer.fill("Is anybody there?");
       await composer.press("Enter");
@@ -311,7 +311,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
         stdout: expect.stringContaining(`${server.url} as`),
       });
       const stranger = await openDevice(browser, `${server.url}/sign-in`);
-      await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+      await stranger.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
       expect({ errors: owner.errors, foreign: owner.foreign }).toEqual({
         errors: [],
         foreign: [expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback\?/)], // of the command line

@@ -154,7 +154,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
       }, [path, init] as const);
     const put = (path: string, body: unknown, method = "PUT") =>
       ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-    await owner.page.getByRole("button", { name: "Create a passkey" }).click();
+    await owner.page.getByRole("button", { name: "Create passkey" }).click();
     await owner.page.getByLabel("Message", { exact: true }).waitFor();
     expect((await owner.context.cookies()).map(({ name, secure }) => [name, secure])).toContainEqual([
       "__Host-app_sess",
@@ -164,7 +164,7 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     expect(status.json).toMatchObject({ passkeys_supported: true });
     expect(status.json).not.toHaveProperty("hint");
     const stranger = await openDevice(browser, proxy.url);
-    await stranger.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+    await stranger.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
 
     // A body larger than the proxy's own limit, and a stream of which each word comes when it is said.
     expect((await put("/api/conversations/large", { messages: [{ id: "m", role: "user", content: LARGE }] })).status)

@@ -32,7 +32,7 @@ describe.skipIf(INSTALLED === undefined)("with a real model under models/", { ti
     const browser = await openBrowser();
     const { page, foreign, errors } = await openPage(browser, parlor.url);
     await page.goto(`${parlor.url}/settings/models`);
-    await page.getByRole("button", { name: /^Run it here/ }).click();
+    await page.getByRole("button", { name: /^Run here/ }).click();
     const dialog = page.getByRole("dialog", { name: `Run ${MODEL}` });
     await dialog.getByLabel("Context size in tokens").fill("1024");
     await dialog.getByRole("button", { name: "Start" }).click();

@@ -186,6 +186,6 @@ test("rows of unknown height are measured, and none covers another", async () =>
 
 test("a part that cannot be loaded says so, with the way out", async () => {
   await using ui = await bench.open("/components");
-  const note = ui.page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
-  await note.getByRole("button", { name: "Reload the page" }).waitFor();
+  const note = ui.page.getByRole("alert").filter({ hasText: "Couldn’t load this part of the page" });
+  await note.getByRole("button", { name: "Reload page" }).waitFor();
 });

@@ -123,7 +123,7 @@ export const lorebooks = {
       places: {
         note_top: "Before the author’s note",
         note_bottom: "After the author’s note",
-        at_depth: "In the chat, at depth",
+        at_depth: "In the chat",
         before_examples: "Before the example dialogue",
         after_examples: "After the example dialogue",
       },

@@ -77,7 +77,7 @@ export const presets = {
       content: "Text",
       contentHint: "{{char}} and {{user}} are replaced with the names.",
       position: "Position",
-      positions: { order: "In the prompt order", depth: "In the chat, at depth" },
+      positions: { order: "In the prompt order", depth: "In the chat" },
       depth: "Depth (messages from the end)",
       depthOrder: "Order at the same depth",
       forbid: "Don’t let cards override this prompt",

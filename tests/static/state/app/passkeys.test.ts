@@ -21,8 +21,8 @@ test.each([
 test("what a browser throws is put into words for people", () => {
   const thrown = (name: string) =>
     Object.assign(new Error("The operation either timed out or was not allowed"), { name });
-  expect(wordsFor(thrown("NotAllowedError"))).toMatch(/did not finish/);
-  expect(wordsFor(thrown("InvalidStateError"))).toMatch(/has a passkey here already/);
-  expect(wordsFor(thrown("SecurityError"))).toMatch(/refuses passkeys at this address/);
+  expect(wordsFor(thrown("NotAllowedError"))).toMatch(/was canceled/);
+  expect(wordsFor(thrown("InvalidStateError"))).toMatch(/already has a passkey/);
+  expect(wordsFor(thrown("SecurityError"))).toMatch(/doesn’t allow passkeys at this address/);
   expect(wordsFor(new Error("Anything else"))).toBe("Anything else");
 });

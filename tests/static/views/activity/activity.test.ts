@@ -35,7 +35,7 @@ test("one view shows all that runs, live, and each can be ended there", async ()
   const { page, api } = ui;
   const running = page.getByRole("list", { name: "Running" });
   await running.getByText("1.2 GB of 4 GB").waitFor();
-  await page.getByRole("list", { name: "Recently ended" }).getByText("No room").waitFor();
+  await page.getByRole("list", { name: "Recently finished" }).getByText("No room").waitFor();
   const reply = api.startReply("c1", "r1");
   await running.getByRole("link", { name: "A story" }).waitFor();
   await page.getByRole("link", { name: /^Activity\s*, 2 running$/ }).waitFor();
@@ -48,7 +48,7 @@ test("one view shows all that runs, live, and each can be ended there", async ()
   await eventually(() => reply.message.status, (status) => status === "stopped");
   await page.getByRole("button", { name: "Cancel “gemma-3-4b.gguf”" }).click();
   await page.getByText("Nothing is running").waitFor();
-  await page.getByText(/^Cancelled/).waitFor();
+  await page.getByText(/^Canceled/).waitFor();
   expect(ui.errors).toEqual([]);
 });
 
@@ -79,16 +79,16 @@ test("what was deleted is listed in the trash, comes back from there, and goes f
   });
   const { page, api } = ui;
   await page.getByRole("button", { name: "Restore “Lost chat”" }).click();
-  await page.getByText("“Lost chat” is back").waitFor();
+  await page.getByText("Restored “Lost chat”").waitFor();
   await page.getByRole("navigation").getByRole("link", { name: "Lost chat" }).waitFor();
-  await page.getByRole("button", { name: "Empty the trash" }).click();
-  const dialog = page.getByRole("dialog", { name: "Empty the trash?" });
-  await dialog.getByText("1 entry is deleted for good").waitFor();
+  await page.getByRole("button", { name: "Empty trash" }).click();
+  const dialog = page.getByRole("dialog", { name: "Empty trash?" });
+  await dialog.getByText("permanently deletes 1 item").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   expect(api.house.trash).toHaveLength(1);
-  await page.getByRole("button", { name: "Empty the trash" }).click();
-  await dialog.getByRole("button", { name: "Empty the trash" }).click();
-  await page.getByRole("heading", { name: "The trash is empty" }).waitFor();
+  await page.getByRole("button", { name: "Empty trash" }).click();
+  await dialog.getByRole("button", { name: "Empty trash" }).click();
+  await page.getByRole("heading", { name: "Trash is empty" }).waitFor();
   expect(api.house.trash).toEqual([]);
 });
 

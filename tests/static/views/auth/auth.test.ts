@@ -68,23 +68,23 @@ function fill(api: FakeApi): void {
 }
 
 const SCREENS: [path: string, readyText: string][] = [
-  ["/new", "What is on your mind?"],
+  ["/new", "What’s on your mind?"],
   ["/c/full", "Title"],
   ["/c/failed", "It went away"],
-  ["/c/cut", "The reply was cut off"],
+  ["/c/cut", "The server stopped before the reply was complete"],
   ["/c/running", "On its way"],
   ["/c/waiting", "Waiting for the model"],
-  ["/c/nowhere", "This chat does not exist"],
+  ["/c/nowhere", "This chat doesn’t exist"],
   ["/settings/general", "Text size"],
   ["/settings/connections", "In use"],
-  ["/settings/connections/mine", "Edit the connection"],
+  ["/settings/connections/mine", "Edit connection"],
   ["/settings/trash", "A lost chat"],
   ["/settings/about", "Version"],
-  ["/search", "Find what was said"],
-  ["/search?q=go", "hits"],
-  ["/search?q=nowhere", "Nothing found"],
+  ["/search", "Search your chats"],
+  ["/search?q=go", "results"],
+  ["/search?q=nowhere", "No results"],
   ["/activity", "No room"],
-  ["/no/such/page", "Nothing here"],
+  ["/no/such/page", "Page not found"],
 ];
 
 test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorScheme, _, options) => {
@@ -106,7 +106,7 @@ test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorSchem
   await ui.page.getByRole("button", { name: "Undo" }).waitFor();
   found.afterActions = await findAxeProblems(ui.page);
   if (ui.page.viewportSize()!.width < 720) {
-    await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+    await ui.page.getByRole("button", { name: "Open the chat list" }).click();
     await ui.page.getByRole("link", { name: "A full chat" }).waitFor();
     found.drawer = await findAxeProblems(ui.page);
   }
@@ -144,7 +144,7 @@ test("on a phone every control is 44 px high and wide, on every screen", async (
 
 test("axe would find what is wrong", async () => {
   await using ui = await bench.open("/new");
-  await ui.page.getByText("What is on your mind?").waitFor();
+  await ui.page.getByText("What’s on your mind?").waitFor();
   await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("aria-label"));
   await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("placeholder"));
   expect((await findAxeProblems(ui.page)).map((each) => each.rule)).toContain("label");
@@ -152,7 +152,7 @@ test("axe would find what is wrong", async () => {
 
 test("everything on the way to a first reply can be done with the keyboard, and focus is seen", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
-  await ui.page.getByText("What is on your mind?").waitFor();
+  await ui.page.getByText("What’s on your mind?").waitFor();
   await ui.page.locator("body").click({ position: { x: 640, y: 90 } });
   const names: string[] = [];
   for (let step = 0; step < 40; step++) {
@@ -176,7 +176,7 @@ test("everything on the way to a first reply can be done with the keyboard, and 
 
 test("the drawer of a narrow screen takes the focus, closes on Escape and gives it back", async () => {
   await using ui = await bench.open("/c/full", { ...PHONE, prepare: fill });
-  const opener = ui.page.getByRole("button", { name: "Open the list of chats" });
+  const opener = ui.page.getByRole("button", { name: "Open the chat list" });
   await opener.click();
   const drawer = ui.page.getByRole("dialog");
   await drawer.getByRole("link", { name: "A failed chat" }).waitFor();
@@ -194,8 +194,8 @@ test("theme, size, typeface and colour show at once and are there after a reload
   await using ui = await bench.open("/settings/general", { colorScheme: "light" });
   await ui.page.getByLabel("Theme").selectOption("dark");
   await ui.page.getByLabel("Text size").fill("130");
-  await ui.page.getByLabel("Typeface for reading").selectOption("serif");
-  await ui.page.getByLabel("Accent colour").fill("30");
+  await ui.page.getByLabel("Font").selectOption("serif");
+  await ui.page.getByLabel("Accent color").fill("30");
   const looks = () =>
     ui.page.locator(".sample").evaluate((sample) => ({
       ground: getComputedStyle(document.body).backgroundColor,

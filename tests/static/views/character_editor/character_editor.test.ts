@@ -77,11 +77,11 @@ test("a card that was changed elsewhere is not overwritten: the fields are named
   theirs.data.description = "Theirs.";
   ui.api.people.save("fox", theirs);
   await description.fill("Mine.");
-  await ui.page.getByText("This card was changed somewhere else").waitFor();
+  await ui.page.getByText("This card was changed elsewhere").waitFor();
   await ui.page.getByText("Different: Description.").waitFor();
   expect(saved(ui).data.description).toBe("Theirs.");
   expect(await description.inputValue()).toBe("Mine.");
-  await ui.page.getByRole("button", { name: "Take the other one" }).click();
+  await ui.page.getByRole("button", { name: "Use the other version" }).click();
   await expect.poll(() => description.inputValue()).toBe("Theirs.");
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await expect.poll(() => description.inputValue()).toBe("Mine.");
@@ -114,7 +114,7 @@ test("a change elsewhere is shown at once where nothing is unsaved", async () =>
 test("a card without a name is not saved, and says so; a refusal is shown and what was typed stays", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Name", { exact: true }).fill("");
-  await ui.page.getByText("Without a name the card is not saved").waitFor();
+  await ui.page.getByText("Enter a name to save the card").waitFor();
   ui.api.refuse("PUT /api/characters/fox", { status: 507, code: "storage_full", message: "The disk is full" });
   await ui.page.getByLabel("Name", { exact: true }).fill("Reynard");
   await ui.page.getByText("The disk is full").waitFor();
@@ -141,9 +141,9 @@ test("greetings are added, changed and removed; each part holds its fields", asy
     (data) => data.alternate_greetings.join() === "Psst!" && data.group_only_greetings.join() === "All here?",
   );
   const fields: [part: string, labels: string[]][] = [
-    ["Identity", ["Name", "Name in chats", "Description", "Personality", "Tags"]],
-    ["Voice", ["Greeting", "Examples of speech"]],
-    ["Scene", ["Scenario", "System prompt", "Instructions after the messages"]],
+    ["Identity", ["Name", "Nickname", "Description", "Personality", "Tags"]],
+    ["Voice", ["Greeting", "Example dialogue"]],
+    ["Scene", ["Scenario", "System prompt", "Post-history instructions"]],
     ["Advanced", ["Creator", "Version", "Creator’s notes"]],
   ];
   for (const [part, labels] of fields) {
@@ -168,17 +168,17 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByRole("tab", { name: "Lorebook" }).click();
   await ui.page.getByRole("button", { name: "fox" }).click();
-  await ui.page.getByLabel("Words", { exact: true }).fill("fox\nred, orange\n");
+  await ui.page.getByLabel("Keywords", { exact: true }).fill("fox\nred, orange\n");
   await ui.page.getByLabel("Text", { exact: true }).fill("Foxes are red or white.");
-  await ui.page.getByLabel("Only together with other words").check();
-  await ui.page.getByLabel("And one of these words").fill("winter");
+  await ui.page.getByLabel("Require secondary keywords").check();
+  await ui.page.getByLabel("Secondary keywords").fill("winter");
   await ui.page.getByText("Matching").click();
-  await ui.page.getByLabel("Match upper and lower case").check();
-  await ui.page.getByLabel("Always").check();
-  await ui.page.getByText("Where it stands").click();
+  await ui.page.getByLabel("Match case").check();
+  await ui.page.getByLabel("Always active").check();
+  await ui.page.getByText("Placement").click();
   await ui.page.getByLabel("Order").fill("70");
-  await ui.page.getByLabel("Place").selectOption("after_char");
-  await ui.page.getByLabel("In use").uncheck();
+  await ui.page.getByLabel("Position").selectOption("after_char");
+  await ui.page.getByLabel("Enabled").uncheck();
   await eventually(() => saved(ui).data.character_book!.entries[0]!.enabled, (isOn) => !isOn);
   expect(saved(ui).data.character_book!.entries[0]).toEqual({
     keys: ["fox", "red, orange"],
@@ -193,9 +193,9 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
     extensions: { probability: 50 },
     use_regex: true,
   });
-  await ui.page.getByRole("button", { name: "Add an entry" }).click();
+  await ui.page.getByRole("button", { name: "Add entry" }).click();
   await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 2);
-  await ui.page.getByRole("button", { name: "Remove this entry" }).click();
+  await ui.page.getByRole("button", { name: "Delete entry" }).click();
   await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 1);
 });
 
@@ -233,7 +233,7 @@ test("W05: the card site is searched and its pictures come by our own server alo
     prepare: ({ people }) =>
       people.found = [CARD, { ...CARD, id: "x/evil", name: "Evil fox", avatar_url: "https://evil.example/a.png" }],
   });
-  await ui.page.getByLabel("What to look for").fill("fox");
+  await ui.page.getByLabel("Search for").fill("fox");
   await ui.page.keyboard.press("Enter");
   await ui.page.getByRole("heading", { name: "Site fox" }).waitFor();
   await ui.page.locator(".found-card img").first().waitFor();
@@ -253,7 +253,7 @@ test("a search of the card site that fails says why, and one that finds nothing 
   await ui.page.getByText("The site is away").waitFor();
   ui.api.allow("GET /api/characters/search");
   await ui.page.getByRole("button", { name: "Try again" }).click();
-  await ui.page.getByText("Nothing found").waitFor();
+  await ui.page.getByText("No results").waitFor();
 });
 
 for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
@@ -305,7 +305,7 @@ test("notes are written in further languages, shown in the reader's own, and gon
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByRole("tab", { name: "Advanced" }).click();
   for (const language of ["English", "German"]) {
-    await page.getByRole("button", { name: `Remove the notes in ${language}` }).click();
+    await page.getByRole("button", { name: `Remove notes in ${language}` }).click();
   }
   await eventually(() => saved(ui).data, (data) => !("creator_notes_multilingual" in data));
 });

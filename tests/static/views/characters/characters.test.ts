@@ -32,7 +32,7 @@ test("the gallery shows characters by name, is searched while typing, and narrow
   await eventually(() => cards.count(), (count) => count === 1);
   expect(ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
   await ui.page.getByLabel("Search characters").fill("zzz");
-  await ui.page.getByText("Nothing matches").waitFor();
+  await ui.page.getByText("No matches").waitFor();
   await ui.page.getByRole("button", { name: "Show all" }).click();
   await ui.page.getByRole("link", { name: "Ada" }).waitFor();
   await ui.page.getByLabel("Tag").selectOption("science");
@@ -111,7 +111,7 @@ test("several files are imported one after another, and one that is no card is n
     ],
   );
   await ui.page.getByText("2 characters imported").waitFor();
-  await ui.page.getByText("1 file could not be imported").waitFor();
+  await ui.page.getByText("Couldn’t import 1 file").waitFor();
   await ui.page.getByText("This file holds no readable card").waitFor();
   await ui.page.getByRole("link", { name: "One" }).waitFor();
   await ui.page.getByRole("link", { name: "Two" }).waitFor();
@@ -150,7 +150,7 @@ test("a folder among the files that are dropped is named, and the files come in"
   });
   await ui.page.getByText("1 character imported").waitFor();
   const refused = ui.page.getByRole("alert").filter({ hasText: "My cards" });
-  await refused.getByText("A folder cannot be imported").waitFor();
+  await refused.getByText("Folders can’t be imported").waitFor();
 });
 
 test("an import from a link that fails keeps the link and says why; then it works, and the focus is back", async () => {
@@ -178,7 +178,7 @@ test("the built-in character is restored from the menu", async () => {
   await using ui = await bench.open("/characters");
   await ui.page.getByRole("button", { name: "More" }).click();
   await ui.page.getByRole("menuitem", { name: "Restore the built-in character" }).click();
-  await ui.page.getByText("Parlor is back as it was at first").waitFor();
+  await ui.page.getByText("Parlor restored to its original version").waitFor();
   await ui.page.getByRole("link", { name: "Parlor" }).waitFor();
 });
 
@@ -218,7 +218,7 @@ test("resume leads to the newest chat with this character", async () => {
 test("a deleted character can be brought back by Undo, and is gone for good only afterwards", async () => {
   await using ui = await bench.open("/characters/fox", { prepare: fill });
   const remove = async () => {
-    await ui.page.getByRole("button", { name: "More for this character" }).click();
+    await ui.page.getByRole("button", { name: "More actions" }).click();
     await ui.page.getByRole("menuitem", { name: "Delete" }).click();
     await ui.page.getByText("Fox deleted").waitFor();
   };
@@ -240,11 +240,11 @@ test("a new picture is sent as it is; the state of a portrait job and its failur
   await ui.page.locator("input[type=file]").setInputFiles(
     picture,
   );
-  await ui.page.getByText("Picture replaced").waitFor();
+  await ui.page.getByText("Image replaced").waitFor();
   expect(ui.api.seen("PUT", "/api/characters/fox/avatar")[0]!.headers.get("content-type")).toBe("image/png");
-  await ui.page.getByRole("button", { name: "More for this character" }).click();
-  await ui.page.getByRole("menuitem", { name: "Draw a portrait" }).click();
-  await ui.page.getByText("A portrait is being drawn").waitFor();
+  await ui.page.getByRole("button", { name: "More actions" }).click();
+  await ui.page.getByRole("menuitem", { name: "Generate portrait" }).click();
+  await ui.page.getByText("Generating a portrait").waitFor();
   const error = { code: "not_available", message: "No image backend is active" };
   ui.api.people.portraits.set("fox", { state: "failed", error });
   ui.api.publish("job", "job");
@@ -257,7 +257,7 @@ test("a card of another program's folder can be used and exported, not changed",
   });
   await ui.page.getByText("This card is in another program’s folder").waitFor();
   expect(await ui.page.getByRole("link", { name: "Edit" }).count()).toBe(0);
-  await ui.page.getByRole("button", { name: "More for this character" }).click();
+  await ui.page.getByRole("button", { name: "More actions" }).click();
   const items = ui.page.getByRole("menuitem");
   expect(await items.allInnerTexts()).toEqual(["Export as PNG", "Export as JSON", "Export as CHARX"]);
   expect(await items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");

@@ -59,7 +59,7 @@ test("a card is imported, its greeting chosen, the chat begun and swiped, the ca
   const before = sillyTavernCard("Fox").data;
   expect(cardUnder(exported, "ccv3").data).toEqual({ ...before, name: "Vixen" });
   await page.getByRole("link", { name: "Done" }).click();
-  await page.getByRole("button", { name: "More for this character" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.locator(".toast").filter({ hasText: "Vixen deleted" }).getByRole("button", { name: "Close" }).click();
   await eventually(async () => (await app.get(`/api/characters/${id}`)).status, (status) => status === 404);

@@ -45,7 +45,7 @@ async function openBench(options: BrowserContextOptions = {}): Promise<Bench> {
 
 async function openIdea(page: Page): Promise<void> {
   await page.getByRole("main").getByRole("button", { name: "New character" }).first().click();
-  await page.getByRole("tab", { name: "From an idea" }).click();
+  await page.getByRole("tab", { name: "Idea" }).click();
 }
 
 /** Enters an idea, sends it, and gives the model's side. */
@@ -137,7 +137,7 @@ test("an answer that is cut leaves what came in the editor and says so", async (
   await call.emit(BEGIN);
   await page.getByText("The model is writing: Description").waitFor();
   await call.fail("cut");
-  await page.getByText("The model stopped early; what arrived is kept").waitFor();
+  await page.getByText("The model stopped early. The text so far is saved.").waitFor();
   await expectClean(page);
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
 });
@@ -149,7 +149,7 @@ test("the editor may be left while the model writes; the card is whole all the s
   await call.emit(BEGIN);
   await page.getByText("The model is writing: Description").waitFor();
   await page.getByRole("link", { name: "Done" }).click();
-  await page.getByRole("button", { name: "More for this character" }).waitFor();
+  await page.getByRole("button", { name: "More actions" }).waitFor();
   await call.emit(END);
   await call.finish();
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a lighthouse.");
@@ -163,7 +163,7 @@ test("a picture is shown to the model and becomes the portrait", async () => {
     mimeType: "image/png",
     buffer: Buffer.from(noise(64, 96)),
   });
-  await page.getByRole("switch", { name: "Use the picture as the portrait" }).waitFor();
+  await page.getByRole("switch", { name: "Use the image as portrait" }).waitFor();
   await expectClean(page);
   const call = await write(bench);
   expect(JSON.stringify(call.request.json!.messages)).toContain("data:image/jpeg;base64,");
@@ -178,17 +178,17 @@ test("a picture is shown to the model and becomes the portrait", async () => {
 test("in the background a badge counts it, a message leads to the character, and so does the list of what ran", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
-  const call = await write(bench, "In the background");
+  const call = await write(bench, "Continue in background");
   const nav = page.getByRole("navigation");
   await nav.locator("a[href='/activity'] .badge").waitFor();
-  await page.locator(".toast").filter({ hasText: "The character is being written" }).getByRole("button", {
+  await page.locator(".toast").filter({ hasText: "Writing the character" }).getByRole("button", {
     name: "Show",
   })
     .click();
   await page.getByRole("main").getByText("a lighthouse keeper").first().waitFor();
   await call.emit(BEGIN + END);
   await call.finish();
-  const toast = page.locator(".toast").filter({ hasText: "Fern is written" });
+  const toast = page.locator(".toast").filter({ hasText: "Fern is ready" });
   await toast.waitFor();
   await nav.locator("a[href='/activity'] .badge").waitFor({ state: "detached" });
   const { id } = await written(app);
@@ -202,10 +202,10 @@ test("in the background a badge counts it, a message leads to the character, and
 test("a job that failed says so, and the list holds the reason", async () => {
   await using bench = await openBench();
   const { page } = bench;
-  const call = await write(bench, "In the background");
+  const call = await write(bench, "Continue in background");
   await call.emit("No.");
   await call.finish();
-  const toast = page.locator(".toast").filter({ hasText: "could not be written" });
+  const toast = page.locator(".toast").filter({ hasText: "Couldn’t write" });
   await toast.getByRole("button", { name: "Show" }).click();
   await page.getByRole("main").getByText("wrote no character, but: No").waitFor();
 });

@@ -66,7 +66,7 @@ test("a lost connection is told in one line, and the exact rest is asked for", a
   await ui.page.getByText("Before the cut, so far,").waitFor();
   ui.api.refuse("GET /api/chat/replies/r1", { status: 502, code: "bad_gateway", message: "A proxy without a server" });
   ui.api.cutReplies();
-  await ui.page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
   reply.say("after it.");
   ui.api.allow("GET /api/chat/replies/r1");
   await ui.page.locator(".reply .prose").getByText("Before the cut, so far, after it.", { exact: true }).waitFor();
@@ -81,7 +81,7 @@ test("a reply that another device started shows live here, and Stop works from h
   const reply = ui.api.startReply("c1", "r1");
   reply.say("From elsewhere");
   await ui.page.getByText("From elsewhere").waitFor();
-  await ui.page.getByRole("img", { name: "A reply is being written" }).waitFor();
+  await ui.page.getByRole("img", { name: "Reply in progress" }).waitFor();
   await ui.page.getByRole("button", { name: "Stop" }).click();
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
   expect(reply.message.status).toBe("stopped");
@@ -115,7 +115,7 @@ test("an interrupted reply can be continued behind the text that is there", asyn
       api.script = [" a time."];
     },
   });
-  await ui.page.getByText("The reply was cut off when the server stopped").waitFor();
+  await ui.page.getByText("The server stopped before the reply was complete").waitFor();
   await ui.page.getByRole("button", { name: "Continue" }).click();
   await ui.page.locator(".reply .prose").getByText("Once upon a time.", { exact: true }).waitFor();
   expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
@@ -144,7 +144,7 @@ test("a message sent while the server is away goes out once it is back, and is a
   await ui.page.getByText("This message has no reply yet.").waitFor();
   await ui.page.route("**/api/chat", (route) => route.abort("connectionrefused"));
   await sendMessage(ui.page, "Are you there?");
-  await ui.page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
   expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
   await ui.page.unroute("**/api/chat");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
@@ -408,7 +408,7 @@ test("what was read ahead of a chat that changed since is not shown", async () =
 
 test("a chat that is not there, a list that fails and a server that refuses each say so", async () => {
   await using gone = await bench.open("/c/nowhere");
-  await gone.page.getByRole("heading", { name: "This chat does not exist" }).waitFor();
+  await gone.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
   await gone.page.getByRole("heading", { name: "Chat not found", level: 1 }).waitFor();
   expect(await gone.page.title()).toBe("Chat not found · Parlor");
   // What belongs to a chat has nothing to act on here.
@@ -421,15 +421,15 @@ test("a chat that is not there, a list that fails and a server that refuses each
       api.refuse("GET /api/conversations/c1", failure);
     },
   });
-  await broken.page.getByText("The list of chats could not be loaded").waitFor();
-  await broken.page.getByText("The chat could not be loaded").waitFor();
+  await broken.page.getByText("Couldn’t load chats").waitFor();
+  await broken.page.getByText("Couldn’t load the chat").waitFor();
   broken.api.allow("GET /api/conversations/c1");
   await broken.page.getByRole("main").getByRole("button", { name: "Try again" }).click();
   await broken.page.getByText("Tell me a story").waitFor();
   await using refused = await bench.open("/new", {
     prepare: (api) => api.refuse("*", { status: 401, code: "unauthenticated", message: "Sign in first" }),
   });
-  await refused.page.getByRole("heading", { name: "Sign-in is needed" }).waitFor();
+  await refused.page.getByRole("heading", { name: "Sign-in required" }).waitFor();
 });
 
 test.each([["untrusted_proxy", "trusted_proxies"], ["bare_proxy", "loopback_auth_bypass = false"]])(

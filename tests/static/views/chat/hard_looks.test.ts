@@ -72,7 +72,7 @@ test("what a finger presses is 44 px high, also beside the gallery and the searc
   const { page, context } = await openPage(browser, app.url, PHONE);
   await page.goto(`${app.url}/characters`);
   await page.getByLabel("Search characters").waitFor();
-  for (const name of ["Search characters", "Tag", "Order"]) {
+  for (const name of ["Search characters", "Tag", "Sort by"]) {
     expect([name, await heightOf(page, name)]).toEqual([name, 44]);
   }
   await page.goto(`${app.url}/settings/models`);
@@ -89,7 +89,7 @@ test("the sections of the settings stay in sight while a long page is read", asy
   await page.getByRole("heading", { name: "Backups" }).scrollIntoViewIfNeeded();
   await page.locator(".settings").evaluate((element) => element.scrollTop = element.scrollHeight);
   expect(await page.locator(".settings").evaluate((element) => element.scrollTop)).toBeGreaterThan(100);
-  const search = page.getByRole("searchbox", { name: "Search the settings" });
+  const search = page.getByRole("searchbox", { name: "Search settings" });
   expect((await search.boundingBox())!.y).toBeGreaterThan(0);
   expect((await about.boundingBox())!.y).toBeGreaterThan((await search.boundingBox())!.y);
   await context.close();
@@ -106,8 +106,8 @@ test("where a system gives all colours, a switch shows whether it is on, and the
   });
   const { page, context } = await openPage(browser, app.url, { forcedColors: "active" });
   await page.goto(`${app.url}/settings/presets/s1`);
-  await page.getByRole("tab", { name: "Sentences" }).click();
-  const join = page.getByRole("switch", { name: "Join system messages" });
+  await page.getByRole("tab", { name: "Utility prompts" }).click();
+  const join = page.getByRole("switch", { name: "Merge system messages" });
   const knob = () =>
     join.evaluate((element) => [
       getComputedStyle(element).backgroundColor,

@@ -47,11 +47,11 @@ test("a connection is added by keys alone: suggestion, key, test, save", async (
   const { page, api } = ui;
   await tabTo(page, "Settings");
   await page.keyboard.press("Enter");
-  await page.getByLabel("Search the settings").waitFor();
+  await page.getByLabel("Search settings").waitFor();
   await tabTo(page, "Connections");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "Add a connection" }).waitFor();
-  await tabTo(page, "Add a connection");
+  await page.getByRole("link", { name: "Add connection" }).waitFor();
+  await tabTo(page, "Add connection");
   await page.keyboard.press("Enter");
   await page.getByRole("group", { name: "Suggestions" }).waitFor();
   await tabTo(page, "OpenAI");
@@ -63,7 +63,7 @@ test("a connection is added by keys alone: suggestion, key, test, save", async (
   await page.getByText("The connection works").waitFor();
   await tabTo(page, "Save and use");
   await page.keyboard.press("Enter");
-  await page.getByText("“OpenAI” answers from now on").waitFor();
+  await page.getByText("Now using “OpenAI”").waitFor();
   expect(api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ name: "OpenAI", api_key: "sk-typed" });
 });
 
@@ -71,13 +71,13 @@ test("settings are searched and changed by keys alone", async () => {
   await using ui = await bench.open("/settings/about", { prepare: fill });
   const { page, api } = ui;
   await page.getByText("Version").waitFor();
-  await tabTo(page, "Search the settings");
+  await tabTo(page, "Search settings");
   await page.keyboard.type("language");
   await page.getByRole("link", { name: /^Language/ }).waitFor();
   await tabTo(page, "LanguageGeneral");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.origin}/settings/general#language`);
-  await tabTo(page, "Enter sends the message");
+  await tabTo(page, "Press Enter to send");
   await page.keyboard.press("Space");
   await page.waitForFunction(() => !document.querySelector<HTMLInputElement>("#send-on-enter")!.checked);
 });
@@ -88,7 +88,7 @@ test("a deleted chat is had back from the trash, and a job is cancelled, by keys
   await page.getByText("Lost chat").waitFor();
   await tabTo(page, "Restore “Lost chat”");
   await page.keyboard.press("Enter");
-  await page.getByText("“Lost chat” is back").waitFor();
+  await page.getByText("Restored “Lost chat”").waitFor();
   await page.goto(`${api.origin}/activity`);
   await page.getByText("A model").waitFor();
   await tabTo(page, "Cancel “A model”");

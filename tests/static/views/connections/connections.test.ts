@@ -38,7 +38,7 @@ test("an empty chat says that only the demonstration answers, and one click find
   await ui.page.getByRole("button", { name: "Find a model" }).click();
   await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
   await ui.page.getByRole("button", { name: /^Add and use/ }).click();
-  await ui.page.getByText("“llama.cpp” answers from now on").waitFor();
+  await ui.page.getByText("Now using “llama.cpp”").waitFor();
   expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toEqual({
     name: "llama.cpp",
     kind: "openai",
@@ -67,7 +67,7 @@ test("the note below the composer leads to the search, which has begun by then",
 test("a search without a result says what to do next, a failed one says why", async () => {
   await using ui = await bench.open("/settings/connections");
   await ui.page.getByRole("button", { name: "Find servers" }).click();
-  await ui.page.getByText("No server was found").waitFor();
+  await ui.page.getByText("No servers found").waitFor();
   ui.api.refuse("POST /api/connections/discover", { status: 500, code: "internal", message: "The search broke" });
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByText("The search broke").waitFor();
@@ -82,7 +82,7 @@ test("a found server that is saved already is put to use, not saved twice", asyn
   });
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByRole("button", { name: /^Use: llama.cpp/ }).click();
-  await ui.page.getByText("“My server” answers from now on").waitFor();
+  await ui.page.getByText("Now using “My server”").waitFor();
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
@@ -91,20 +91,20 @@ test("a new connection is tested before it is saved, and its key leaves the page
     prepare: (api) =>
       api.verdict = { reachable: true, authorized: true, models: ["a", "b"], context_size: 8192, latency_ms: 12 },
   });
-  await ui.page.getByLabel("Address").fill("https://llm.example/v1");
+  await ui.page.getByLabel("URL").fill("https://llm.example/v1");
   await ui.page.getByLabel("API key").fill("sk-very-secret");
   await ui.page.getByRole("button", { name: "Test" }).click();
   await ui.page.getByText("The connection works").waitFor();
-  await ui.page.getByText("2 models offered", { exact: true }).waitFor();
-  await ui.page.getByText("Context of 8,192 tokens").waitFor();
+  await ui.page.getByText("2 models available", { exact: true }).waitFor();
+  await ui.page.getByText("Context size: 8,192 tokens").waitFor();
   expect(await ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value"))))
     .toEqual(["a", "b"]);
   await ui.page.getByLabel("Model").fill("b");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
-  await ui.page.getByText("“llm.example” answers from now on").waitFor();
+  await ui.page.getByText("Now using “llm.example”").waitFor();
   expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-very-secret", model: "b" });
   await ui.page.getByRole("link", { name: "Edit" }).click();
-  await ui.page.getByText("A key is stored. Leave this empty to keep it.").waitFor();
+  await ui.page.getByText("A key is saved. Leave this empty to use it.").waitFor();
   expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
   expect(await ui.page.content()).not.toContain("sk-very-secret");
 });
@@ -133,12 +133,12 @@ test("suggestions fill the form, keep a name of one's own, and say which service
     "Anthropic",
   ]);
   await chips.getByRole("button", { name: "Ollama" }).click();
-  expect(await page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:11434/v1");
+  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:11434/v1");
   expect(await page.getByLabel("Name").inputValue()).toBe("Ollama");
   await chips.getByRole("button", { name: "Anthropic" }).click();
-  expect(await page.getByLabel("Kind").inputValue()).toBe("anthropic");
+  expect(await page.getByLabel("Type").inputValue()).toBe("anthropic");
   expect(await page.getByLabel("Name").inputValue()).toBe("Anthropic");
-  await page.getByText("This service asks for a key.").waitFor();
+  await page.getByText("This service requires an API key.").waitFor();
   expect(await chips.getByRole("button", { name: "Anthropic" }).getAttribute("aria-pressed")).toBe("true");
   await page.getByLabel("Name").fill("Mine");
   await chips.getByRole("button", { name: "OpenAI" }).click();
@@ -150,14 +150,14 @@ test("a key on its way over plain HTTP to another machine is warned of, and the 
 }, async () => {
   await using ui = await bench.open("/settings/connections/new");
   const { page } = ui;
-  const warning = page.getByText("This address has no encryption");
-  await page.getByLabel("Address").fill("http://192.168.1.9:8080/v1");
+  const warning = page.getByText("This URL isn’t encrypted");
+  await page.getByLabel("URL").fill("http://192.168.1.9:8080/v1");
   await expect.poll(() => warning.count()).toBe(0);
   await page.getByLabel("API key").fill("  sk-pasted ");
   await warning.waitFor();
-  await page.getByRole("button", { name: "Show what is typed" }).click();
+  await page.getByRole("button", { name: "Show key" }).click();
   expect(await page.getByLabel("API key").getAttribute("type")).toBe("text");
-  await page.getByLabel("Address").fill("http://127.0.0.1:8080/v1");
+  await page.getByLabel("URL").fill("http://127.0.0.1:8080/v1");
   await warning.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.waitForURL(`${ui.api.origin}/settings/connections`);
@@ -182,14 +182,14 @@ test("each connection shows how it stands: untested, ready, refused, away", asyn
     models: [],
     latency_ms: 1,
     error: "Wrong key",
-    advice: "Enter it again",
+    advice: "Enter a key if the new server",
   };
   await testAll.click();
-  await card.getByText("Answers, but refuses access").waitFor();
-  await card.getByText("Enter it again").waitFor();
+  await card.getByText("Access denied").waitFor();
+  await card.getByText("Enter a key if the new server").waitFor();
   api.verdict = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
   await testAll.click();
-  await card.locator(".state-line", { hasText: "Not reachable" }).waitFor();
+  await card.locator(".state-line", { hasText: "Unreachable" }).waitFor();
 });
 
 test("a test that fails shows verdict and advice, and the input stays", async () => {
@@ -204,19 +204,19 @@ test("a test that fails shows verdict and advice, and the input stays", async ()
         advice: "Start the server first",
       },
   });
-  await ui.page.getByLabel("Address").fill("http://127.0.0.1:9");
+  await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
   await ui.page.getByRole("button", { name: "Test" }).click();
   for (
     const text of [
-      "The connection does not work",
-      "Server does not answer",
+      "The connection doesn’t work",
+      "Server unreachable",
       "Cannot reach the server",
       "Start the server first",
     ]
   ) {
     await ui.page.getByText(text).waitFor();
   }
-  expect(await ui.page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:9");
+  expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9");
 });
 
 test("a saved connection is changed without its key being sent, and the key can be removed alone", async () => {
@@ -228,8 +228,8 @@ test("a saved connection is changed without its key being sent, and the key can 
   expect(body).toMatchObject({ id: "mine", name: "Renamed" });
   expect("api_key" in body).toBe(false);
   await ui.page.getByRole("link", { name: "Edit" }).click();
-  await ui.page.getByRole("button", { name: "Remove the stored key" }).click();
-  await ui.page.getByRole("button", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+  await ui.page.getByRole("button", { name: "Remove saved key" }).click();
+  await ui.page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
   expect(ui.api.seen("DELETE", "/api/connections/mine/key")).toHaveLength(1);
 });
 
@@ -238,22 +238,22 @@ test(
   { tags: ["U01"] },
   async () => {
     await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
-    const warning = ui.page.getByText("The stored key belongs to another address");
-    await ui.page.getByLabel("Address").fill("https://llm.example/other");
+    const warning = ui.page.getByText("The saved key belongs to another URL");
+    await ui.page.getByLabel("URL").fill("https://llm.example/other");
     await expect.poll(() => warning.count()).toBe(0);
-    await ui.page.getByLabel("Address").fill("https://llm.example.evil/v1");
+    await ui.page.getByLabel("URL").fill("https://llm.example.evil/v1");
     await warning.waitFor();
   },
 );
 
 test("a form that cannot be right is not sent and says what is wrong beside the field", async () => {
   await using ui = await bench.open("/settings/connections/new");
-  await ui.page.getByLabel("Address").fill("llm.example");
+  await ui.page.getByLabel("URL").fill("llm.example");
   await ui.page.getByLabel("Context size").fill("8k");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
-  await ui.page.getByText("An address that begins with http:// or https://").waitFor();
-  await ui.page.getByText("A whole number of tokens, such as 8192").waitFor();
-  expect(await ui.page.getByLabel("Address").getAttribute("aria-invalid")).toBe("true");
+  await ui.page.getByText("Enter a URL that starts with http:// or https://").waitFor();
+  await ui.page.getByText("Enter a whole number of tokens, such as 8192").waitFor();
+  expect(await ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
@@ -263,13 +263,13 @@ test("a save that is refused keeps the form, with the reasons field by field", a
       api.refuse("PUT /api/connections", {
         status: 403,
         code: "address_not_allowed",
-        message: "This address is not allowed",
+        message: "Address not allowed",
       }),
   });
-  await ui.page.getByLabel("Address").fill("http://169.254.169.254/");
+  await ui.page.getByLabel("URL").fill("http://169.254.169.254/");
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
-  await ui.page.getByRole("alert").getByText("This address is not allowed").waitFor();
-  expect(await ui.page.getByLabel("Address").inputValue()).toBe("http://169.254.169.254/");
+  await ui.page.getByRole("alert").getByText("Address not allowed").waitFor();
+  expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://169.254.169.254/");
 });
 
 test("connections are put to use, tested and deleted from the list, and a deletion can be undone", async () => {

@@ -124,8 +124,8 @@ test("a drawn portrait can be undone where it appears", async () => {
   await addFox();
   const before = await (await app.get("/api/characters/fox/avatar")).arrayBuffer();
   const page = await open("/characters/fox");
-  await page.getByRole("button", { name: "Draw a portrait" }).click();
-  const toast = page.locator(".toast", { hasText: "Portrait drawn" });
+  await page.getByRole("button", { name: "Generate portrait" }).click();
+  const toast = page.locator(".toast", { hasText: "Portrait generated" });
   await toast.waitFor();
   expect((await json("/api/characters/fox/versions"))[0].cause).toBe("portrait");
   await toast.getByRole("button", { name: "Undo" }).click();
@@ -138,9 +138,9 @@ test("an export that is larger than the import limit says so", async () => {
   await addFox();
   await app.put("/api/characters/fox", { name: "Fox", description: "x".repeat(100_000) });
   const page = await open("/characters/fox");
-  await page.getByRole("button", { name: "More for this character" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Export as PNG" }).click();
-  await page.locator(".toast", { hasText: "larger than Parlor's import limit" }).waitFor();
+  await page.locator(".toast", { hasText: "larger than Parlor’s import limit" }).waitFor();
 });
 
 test.each([["light", "wide", {}], ["dark", "phone", PHONE]] as const)(

@@ -52,31 +52,31 @@ async function openBench() {
   };
 }
 
-const draw = (page: Page) => page.getByRole("button", { name: "Draw a picture" });
+const draw = (page: Page) => page.getByRole("button", { name: "Generate image" });
 const pictures = (page: Page) => page.locator(".message-images img");
 
 test("an image server is added by hand, tested, changed, used and removed", async () => {
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open("/settings/images");
-  await page.getByText("No image server was found").waitFor();
+  await page.getByText("No image servers found").waitFor();
   await page.getByRole("link", { name: "Add an image server" }).click();
-  await page.getByLabel("Kind").selectOption({ label: "A1111, Forge" });
-  expect(await page.getByLabel("Address").inputValue()).toBe("http://127.0.0.1:7860");
-  await page.getByLabel("Address").fill(bench.comfy.url);
+  await page.getByLabel("Type").selectOption({ label: "A1111, Forge" });
+  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:7860");
+  await page.getByLabel("URL").fill(bench.comfy.url);
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("does not have the API of A1111").waitFor();
-  await page.getByLabel("Kind").selectOption({ label: "ComfyUI" });
+  await page.getByLabel("Type").selectOption({ label: "ComfyUI" });
   await page.getByRole("button", { name: "Test", exact: true }).click();
-  await page.getByText("It answers as it should").waitFor();
+  await page.getByText("The server works").waitFor();
   await page.getByLabel("API key").fill("k1");
-  expect(await page.getByText("This address has no encryption").count()).toBe(0);
-  await page.getByLabel("Address").fill("http://192.168.1.9:8188");
-  await page.getByText("This address has no encryption").waitFor();
+  expect(await page.getByText("This URL isn’t encrypted").count()).toBe(0);
+  await page.getByLabel("URL").fill("http://192.168.1.9:8188");
+  await page.getByText("This URL isn’t encrypted").waitFor();
   await page.getByLabel("API key").fill("");
-  await page.getByText("This address has no encryption").waitFor({ state: "detached" });
-  await page.getByLabel("Address").fill(bench.comfy.url);
+  await page.getByText("This URL isn’t encrypted").waitFor({ state: "detached" });
+  await page.getByLabel("URL").fill(bench.comfy.url);
   await page.getByLabel("Width").fill("9");
-  await page.getByText("A number from 16 to 8192").waitFor();
+  await page.getByText("Enter a number from 16 to 8192").waitFor();
   expect(await page.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);
   await page.getByLabel("Width").fill("640");
   await page.getByLabel("Name").fill("Workstation");
@@ -96,9 +96,9 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   // A stored key goes by itself; what else was typed meanwhile waits for Save.
   await card.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Width").fill("704");
-  await page.getByRole("button", { name: "Remove the stored key" }).click();
+  await page.getByRole("button", { name: "Remove saved key" }).click();
   await page.getByText("Key removed").waitFor();
-  await page.getByRole("button", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
   expect(await page.getByLabel("Width").inputValue()).toBe("704");
   const [kept] = await (await bench.app.get("/api/image/connections")).json();
   expect(kept).toMatchObject({ has_key: false, name: "Workstation", checkpoint: "sub/big.safetensors" });
@@ -117,8 +117,8 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
 test("a workflow is taken from a file, refused in the page's format, edited and removed", async () => {
   await using bench = await openBench();
   const { page } = await bench.open("/settings/images", PHONE);
-  const list = page.getByRole("list", { name: "Workflows of ComfyUI" });
-  await list.getByText("Starter: text to picture").waitFor();
+  const list = page.getByRole("list", { name: "ComfyUI workflows" });
+  await list.getByText("Starter: text to image").waitFor();
   const choose = async (content: unknown) => {
     const chooser = page.waitForEvent("filechooser");
     await page.getByRole("button", { name: "Add a workflow" }).click();
@@ -134,7 +134,7 @@ test("a workflow is taken from a file, refused in the page's format, edited and 
   await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });
   expect(await dialog.getByLabel("Name").inputValue()).toBe("My foxes");
   await dialog.getByLabel("Workflow", { exact: true }).fill("{");
-  await dialog.getByText("This is not JSON").waitFor();
+  await dialog.getByText("Invalid JSON").waitFor();
   await dialog.getByLabel("Workflow", { exact: true }).fill(
     '{"3": {"class_type": "KSampler", "inputs": {"seed": "%seed%", "text": "%prompt%"}}}',
   );
@@ -155,16 +155,16 @@ test("a picture is described by the model, edited, drawn in sight, attached and 
   bench.a1111.switches.isManual = true;
   const { page, errors, foreign } = await bench.open("/c/c1");
   await draw(page).click();
-  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
-  const prompt = dialog.getByLabel("What to draw");
+  const dialog = page.getByRole("dialog", { name: "Generate image" });
+  const prompt = dialog.getByLabel("Image prompt");
   await until(async () => await prompt.inputValue() === "red fox, evening sun", "the prompt");
   expect(JSON.stringify(bench.llm.chats[0]!.json!.messages)).toContain("looks out of the fern");
   await prompt.fill("red fox, rain");
-  await dialog.getByRole("button", { name: "Draw", exact: true }).click();
+  await dialog.getByRole("button", { name: "Generate", exact: true }).click();
   await bench.a1111.begun();
   bench.a1111.step(5);
   await dialog.getByText("Step 5 of 20").waitFor();
-  await dialog.getByAltText("The picture so far").waitFor();
+  await dialog.getByAltText("Image preview").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   bench.a1111.go();
   await dialog.waitFor({ state: "detached" });
@@ -196,14 +196,14 @@ test("the pictures of a chat are walked through, seen side by side, and taken of
   await dialog.getByText("3 of 3").waitFor();
   await page.keyboard.press("ArrowRight");
   await dialog.getByText("1 of 3").waitFor();
-  await dialog.getByRole("button", { name: "Previous picture" }).click();
+  await dialog.getByRole("button", { name: "Previous image" }).click();
   await dialog.getByText("3 of 3").waitFor();
-  await dialog.getByRole("button", { name: "All pictures of this chat" }).click();
+  await dialog.getByRole("button", { name: "All images in this chat" }).click();
   await dialog.getByRole("listitem").nth(2).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Enlarge image 2" }).click();
   await dialog.getByText("2 of 3").waitFor();
-  await dialog.getByRole("button", { name: "Remove from the message" }).click();
+  await dialog.getByRole("button", { name: "Remove from message" }).click();
   await dialog.getByText("2 of 2").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Undo" }).click();
@@ -221,13 +221,13 @@ test("a cancelled picture leaves its prompt, and one that nobody waits for comes
   bench.a1111.switches.isManual = true;
   const { page } = await bench.open("/c/c1", PHONE);
   await draw(page).click();
-  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
-  const start = dialog.getByRole("button", { name: "Draw", exact: true });
+  const dialog = page.getByRole("dialog", { name: "Generate image" });
+  const start = dialog.getByRole("button", { name: "Generate", exact: true });
   await start.click();
   await bench.a1111.begun();
-  await dialog.getByRole("button", { name: "Cancel the picture" }).click();
+  await dialog.getByRole("button", { name: "Cancel image" }).click();
   await until(() => bench.a1111.isIdle, "the server's being free");
-  expect(await dialog.getByLabel("What to draw").inputValue()).toBe("red fox, evening sun");
+  expect(await dialog.getByLabel("Image prompt").inputValue()).toBe("red fox, evening sun");
   await start.click();
   await bench.a1111.begun(2);
   await dialog.getByRole("button", { name: "Close" }).click();
@@ -241,9 +241,9 @@ test("a failure stands in the dialog, and without an image server the dialog lea
   bench.a1111.switches.failure = "a1111";
   const { page } = await bench.open("/c/c1");
   await draw(page).click();
-  const dialog = page.getByRole("dialog", { name: "Draw a picture" });
-  await dialog.getByRole("button", { name: "Draw", exact: true }).click();
-  await dialog.getByText("CUDA out of memory").waitFor();
+  const dialog = page.getByRole("dialog", { name: "Generate image" });
+  await dialog.getByRole("button", { name: "Generate", exact: true }).click();
+  await dialog.getByText("CUDA out memory").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await bench.app.delete("/api/image/connections/b");
   await draw(page).click();
@@ -258,7 +258,7 @@ test("a portrait is drawn in sight of every device", async () => {
   await bench.app.put("/api/characters/fern", { card: { name: "Fern", description: "a red fox" } });
   const { page } = await bench.open("/characters/fern");
   const other = (await bench.open("/characters/fern", PHONE)).page;
-  await page.getByRole("button", { name: "Draw a portrait" }).click();
+  await page.getByRole("button", { name: "Generate portrait" }).click();
   await bench.a1111.begun();
   bench.a1111.step(10);
   for (const device of [page, other]) {
@@ -267,6 +267,6 @@ test("a portrait is drawn in sight of every device", async () => {
   bench.a1111.go();
   for (const device of [page, other]) {
     await device.locator(".character-picture img").waitFor();
-    await device.getByRole("button", { name: "Draw a portrait" }).waitFor();
+    await device.getByRole("button", { name: "Generate portrait" }).waitFor();
   }
 });

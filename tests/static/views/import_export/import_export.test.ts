@@ -49,23 +49,23 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const main = page.getByRole("main");
     await main.getByRole("link", { name: "Import", exact: true }).click();
     await page.waitForURL(`${app.url}${IMPORT}`);
-    await main.getByRole("button", { name: "Choose a file" }).waitFor();
+    await main.getByRole("button", { name: "Choose file" }).waitFor();
     await look(page, `choose-${colorScheme}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByText("default-user.zip").waitFor();
-    expect(await main.getByLabel("What it is").inputValue()).toBe("sillytavern");
+    expect(await main.getByLabel("File type").inputValue()).toBe("sillytavern");
     await look(page, `chosen-${colorScheme}`);
-    await main.getByRole("button", { name: "Look through it" }).click();
+    await main.getByRole("button", { name: "Preview import" }).click();
 
-    await main.getByRole("heading", { name: "What would come in" }).waitFor();
+    await main.getByRole("heading", { name: "Import preview" }).waitFor();
     await main.getByText("2 chats").first().waitFor();
     await main.getByText("2 characters").first().click();
     expect(await main.getByRole("list", { name: "2 characters" }).getByRole("listitem").allTextContents())
       .toEqual(["Fox", "Owl"]);
     expect(await main.getByRole("link", { name: "Fox" }).count()).toBe(0);
-    await main.getByText("1 thing that cannot be read").click();
+    await main.getByText("1 item not imported").click();
     await main.getByText("characters/Bad.png").waitFor();
-    await main.getByText(/kinds? of files? left out/).click();
+    await main.getByText(/file types? skipped/).click();
     await main.getByText("backgrounds aren't imported: Parlor has no chat backgrounds").waitFor();
     await look(page, `trial-${colorScheme}`);
     expect(await (await app.get("/api/conversations")).json()).toEqual([]);
@@ -73,7 +73,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     // It waits on the server: the page may be loaded anew in between.
     await page.reload();
     await main.getByRole("button", { name: "Import", exact: true }).click();
-    await main.getByRole("heading", { name: "What came in" }).waitFor();
+    await main.getByRole("heading", { name: "Imported" }).waitFor();
     await main.getByText("2 chats").first().click();
     await look(page, `report-${colorScheme}`);
     await main.getByRole("link", { name: "Evening" }).click();
@@ -88,8 +88,8 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     // The same again: nothing comes twice, and it is said so.
     await page.goto(`${app.url}${IMPORT}`);
     await choose(page, zipFile("default-user.zip", files));
-    await main.getByRole("button", { name: "Look through it" }).click();
-    await main.getByText("Everything in this file is here already.").waitFor();
+    await main.getByRole("button", { name: "Preview import" }).click();
+    await main.getByText("Everything in this file is already here.").waitFor();
     expect(await main.getByRole("button", { name: "Import", exact: true }).count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();
@@ -106,7 +106,7 @@ test("an export of everything is saved by the browser and comes in whole elsewhe
   const { page, errors, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/data`);
   const main = page.getByRole("main");
-  await main.getByText("Keys, passkeys and tokens").waitFor();
+  await main.getByText("Keys, passkeys, tokens").waitFor();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     main.getByRole("link", { name: "Export everything" }).click(),
@@ -119,10 +119,10 @@ test("an export of everything is saved by the browser and comes in whole elsewhe
   await page.goto(`${other.url}${IMPORT}`);
   await choose(page, { name: "parlor.zip", mimeType: "application/zip", buffer: Buffer.from(bytes) });
   await main.getByText("parlor.zip").waitFor();
-  expect(await main.getByLabel("What it is").inputValue()).toBe("parlor");
-  await main.getByRole("button", { name: "Look through it" }).click();
+  expect(await main.getByLabel("File type").inputValue()).toBe("parlor");
+  await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("button", { name: "Import", exact: true }).click();
-  await main.getByRole("heading", { name: "What came in" }).waitFor();
+  await main.getByRole("heading", { name: "Imported" }).waitFor();
   await main.getByText("1 chat").first().click();
   await main.getByRole("link", { name: "The pier" }).click();
   await page.getByText("Ahoy").waitFor();
@@ -139,9 +139,9 @@ test("cards come in together, each with its link; what is no card is said, and k
     ...{ name: `${name}.png`, mimeType: "image/png", buffer: Buffer.from(sillyTavernPng(sillyTavernCard(name))) },
   });
   await choose(page, png("Fox"), png("Owl"));
-  expect(await main.getByLabel("What it is").inputValue()).toBe("card");
+  expect(await main.getByLabel("File type").inputValue()).toBe("card");
   await main.getByRole("button", { name: "Import", exact: true }).click();
-  await main.getByText("2 characters came in").waitFor();
+  await main.getByText("2 characters imported").waitFor();
   await main.getByRole("link", { name: "Owl" }).waitFor();
   // Of a choice of several the cards are taken, and each other file is named with its reason, before and after.
   await choose(
@@ -151,11 +151,11 @@ test("cards come in together, each with its link; what is no card is said, and k
     { ...png("Fox"), name: "plain.txt", buffer: Buffer.from("Hello") },
   );
   const refused = main.getByRole("alert");
-  await refused.getByText("2 files could not be imported").waitFor();
+  await refused.getByText("Couldn’t import 2 files").waitFor();
   for (const name of ["a.zip", "plain.txt"]) await refused.getByText(name).waitFor();
   expect(await refused.getByText("One file at a time").count()).toBe(2);
   await main.getByRole("button", { name: "Import", exact: true }).click();
-  await main.getByText("1 character came in").waitFor();
+  await main.getByText("1 character imported").waitFor();
   await refused.getByText("a.zip").waitFor();
   // A picture without a card.
   await choose(page, { ...png("Fox"), name: "plain.png", buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]) });
@@ -171,16 +171,16 @@ test("a file that is not what it was taken for says why, and is looked through a
   const main = page.getByRole("main");
   await choose(page, zipFile("odd.zip", { "notes.txt": new Uint8Array(10) }));
   await main.getByText("odd.zip").waitFor();
-  await main.getByRole("button", { name: "Look through it" }).click();
-  await main.getByText("The file does not say what it is.").waitFor();
-  await main.getByLabel("What it is").selectOption("sillytavern");
-  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("button", { name: "Preview import" }).click();
+  await main.getByText("Couldn’t detect the file type.").waitFor();
+  await main.getByLabel("File type").selectOption("sillytavern");
+  await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("alert").getByText("it has no characters, chats or settings").waitFor();
   await main.getByText("odd.zip").waitFor();
-  await main.getByLabel("What it is").selectOption("tavern");
+  await main.getByLabel("File type").selectOption("tavern");
   expect(await main.getByRole("alert").count()).toBe(0);
-  await main.getByRole("button", { name: "Look through it" }).click();
-  await main.getByText("Nothing new is in this file.").waitFor();
+  await main.getByRole("button", { name: "Preview import" }).click();
+  await main.getByText("There’s nothing new in this file.").waitFor();
   await context.close();
 });
 
@@ -199,13 +199,13 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
   const file = zipFile("slow.zip", files);
   await choose(page, file);
   await slow(200_000);
-  await main.getByRole("button", { name: "Look through it" }).click();
-  await main.getByRole("progressbar", { name: "Sending the file" }).waitFor();
+  await main.getByRole("button", { name: "Preview import" }).click();
+  await main.getByRole("progressbar", { name: "Uploading the file" }).waitFor();
   await main.getByText(/^[\d.]+ [kM]?B of 2\.\d MB · [\d.]+ [kM]B a second$/).waitFor();
   await look(page, "sending");
   // Elsewhere in the page it goes on, in the one place for all that runs.
   await page.getByRole("link", { name: /^Activity/ }).click();
-  await main.getByText("Sending “slow.zip”").first().waitFor();
+  await main.getByText("Uploading “slow.zip”").first().waitFor();
   await look(page, "sending-activity");
   await main.getByRole("button", { name: "Cancel “Sending “slow.zip””" }).click();
   await main.getByText("Nothing is running").waitFor();
@@ -217,14 +217,14 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
   // What was chosen is still there.
   await main.getByText("slow.zip").waitFor();
   await slow(-1);
-  await main.getByRole("button", { name: "Look through it" }).click();
-  await main.getByRole("heading", { name: "What would come in" }).waitFor();
+  await main.getByRole("button", { name: "Preview import" }).click();
+  await main.getByRole("heading", { name: "Import preview" }).waitFor();
   // Who is elsewhere when it ends is told, with the way back.
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByRole("link", { name: "Settings", exact: true }).click();
-  await page.getByText("The import is done").waitFor();
+  await page.getByText("Import complete").waitFor();
   await page.getByRole("button", { name: "Show" }).click();
-  await main.getByRole("heading", { name: "What came in" }).waitFor();
+  await main.getByRole("heading", { name: "Imported" }).waitFor();
   await context.close();
 });
 
@@ -238,27 +238,27 @@ test("kinds come from the server; what it cannot do is said beside the file, whi
   await main.getByRole("alert").getByText("No kinds today").waitFor();
   api.allow("GET /api/import");
   await main.getByRole("button", { name: "Try again" }).click();
-  await main.getByText("This page came over plain HTTP.").waitFor();
+  await main.getByText("This page uses plain HTTP").waitFor();
   const chat = { name: "Evening.jsonl", mimeType: "application/jsonl", buffer: Buffer.from('{"mes":"Hi"}\n') };
   await choose(page, chat);
-  const kind = main.getByLabel("What it is");
+  const kind = main.getByLabel("File type");
   expect(await kind.inputValue()).toBe("tavern");
   expect(
     await kind.locator("option").evaluateAll((options) => options.map((each) => (each as HTMLOptionElement).value)),
   )
     .toEqual(["", "sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer", "card"]);
   api.refuse("POST /api/import", { status: 507, code: "storage_full", message: "The disk is full" });
-  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("alert").getByText("The disk is full").waitFor();
   await main.getByText("Evening.jsonl").waitFor();
   await look(page, "failed");
   api.allow("POST /api/import");
-  await main.getByRole("button", { name: "Look through it" }).click();
+  await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
   expect(api.seen("POST", "/api/import").at(-1)!.query.get("name")).toBe("Evening.jsonl");
   // Cancel ends the job, and the choice is as it was.
   await main.getByRole("button", { name: "Cancel" }).click();
-  await main.getByText("Cancelled. The file is still chosen.").waitFor();
+  await main.getByText("Canceled. The file is still selected.").waitFor();
   expect(await kind.inputValue()).toBe("tavern");
   // One that is too large is not sent at all.
   api.house.importable = { ...api.house.importable, max_bytes: 5 };
@@ -269,8 +269,8 @@ test("kinds come from the server; what it cannot do is said beside the file, whi
   expect(errors).toEqual([]);
   // What leaves is warned of too.
   await page.goto(`${api.origin}/settings/data`);
-  await main.getByText("Whoever shares the network can read all of it").waitFor();
-  await main.getByRole("link", { name: "Export all the same" }).waitFor();
+  await main.getByText("others on the network can read the export").waitFor();
+  await main.getByRole("link", { name: "Export anyway" }).waitFor();
   await look(page, "plain-http");
   await context.close();
 });
@@ -288,14 +288,14 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await page.goto(`${app.url}/settings/data`);
     const main = page.getByRole("main");
     await main.getByRole("button", { name: "Back up now" }).click();
-    await main.getByRole("progressbar", { name: "Making a backup" }).waitFor();
+    await main.getByRole("progressbar", { name: "Backing up" }).waitFor();
     await main.getByText(/ of 3 GB$/).waitFor();
     await look(page, `backing-up-${colorScheme}`);
     await main.getByRole("button", { name: "Cancel “Backup”" }).click();
     await main.getByRole("button", { name: "Back up now" }).waitFor();
     await Deno.remove(`${app.dataDir}/large`);
     await main.getByRole("button", { name: "Back up now" }).click();
-    await main.getByText("The backup is made").waitFor();
+    await main.getByText("Backup complete").waitFor();
     const link = main.getByRole("link", { name: /^Download parlor-.*-asked\.backup$/ });
     const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
     const name = download.suggestedFilename();
@@ -332,7 +332,7 @@ test("a backup that cannot be made says why beside its button", async () => {
   await main.getByRole("alert").getByText("The server is stopping").waitFor();
   api.allow("POST /api/data/backups");
   await now.click();
-  await main.getByRole("progressbar", { name: "Making a backup" }).waitFor();
+  await main.getByRole("progressbar", { name: "Backing up" }).waitFor();
   const [job] = api.house.jobs;
   api.house.jobs = [{ ...job!, state: "failed", error: { code: "storage_full", message: "No room on the disk" } }];
   api.publish("job", job!.id);
@@ -357,7 +357,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   const { page, errors, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}${IMPORT}`);
   const main = page.getByRole("main");
-  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  await main.getByRole("button", { name: "Choose file" }).waitFor();
   const drop = (isDirectory: boolean) =>
     page.locator("main .drop-area").evaluate((area, isDirectory) => {
       // Only a person's own hand brings entries with it.
@@ -368,11 +368,11 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
       area.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
     }, isDirectory);
   await drop(true);
-  await main.getByText("Pack it into a zip first").waitFor();
+  await main.getByText("Folders can’t be uploaded").waitFor();
   await drop(false);
   await main.getByText("Evening.jsonl").waitFor();
-  expect(await main.getByText("Pack it into a zip first").count()).toBe(0);
-  await main.getByRole("button", { name: "Look through it" }).click();
+  expect(await main.getByText("Folders can’t be uploaded").count()).toBe(0);
+  await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
   const [trial] = api.house.jobs;
   api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
@@ -392,7 +392,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByRole("alert").getByText("There is no such upload any more").waitFor();
   await main.getByRole("button", { name: "Choose another file" }).click();
-  await main.getByRole("button", { name: "Choose a file" }).waitFor();
+  await main.getByRole("button", { name: "Choose file" }).waitFor();
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -428,12 +428,12 @@ test("moving in and out is found among the settings and in the palette", async (
   await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}/settings/general`);
-  const search = page.getByRole("searchbox", { name: "Search the settings" });
+  const search = page.getByRole("searchbox", { name: "Search settings" });
   const places = [
     ["sillytavern", /^Import from SillyTavern/, IMPORT],
     ["export", /^Export everything/, "/settings/data#export"],
     ["back up", /^Back up now/, "/settings/data#backups"],
-    ["licen", /^Licences/, "/settings/about#licences"],
+    ["licen", /^Licenses/, "/settings/about#licences"],
   ] as const;
   for (const [words, name, address] of places) {
     await search.fill(words);

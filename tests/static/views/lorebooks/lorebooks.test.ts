@@ -60,7 +60,7 @@ test("a file of SillyTavern comes in, goes out again, is deleted with a way back
   await page.getByRole("button", { name: "fox" }).waitFor();
   await page.getByRole("link", { name: "All lorebooks" }).click();
   await page.getByRole("link", { name: "Forest" }).waitFor();
-  await page.getByRole("button", { name: "More for Forest" }).click();
+  await page.getByRole("button", { name: "More actions for Forest" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("menuitem", { name: "Export for SillyTavern" }).click(),
@@ -70,7 +70,7 @@ test("a file of SillyTavern comes in, goes out again, is deleted with a way back
   expect(JSON.parse(Buffer.concat(chunks).toString()).entries["0"]).toMatchObject(file.entries["0"]);
 
   const remove = async () => {
-    await page.getByRole("button", { name: "More for Forest" }).click();
+    await page.getByRole("button", { name: "More actions for Forest" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     await page.getByRole("heading", { name: "No lorebooks yet" }).waitFor();
     return page.locator(".toast").filter({ hasText: "Forest deleted" });
@@ -88,33 +88,33 @@ test("every field of an entry is saved by itself, and what other programs keep i
   const { page, context, errors } = await openBook(app);
   await page.getByRole("button", { name: "snow" }).click();
   await page.getByLabel("Title").fill("Winter");
-  await page.getByLabel("Words", { exact: true }).fill("snow\n/sn[oö]w/i");
-  await page.getByLabel("It fires when").selectOption("all");
+  await page.getByLabel("Keywords", { exact: true }).fill("snow\n/sn[oö]w/i");
+  await page.getByLabel("Activates when").selectOption("all");
   await page.getByText("Matching").click();
-  await page.getByLabel("Patterns are allowed").check();
-  await page.getByLabel("Only as a whole word").check();
-  await page.getByLabel("Messages to search").fill("6");
-  await page.getByText("Where it stands").click();
-  expect(await page.getByLabel("Place", { exact: true }).inputValue()).toBe("at_depth");
-  await page.getByLabel("Messages behind it").fill("9");
-  await page.getByLabel("Said by").selectOption("assistant");
+  await page.getByLabel("Allow regular expressions").check();
+  await page.getByLabel("Match whole words").check();
+  await page.getByLabel("Scan depth (messages)").fill("6");
+  await page.getByText("Placement").click();
+  expect(await page.getByLabel("Position", { exact: true }).inputValue()).toBe("at_depth");
+  await page.getByLabel("Depth (messages from the end)").fill("9");
+  await page.getByLabel("Role").selectOption("assistant");
   await page.getByLabel("Order", { exact: true }).fill("many");
-  await page.getByText("A number from -999999 to 999999").waitFor();
+  await page.getByText("Enter a number from -999999 to 999999").waitFor();
   await page.getByLabel("Order", { exact: true }).fill("33");
-  await page.getByText("Chance and time").click();
-  await page.getByLabel("Probability in percent").fill("75");
-  await page.getByLabel("Stays for (messages)").fill("2");
-  await page.getByLabel("Then rests for (messages)").fill("3");
-  await page.getByLabel("Waits for (messages)").fill("4");
+  await page.getByText("Probability and timing").click();
+  await page.getByLabel("Probability (percent)").fill("75");
+  await page.getByLabel("Sticky (messages)").fill("2");
+  await page.getByLabel("Cooldown (messages)").fill("3");
+  await page.getByLabel("Delay (messages)").fill("4");
   await page.getByText("Groups", { exact: true }).click();
   await page.getByLabel("Group", { exact: true }).fill("weather");
-  await page.getByLabel("Weight in the draw").fill("50");
-  await page.getByLabel("Comes before the others of its group").check();
-  await page.getByText("Entries that call others").click();
-  await page.getByLabel("Other entries cannot call it").check();
-  await page.getByLabel("It calls no other entries").check();
-  await page.getByLabel("Only called by others").fill("1");
-  await page.getByLabel("In use").uncheck();
+  await page.getByLabel("Group weight").fill("50");
+  await page.getByLabel("Takes priority in its group").check();
+  await page.getByText("Recursion").click();
+  await page.getByLabel("Can’t be activated by other entries").check();
+  await page.getByLabel("Can’t activate other entries").check();
+  await page.getByLabel("Delay until recursion").fill("1");
+  await page.getByLabel("Enabled").uncheck();
   const { book } = await eventually(() => saved(app), ({ book }) => book.entries[1]!.enabled === false);
   expect(book.entries[1]).toEqual({
     ...WINTER,
@@ -126,10 +126,10 @@ test("every field of an entry is saved by itself, and what other programs keep i
       delay_until_recursion: 1,
     },
   });
-  await page.getByLabel("Place", { exact: true }).selectOption("before_char");
+  await page.getByLabel("Position", { exact: true }).selectOption("before_char");
   await eventually(() => saved(app), ({ book }) => book.entries[1]!.position === "before_char");
   expect((await saved(app)).book.entries[1]!.extensions).toMatchObject({ position: 0 });
-  await page.getByRole("button", { name: "Remove this entry" }).click();
+  await page.getByRole("button", { name: "Delete entry" }).click();
   await eventually(() => saved(app), ({ book }) => book.entries.length === 1);
   await page.getByRole("button", { name: "Undo" }).click();
   await eventually(() => saved(app), ({ book }) => book.entries.length === 2);
@@ -145,11 +145,11 @@ test("a book is bound to everything, to characters, to personas, to chats that n
   await app.put("/api/personas/robin", { name: "Robin" });
   await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
   const { page, context, errors } = await openBook(app);
-  await page.getByRole("tab", { name: "Book" }).click();
+  await page.getByRole("tab", { name: "Settings" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Deep woods");
-  await page.getByLabel("Messages that are scanned").fill("8");
-  await page.getByLabel("Scan entries that fired as well").selectOption("no");
-  const scope = page.getByLabel("Where it applies");
+  await page.getByLabel("Scan depth (messages)").fill("8");
+  await page.getByLabel("Recursive scanning").selectOption("no");
+  const scope = page.getByLabel("Applies to");
   expect(await scope.inputValue()).toBe("global");
   await scope.selectOption("character");
   await page.getByLabel("Find a character").fill("vix");
@@ -161,7 +161,7 @@ test("a book is bound to everything, to characters, to personas, to chats that n
   await eventually(() => saved(app), ({ persona_ids }) => persona_ids.join() === "robin");
   await scope.selectOption("chat");
   await page.getByLabel("Chat", { exact: true }).selectOption("c1");
-  await page.getByRole("switch", { name: "In this chat" }).check();
+  await page.getByRole("switch", { name: "Use in this chat" }).check();
   await eventually(
     async () => (await (await app.get("/api/conversations/c1")).json()).lorebook_ids,
     (ids) => ids?.join() === "woods",
@@ -170,7 +170,7 @@ test("a book is bound to everything, to characters, to personas, to chats that n
     name: "Deep woods",
     book: { scan_depth: 8, recursive_scanning: false },
   });
-  await page.getByLabel("Switched on").uncheck();
+  await page.getByLabel("Enabled").uncheck();
   await eventually(() => saved(app), ({ enabled }) => !enabled);
   expect(errors).toEqual([]);
   await context.close();
@@ -179,7 +179,7 @@ test("a book is bound to everything, to characters, to personas, to chats that n
 test("a book that was changed elsewhere is not overwritten, and the reader chooses", async () => {
   await using app = await openTestApp();
   const { page, context } = await openBook(app);
-  await page.getByRole("tab", { name: "Book" }).click();
+  await page.getByRole("tab", { name: "Settings" }).click();
   const name = page.getByLabel("Name", { exact: true });
   await name.waitFor();
   // While it is on its way, so that the change elsewhere is not simply shown.
@@ -188,7 +188,7 @@ test("a book that was changed elsewhere is not overwritten, and the reader choos
     await route.continue();
   }, { times: 1 });
   await name.fill("Mine");
-  await page.getByText("This lorebook was changed somewhere else").waitFor();
+  await page.getByText("This lorebook was changed elsewhere").waitFor();
   await page.getByText("Different: Name, Entries.").waitFor();
   expect((await saved(app)).name).toBe("Theirs");
   await page.getByRole("button", { name: "Save mine" }).click();
@@ -203,22 +203,22 @@ test("the trial says which key fired, where it goes, and what was left out and w
     messages: [{ id: "m1", role: "user", content: "Deep snow and thin ice." }],
   });
   const { page, context, errors } = await openBook(app);
-  await page.getByRole("tab", { name: "Would it fire here?" }).click();
-  const run = page.getByRole("button", { name: "Try", exact: true });
+  await page.getByRole("tab", { name: "Test activation" }).click();
+  const run = page.getByRole("button", { name: "Test", exact: true });
   expect(await run.isDisabled()).toBe(true);
   await page.getByLabel("Text to scan").fill("A fox in the snow.");
   await run.click();
-  await page.getByRole("status").filter({ hasText: "1 entry fires" }).waitFor();
-  const fired = page.getByRole("list", { name: "1 entry fires" });
-  expect(await fired.textContent()).toContain("by “fox”");
-  expect(await page.getByRole("list", { name: "Nearly, but left out" }).textContent())
-    .toContain("the other words did not fit");
+  await page.getByRole("status").filter({ hasText: "1 entry activated" }).waitFor();
+  const fired = page.getByRole("list", { name: "1 entry activated" });
+  expect(await fired.textContent()).toContain("matched “fox”");
+  expect(await page.getByRole("list", { name: "Matched, but not included" }).textContent())
+    .toContain("secondary keywords didn’t match");
   await page.getByLabel("Text to scan").fill("");
   await page.getByLabel("Chat to scan").selectOption("c1");
   await run.click();
-  const inChat = page.getByRole("list", { name: "1 entry fires" }).filter({ hasText: "snow" });
+  const inChat = page.getByRole("list", { name: "1 entry activated" }).filter({ hasText: "snow" });
   await inChat.waitFor();
-  expect(await inChat.textContent()).toMatch(/Among the messages \(with 2 messages behind it\).*in 40 % of cases/);
+  expect(await inChat.textContent()).toMatch(/In the chat \(depth 2\).*in 40% of cases/);
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -236,7 +236,7 @@ test("a thousand entries are found by typing, and only those in view are in the 
   await eventually(() => saved(app), ({ book }) => book.entries[777]!.content === "Changed.");
   await page.getByRole("button", { name: "All entries" }).click();
   await page.getByLabel("Find an entry").fill("no such thing");
-  await page.getByText("No entry has these words.").waitFor();
+  await page.getByText("No entries match.").waitFor();
   await context.close();
 });
 
@@ -251,13 +251,13 @@ test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as co
     await list.getByRole("button", { name: "snow" }).click();
     for (const fold of await page.locator(".fold > summary").all()) await fold.click();
     expect(await findAxeProblems(page)).toEqual([]);
-    await page.getByRole("tab", { name: "Book" }).click();
-    await page.getByLabel("Where it applies").selectOption("character");
+    await page.getByRole("tab", { name: "Settings" }).click();
+    await page.getByLabel("Applies to").selectOption("character");
     expect(await findAxeProblems(page)).toEqual([]);
-    await page.getByRole("tab", { name: "Would it fire here?" }).click();
+    await page.getByRole("tab", { name: "Test activation" }).click();
     await page.getByLabel("Text to scan").fill("A fox in the snow.");
-    await page.getByRole("button", { name: "Try", exact: true }).click();
-    await page.getByRole("list", { name: "1 entry fires" }).waitFor();
+    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByRole("list", { name: "1 entry activated" }).waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.getByRole("link", { name: "All lorebooks" }).click();

@@ -59,7 +59,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
   const { page, errors, foreign } = await bench.open();
   const other = (await bench.open(PHONE)).page;
-  await page.getByText("No model yet").waitFor();
+  await page.getByText("No models yet").waitFor();
   await page.getByLabel("Name").fill("qwen");
   await page.getByRole("button", { name: "Search", exact: true }).click();
   await page.getByText("12.3K downloads a month · apache-2.0 · updated Aug 1, 2026").waitFor();
@@ -67,12 +67,12 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   await page.getByText("Q4_K_M · 3 MB").waitFor();
   const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision parts" });
   await projectors.getByText("2 kB").waitFor();
-  expect(await page.getByRole("link", { name: "Its page on the hub" }).getAttribute("href")).toBe(
+  expect(await page.getByRole("link", { name: "View on the hub" }).getAttribute("href")).toBe(
     `${bench.hub.url}/owner/Qwen3-0.6B-GGUF`,
   );
   await page.getByRole("button", { name: `Download: ${NAME}` }).click();
   const offered = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF", exact: true });
-  await offered.getByText("Being downloaded").waitFor();
+  await offered.getByText("Downloading").waitFor();
 
   for (const device of [page, other]) await device.getByText("1 MB of 3 MB").first().waitFor();
   await page.reload();
@@ -84,16 +84,16 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
     await device.getByText("1 MB of 3 MB").waitFor({ state: "detached" });
   }
 
-  await page.getByRole("button", { name: /^Run it here/ }).click();
+  await page.getByRole("button", { name: /^Run here/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("The model was made for up to 40,960.").waitFor();
   await dialog.getByLabel("Context size in tokens").fill("12");
-  await dialog.getByText("A whole number from 256").waitFor();
+  await dialog.getByText("Enter a whole number, 256 or more").waitFor();
   expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Context size in tokens").fill("4096");
   await dialog.getByRole("button", { name: "Start" }).click();
   for (const device of [page, other]) await device.getByText("Running").first().waitFor();
-  await page.getByText("Its last output").click();
+  await page.getByText("Latest output").click();
   await page.getByText(/main: loading model from .*context 4096/).waitFor();
   expect(
     (await (await bench.app.get("/api/connections")).json()).find(({ id }: { id: string }) => id === "local").active,
@@ -104,7 +104,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
 
   await page.getByRole("button", { name: /^Delete: owner/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  for (const device of [page, other]) await device.getByText("No model yet").waitFor();
+  for (const device of [page, other]) await device.getByText("No models yet").waitFor();
   expect(errors).toEqual([]);
   expect(foreign).toEqual([]);
 }, 60_000);
@@ -115,10 +115,10 @@ test("Run, a reply in the chat, Stop: and then the chat says why there is none",
   const { page, errors } = await bench.open();
   await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
   const dialog = page.getByRole("dialog");
-  const idle = dialog.getByLabel("Stop after (minutes without a chat)");
+  const idle = dialog.getByLabel("Stop when idle (minutes)");
   expect(await idle.inputValue()).toBe("30");
   await idle.fill("10081");
-  await dialog.getByText("A whole number up to 10,080").waitFor();
+  await dialog.getByText("Enter a whole number up to 10,080").waitFor();
   expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
   await idle.fill("45");
   await dialog.getByRole("button", { name: "Start" }).click();
@@ -161,7 +161,7 @@ test("a download is cancelled; one that failed says why, and is resumed or disca
   await page.getByText("owner/Gated-GGUF · GGUF · Q8_0").waitFor();
   await page.getByRole("button", { name: "Search", exact: true }).click();
   await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
-  await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("On this machine").waitFor();
+  await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("Downloaded").waitFor();
 });
 
 test("files are shown and hidden by the button that keeps the focus, and a late answer shows nothing", async () => {
@@ -237,10 +237,10 @@ test.each(LOOKS)(
     await page.getByText(/terms have to be accepted first/).waitFor();
     await page.getByText("1 MB of 3 MB").waitFor();
     await page.getByText("Running").first().waitFor();
-    await page.getByText("Its last output").click();
+    await page.getByText("Latest output").click();
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.getByRole("button", { name: "Show files: owner/Gated-GGUF" }).click();
-    await page.getByText("Its owner grants access").waitFor();
+    await page.getByText("The owner controls access").waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     const shots = Deno.env.get("SCREENSHOTS");
     if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}.png` });
@@ -252,7 +252,7 @@ test.each(LOOKS)(
     await page.getByRole("button", { name: /^Delete: small/ }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
-    await page.getByLabel("Layers on the graphics card").waitFor();
+    await page.getByLabel("GPU layers").waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-run.png` });
     held.resolve();

@@ -49,14 +49,14 @@ test("commands and settings are found too, and what is nowhere is searched for i
     await page.keyboard.press("Control+k");
     await field(page).fill(text);
   };
-  await page.getByText("What is on your mind?").waitFor();
+  await page.getByText("What’s on your mind?").waitFor();
   await open("dark");
   await page.getByRole("option", { name: "Dark theme" }).waitFor();
   await page.keyboard.press("Enter");
   await field(page).waitFor({ state: "detached" });
   expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
   await open("accent");
-  await page.getByRole("option", { name: /Accent colour/ }).click();
+  await page.getByRole("option", { name: /Accent color/ }).click();
   await page.waitForURL(`${api.origin}/settings/general#hue`);
   await open("rare words");
   await page.getByRole("option", { name: "Search all chats for “rare words”" }).waitFor();
@@ -89,7 +89,7 @@ test("a question mark opens the overview of keys, but not where somebody writes"
   await page.getByRole("link", { name: "New chat" }).focus();
   await page.keyboard.press("?");
   const overview = page.getByRole("dialog", { name: "Keyboard shortcuts" });
-  await overview.getByText("Break the line").waitFor();
+  await overview.getByText("New line").waitFor();
   await page.keyboard.press("Escape");
   await overview.waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
@@ -111,7 +111,7 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
   async (_, look) => {
     await using ui = await bench.open("/new", { ...look, reducedMotion: "reduce", prepare: fill });
     const { page } = ui;
-    await page.getByText("What is on your mind?").waitFor();
+    await page.getByText("What’s on your mind?").waitFor();
     await page.keyboard.press("Control+k");
     await field(page).waitFor();
     expect(await findAxeProblems(page)).toEqual([]);

@@ -43,13 +43,13 @@ test("card files come in as personas, what is none is named with its reason, and
     file("broken.png", "?"),
   ]);
   await ui.page.getByText("1 persona imported").waitFor();
-  const refused = ui.page.getByRole("alert").filter({ hasText: "1 file could not be imported" });
+  const refused = ui.page.getByRole("alert").filter({ hasText: "Couldn’t import 1 file" });
   await refused.getByText("broken.png").waitFor();
   await refused.getByText("This file holds no persona").waitFor();
   await ui.page.getByRole("link", { name: "Tern" }).waitFor();
   expect(await findAxeProblems(ui.page)).toEqual([]);
-  await ui.page.getByRole("button", { name: "More for Robin" }).click();
-  const way = ui.page.getByRole("menuitem", { name: "Export the card" });
+  await ui.page.getByRole("button", { name: "More actions for Robin" }).click();
+  const way = ui.page.getByRole("menuitem", { name: "Export card" });
   expect(await way.getAttribute("href")).toBe("/api/personas/robin/export");
   await ui.page.keyboard.press("Escape");
   await ui.page.getByRole("button", { name: "Open", exact: true }).click();
@@ -70,13 +70,13 @@ test("a persona that was changed elsewhere is shown before it is written over", 
 
 test("one is made the default and no longer; a deleted one comes back by Undo", async () => {
   await using ui = await bench.open("/settings/personas", { prepare: fill });
-  const menu = ui.page.getByRole("button", { name: "More for Robin" });
+  const menu = ui.page.getByRole("button", { name: "More actions for Robin" });
   await menu.click();
-  await ui.page.getByRole("menuitem", { name: "Use by default" }).click();
+  await ui.page.getByRole("menuitem", { name: "Set as default" }).click();
   await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");
-  await ui.page.getByText("Used by default").waitFor();
+  await ui.page.getByText("Default").waitFor();
   await menu.click();
-  await ui.page.getByRole("menuitem", { name: "No longer use by default" }).click();
+  await ui.page.getByRole("menuitem", { name: "Remove as default" }).click();
   await eventually(() => ui.api.settings.default_persona_id, (id) => id === null);
   await menu.click();
   await ui.page.getByRole("menuitem", { name: "Delete" }).click();
@@ -118,7 +118,7 @@ test("a new chat begins with the default persona, unless another or none was cho
     api.settings.default_persona_id = "robin";
   };
   for (
-    const [choice, expected] of [[undefined, "robin"], ["Grey", "grey"], ["Under my own name", undefined]] as const
+    const [choice, expected] of [[undefined, "robin"], ["Grey", "grey"], ["My own name", undefined]] as const
   ) {
     await using ui = await bench.open("/new", { prepare });
     const menu = ui.page.getByRole("button", { name: "Speaking as Robin" });
@@ -149,7 +149,7 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
           Object.assign(api.addConversation("c1", "A chat", said), { participants: [{ character_id: "fox" }] });
         },
       });
-      await ui.page.getByText("Used by default").waitFor();
+      await ui.page.getByText("Default").waitFor();
       expect(await findAxeProblems(ui.page)).toEqual([]);
       await ui.page.goto(`${ui.api.origin}/settings/personas/robin`);
       await ui.page.getByLabel("Description").waitFor();
@@ -174,11 +174,11 @@ test.each([["wide", {}], ["phone", PHONE]] as const)(
     });
     await using other = await bench.open("/new", { api: ui.api });
     const openSidebar = async () => {
-      if (width === "phone") await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+      if (width === "phone") await ui.page.getByRole("button", { name: "Open the chat list" }).click();
     };
     await openSidebar();
     await ui.page.getByRole("button", { name: "You: Ada" }).click();
-    const own = ui.page.getByRole("menuitemradio", { name: "Under my own name" });
+    const own = ui.page.getByRole("menuitemradio", { name: "My own name" });
     expect(await own.getAttribute("aria-checked")).toBe("true");
     await ui.page.getByRole("menuitemradio", { name: "Robin" }).click();
     await eventually(() => ui.api.settings.default_persona_id, (id) => id === "robin");

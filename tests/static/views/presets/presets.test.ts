@@ -60,7 +60,7 @@ async function open(app: TestApp, path: string, options: Parameters<typeof openP
 async function openPreset(app: TestApp, options: Parameters<typeof openPage>[2] = {}) {
   await app.put("/api/presets/calm", PRESET);
   const opened = await open(app, "/settings/presets/calm", options);
-  await opened.page.getByRole("list", { name: "Prompts in their order" }).waitFor();
+  await opened.page.getByRole("list", { name: "Prompt order" }).waitFor();
   return opened;
 }
 
@@ -69,11 +69,11 @@ const focusedName = (page: Page) => page.evaluate(() => document.activeElement?.
 test("prompts are put in order by their buttons, which keep the focus and tell the place", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await openPreset(app);
-  const up = page.getByRole("button", { name: "Move up: After" });
+  const up = page.getByRole("button", { name: "Move After up" });
   await up.focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("status").filter({ hasText: "After: place 3 of 4" }).waitFor();
-  expect(await focusedName(page)).toBe("Move up: After");
+  await page.getByRole("status").filter({ hasText: "After: position 3 of 4" }).waitFor();
+  expect(await focusedName(page)).toBe("Move After up");
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory");
   await page.keyboard.press("Enter");
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,jailbreak,charDescription,chatHistory");
@@ -90,7 +90,7 @@ test("prompts are put in order by their buttons, which keep the focus and tell t
 test("prompts are put in order by dragging their grips", async () => {
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
-  const rows = page.getByRole("list", { name: "Prompts in their order" }).getByRole("listitem");
+  const rows = page.getByRole("list", { name: "Prompt order" }).getByRole("listitem");
   const grip = await rows.nth(3).locator(".sortable-grip").boundingBox();
   const target = await rows.nth(0).boundingBox();
   await page.mouse.move(grip!.x + grip!.width / 2, grip!.y + grip!.height / 2);
@@ -105,31 +105,31 @@ test("prompts are put in order by dragging their grips", async () => {
 test("prompts are switched, edited, put in, taken out, made and deleted; what is unknown stays", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await openPreset(app);
-  await page.getByRole("switch", { name: "Send: Character" }).uncheck();
+  await page.getByRole("switch", { name: "Send Character" }).uncheck();
   await eventually(() => saved(app), ({ prompt_order }) => prompt_order[1]!.order[1]!.enabled === false);
-  expect(await page.getByRole("switch", { name: "Send: Messages" }).isDisabled()).toBe(true);
+  expect(await page.getByRole("switch", { name: "Send Messages" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Edit: Main prompt" }).click();
   await page.getByLabel("Text", { exact: true }).fill("Be very calm.");
-  await page.getByLabel("Said by").selectOption("user");
-  await page.getByLabel("Place", { exact: true }).selectOption("depth");
-  await page.getByLabel("Messages behind it").fill("2");
-  await page.getByLabel("Order within the same depth").fill("50");
-  await page.getByRole("switch", { name: "A card’s own prompt" }).check();
+  await page.getByLabel("Role").selectOption("user");
+  await page.getByLabel("Position", { exact: true }).selectOption("depth");
+  await page.getByLabel("Depth (messages from the end)").fill("2");
+  await page.getByLabel("Order at the same depth").fill("50");
+  await page.getByRole("switch", { name: "Don’t let cards override" }).check();
   const { prompts } = await eventually(() => saved(app), ({ prompts }) => prompts[0]!.forbid_overrides === true);
   expect(prompts[0]).toEqual({
     ...{ identifier: "main", name: "Main prompt", role: "user", content: "Be very calm.", odd: 1 },
     ...{ injection_position: 1, injection_depth: 2, injection_order: 50, forbid_overrides: true },
   });
   await page.getByRole("button", { name: "All prompts" }).click();
-  await page.getByRole("button", { name: "Put in: Spare" }).click();
+  await page.getByRole("button", { name: "Add Spare to the order" }).click();
   await eventually(() => saved(app), (preset) => orderOf(preset).endsWith("jailbreak,spare"));
   await page.getByRole("button", { name: "Edit: Spare" }).click();
-  await page.getByRole("button", { name: "Take out of the order" }).click();
-  await page.getByRole("button", { name: "Put in: Spare" }).waitFor();
+  await page.getByRole("button", { name: "Remove from the order" }).click();
+  await page.getByRole("button", { name: "Add Spare to the order" }).waitFor();
   await page.getByRole("button", { name: "New prompt" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Mine");
   await eventually(() => saved(app), ({ prompts }) => prompts.some(({ name }) => name === "Mine"));
-  await page.getByRole("button", { name: "Delete this prompt" }).click();
+  await page.getByRole("button", { name: "Delete prompt" }).click();
   const end = await eventually(() => saved(app), ({ prompts }) => prompts.every(({ name }) => name !== "Mine"));
   expect(orderOf(end)).toBe("main,charDescription,chatHistory,jailbreak");
   expect(errors).toEqual([]);
@@ -139,10 +139,10 @@ test("prompts are switched, edited, put in, taken out, made and deleted; what is
 test("samplers are set and emptied, those that only a file names too", async () => {
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
-  await page.getByRole("tab", { name: "Samplers" }).click();
+  await page.getByRole("tab", { name: "Sampling" }).click();
   expect(await page.getByLabel("Temperature").inputValue()).toBe("0.7");
   await page.getByLabel("Temperature").fill("9");
-  await page.getByText("A number from 0 to 5").waitFor();
+  await page.getByText("Enter a number from 0 to 5").waitFor();
   await page.getByLabel("Temperature").fill("1,25");
   await page.getByLabel("dry_base").fill("");
   await page.getByLabel("Context (tokens)").fill("8192");
@@ -155,13 +155,13 @@ test("sentences around the parts are changed, emptied and given back; what the p
   await using app = await openTestApp();
   await app.put("/api/presets/calm", { ...PRESET, rest: { wi_format: "[{0}]", odd_field: 3 } });
   const { page, context, errors } = await open(app, "/settings/presets/calm");
-  await page.getByRole("tab", { name: "Sentences" }).click();
+  await page.getByRole("tab", { name: "Utility prompts" }).click();
   const begin = page.getByLabel("Before the first message", { exact: true });
   expect(await begin.inputValue()).toBe("[A new chat begins]");
-  expect(await page.getByLabel("Around each entry of a lorebook", { exact: true }).inputValue()).toBe("[{0}]");
+  expect(await page.getByLabel("Lorebook entry format", { exact: true }).inputValue()).toBe("[{0}]");
   await begin.fill("[They meet]");
-  await page.getByLabel("Before each example of speech", { exact: true }).fill("");
-  await page.getByLabel("Begin of every reply", { exact: true }).fill("Well,");
+  await page.getByLabel("Before each dialogue example", { exact: true }).fill("");
+  await page.getByLabel("Reply prefill", { exact: true }).fill("Well,");
   const rest = async () => (await (await app.get("/api/presets/calm")).json()).rest as Record<string, unknown>;
   const own = { new_chat_prompt: "[They meet]", new_example_chat_prompt: "", assistant_prefill: "Well," };
   const kept = await eventually(rest, ({ assistant_prefill }) => assistant_prefill === "Well,");
@@ -182,17 +182,17 @@ test("sentences around the parts are changed, emptied and given back; what the p
   expect(sent.at(-1)).toBe("Well,");
 
   // A continuation is asked for by a sentence only where the preset says so; the choices of how are SillyTavern's fields.
-  const nudge = page.getByLabel("To go on with a reply", { exact: true });
+  const nudge = page.getByLabel("Continue prompt", { exact: true });
   expect(await nudge.count()).toBe(0);
-  await page.getByRole("switch", { name: "Continue a reply without a sentence" }).uncheck();
+  await page.getByRole("switch", { name: "Continue replies with prefill" }).uncheck();
   await nudge.fill("[Carry on.]");
-  await page.getByLabel("Between a reply and what is added").selectOption({ label: "An empty line" });
-  await page.getByRole("switch", { name: "Join system messages" }).check();
+  await page.getByLabel("Separator between a reply and its continuation").selectOption({ label: "Empty line" });
+  await page.getByRole("switch", { name: "Merge system messages" }).check();
   const how = { continue_prefill: false, continue_nudge_prompt: "[Carry on.]", continue_postfix: "\n\n" };
   const chosen = await eventually(rest, ({ squash_system_messages }) => squash_system_messages === true);
   expect(chosen).toMatchObject(how);
 
-  await page.getByRole("button", { name: "Use the built-in words: Before the first message", exact: true }).click();
+  await page.getByRole("button", { name: "Restore default: Before the first message", exact: true }).click();
   await expect.poll(() => begin.inputValue()).toBe("[A new chat begins]");
   await eventually(rest, (all) => !("new_chat_prompt" in all));
   expect(errors).toEqual([]);
@@ -203,10 +203,10 @@ test("a preset is used by default, for models, and where a chat has it pinned", 
   await using app = await openTestApp();
   await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
   const { page, context, errors } = await openPreset(app);
-  await page.getByRole("tab", { name: "Use" }).click();
+  await page.getByRole("tab", { name: "Usage" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Calmer");
   await page.getByLabel("For these models").fill("llama-*\nqwen*");
-  await page.getByRole("switch", { name: "Use by default" }).check();
+  await page.getByRole("switch", { name: "Set as default" }).check();
   await page.getByLabel("Chat", { exact: true }).selectOption("c1");
   await page.getByRole("switch", { name: "Pinned to this chat" }).check();
   const chat = async () => await (await app.get("/api/conversations/c1")).json();
@@ -217,7 +217,7 @@ test("a preset is used by default, for models, and where a chat has it pinned", 
   await eventually(chat, ({ preset_id }) => preset_id == null);
   await page.getByRole("link", { name: "All presets" }).click();
   const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "Calmer" }) });
-  await row.getByText("Used by default", { exact: true }).waitFor();
+  await row.getByText("Default", { exact: true }).waitFor();
   expect(errors).toEqual([]);
   await context.close();
 });
@@ -226,10 +226,10 @@ test("the built-in preset is read, not changed; a copy of it is; files come in a
   await using app = await openTestApp();
   const { page, context, errors } = await open(app, "/settings/presets");
   await page.getByRole("link", { name: "Parlor" }).click();
-  await page.getByText("This preset is built in and cannot be changed").waitFor();
+  await page.getByText("Built-in presets can’t be changed").waitFor();
   expect(await page.getByRole("button", { name: "Edit: Main prompt" }).isDisabled()).toBe(true);
-  await page.getByRole("button", { name: "Make a copy" }).click();
-  await page.getByRole("heading", { name: "Parlor, copy" }).waitFor();
+  await page.getByRole("button", { name: "Duplicate" }).click();
+  await page.getByRole("heading", { name: "Parlor (copy)" }).waitFor();
   await page.getByRole("button", { name: "Edit: Main prompt" }).click();
   await page.getByLabel("Text", { exact: true }).fill("Mine.");
   await page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();
@@ -240,16 +240,16 @@ test("the built-in preset is read, not changed; a copy of it is; files come in a
     buffer: Buffer.from(JSON.stringify({ temp: 0.4, rep_pen: 1.1 })),
   });
   await page.getByRole("heading", { name: "Samplers", level: 2 }).waitFor();
-  await page.getByRole("button", { name: "Change the prompts" }).click();
+  await page.getByRole("button", { name: "Customize prompts" }).click();
   await page.getByRole("button", { name: "Edit: Main prompt" }).waitFor();
   await page.getByRole("link", { name: "All presets" }).click();
-  await page.getByRole("button", { name: "More for Samplers" }).click();
+  await page.getByRole("button", { name: "More actions for Samplers" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("menuitem", { name: "Export for SillyTavern" }).click(),
   ]);
   expect(download.suggestedFilename()).toBe("Samplers.json");
-  await page.getByRole("button", { name: "More for Samplers" }).click();
+  await page.getByRole("button", { name: "More actions for Samplers" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.locator(".toast").filter({ hasText: "Samplers deleted" }).getByRole("button", { name: "Undo" }).click();
   await page.getByRole("link", { name: "Samplers" }).waitFor();
@@ -265,7 +265,7 @@ test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as co
     expect(await findAxeProblems(page)).toEqual([]);
     await page.getByRole("button", { name: "Edit: Main prompt" }).click();
     expect(await findAxeProblems(page)).toEqual([]);
-    for (const part of ["Sentences", "Samplers", "Use"]) {
+    for (const part of ["Utility prompts", "Sampling", "Usage"]) {
       await page.getByRole("tab", { name: part }).click();
       expect(await findAxeProblems(page)).toEqual([]);
     }
@@ -274,7 +274,7 @@ test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as co
     await page.getByRole("link", { name: "Calm" }).waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     await page.goto(`${app.url}/settings/presets/default`);
-    await page.getByRole("button", { name: "Make a copy" }).waitFor();
+    await page.getByRole("button", { name: "Duplicate" }).waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     await context.close();
   },

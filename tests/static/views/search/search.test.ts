@@ -21,12 +21,12 @@ test("hits come while words are typed, with their words marked, and lead to the 
   const { page } = ui;
   await page.getByRole("link", { name: "Search", exact: true }).click();
   const field = page.getByLabel("Search all chats");
-  await page.getByText("Find what was said").waitFor();
+  await page.getByText("Search your chats").waitFor();
   expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.pressSequentially("ducks go");
-  const hits = page.getByRole("list", { name: "Hits" });
+  const hits = page.getByRole("list", { name: "Results" });
   await hits.getByText("south").waitFor();
-  await page.getByText("2 hits", { exact: true }).waitFor();
+  await page.getByText("2 results", { exact: true }).waitFor();
   expect(await hits.locator("mark").allInnerTexts()).toEqual(["ducks", "go", "ducks", "go"]);
   expect(new URL(page.url()).search).toBe("?q=ducks+go");
   await page.keyboard.press("ArrowDown");
@@ -41,7 +41,7 @@ test("hits come while words are typed, with their words marked, and lead to the 
 
 test("a title that is found leads to the chat", async () => {
   await using ui = await bench.open("/search?q=cooking", { prepare: fill });
-  const hit = ui.page.getByRole("list", { name: "Hits" }).getByRole("link");
+  const hit = ui.page.getByRole("list", { name: "Results" }).getByRole("link");
   await hit.waitFor();
   expect(await hit.getAttribute("href")).toBe("/c/c2");
 });
@@ -54,21 +54,21 @@ test("more hits come when the end of the list comes near", async () => {
       api.house.hitsPerPage = 30;
     },
   });
-  await ui.page.getByText("30 hits so far").waitFor();
+  await ui.page.getByText("30 results so far").waitFor();
   await ui.page.locator(".hits").evaluate((box) => box.scrollTop = box.scrollHeight);
-  await ui.page.getByText("60 hits so far").waitFor();
+  await ui.page.getByText("60 results so far").waitFor();
   await ui.page.locator(".hits").evaluate((box) => box.scrollTop = box.scrollHeight);
-  await ui.page.getByText("90 hits", { exact: true }).waitFor();
+  await ui.page.getByText("90 results", { exact: true }).waitFor();
 });
 
 test("nothing found and a search that fails each say so, and the words stay", async () => {
   await using ui = await bench.open("/search?q=nowhere", { prepare: fill });
-  await ui.page.getByText("Nothing found").waitFor();
+  await ui.page.getByText("No results").waitFor();
   ui.api.refuse("GET /api/search", { status: 500, code: "internal", message: "The search broke" });
   await ui.page.getByLabel("Search all chats").fill("ducks");
   await ui.page.getByRole("alert").getByText("The search broke").waitFor();
   ui.api.allow("GET /api/search");
   await ui.page.getByRole("button", { name: "Try again" }).click();
-  await ui.page.getByText("3 hits", { exact: true }).waitFor();
+  await ui.page.getByText("3 results", { exact: true }).waitFor();
   expect(await ui.page.getByLabel("Search all chats").inputValue()).toBe("ducks");
 });

@@ -14,25 +14,25 @@ test("the page speaks the browser's language where it can, English where it cann
   await using japanese = await bench.open("/new", { locale: "ja-JP" });
   await japanese.page.getByRole("heading", { name: "何を話しましょうか" }).waitFor();
   await using french = await bench.open("/new", { locale: "fr-FR" });
-  await french.page.getByRole("heading", { name: "What is on your mind?" }).waitFor();
+  await french.page.getByRole("heading", { name: "What’s on your mind?" }).waitFor();
   expect(await french.page.getAttribute("html", "lang")).toBe("en");
 });
 
 test("English is all there is in the first load; another language is one more file", async () => {
   await using ui = await bench.open("/new", { locale: "en-GB" });
-  await ui.page.getByText("What is on your mind?").waitFor();
+  await ui.page.getByText("What’s on your mind?").waitFor();
   const loaded = await ui.page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
   const scripts = await Promise.all(
     loaded.filter((name) => name.endsWith(".js")).map(async (name) => (await fetch(name)).text()),
   );
-  expect(scripts.join()).toContain("What is on your mind?");
+  expect(scripts.join()).toContain("What’s on your mind?");
   expect(scripts.join()).not.toMatch(/Was beschäftigt Sie|何を話しましょうか/);
 });
 
 test("a chosen language shows at once, on other devices too, and without asking at the next visit", async () => {
   await using ui = await bench.open("/settings/general", { locale: "en-GB" });
   await using other = await bench.open("/new", { locale: "en-GB", api: ui.api });
-  await other.page.getByText("What is on your mind?").waitFor();
+  await other.page.getByText("What’s on your mind?").waitFor();
   await ui.page.getByLabel("Language").selectOption("ja");
   await ui.page.getByRole("heading", { name: "設定" }).waitFor();
   await other.page.getByText("何を話しましょうか").waitFor();

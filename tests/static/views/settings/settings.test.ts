@@ -10,25 +10,25 @@ afterAll(() => bench.close());
 test("a setting is found by its words, and choosing it leads to its control", async () => {
   await using ui = await bench.open("/settings/about");
   const { page } = ui;
-  await page.getByLabel("Search the settings").fill("accent");
-  await page.getByRole("link", { name: "Accent colour" }).click();
+  await page.getByLabel("Search settings").fill("accent");
+  await page.getByRole("link", { name: "Accent color" }).click();
   await page.waitForURL(`${ui.api.origin}/settings/general#hue`);
-  const slider = page.getByLabel("Accent colour");
+  const slider = page.getByLabel("Accent color");
   await slider.waitFor();
   expect(await eventually(() => slider.evaluate((input) => input === document.activeElement), Boolean)).toBe(true);
-  expect(await page.getByLabel("Search the settings").inputValue()).toBe("");
-  await page.getByLabel("Search the settings").fill("xyzzy");
-  await page.getByText("No setting has these words.").waitFor();
+  expect(await page.getByLabel("Search settings").inputValue()).toBe("");
+  await page.getByLabel("Search settings").fill("xyzzy");
+  await page.getByText("No settings match.").waitFor();
 });
 
 test("every found setting has a control at its address", async () => {
   await using ui = await bench.open("/settings/general");
   const { page } = ui;
-  await page.getByLabel("Search the settings").fill("general");
-  const addresses = await page.getByRole("list", { name: "Found settings" }).getByRole("link").evaluateAll((links) =>
+  await page.getByLabel("Search settings").fill("general");
+  const addresses = await page.getByRole("list", { name: "Matching settings" }).getByRole("link").evaluateAll((links) =>
     links.map((link) => link.getAttribute("href")!)
   );
-  await page.getByLabel("Search the settings").fill("");
+  await page.getByLabel("Search settings").fill("");
   const anchors = addresses.filter((address) => address.includes("#")).map((address) => address.split("#")[1]!);
   expect(anchors.length).toBeGreaterThan(5);
   for (const anchor of anchors) expect(await page.locator(`#${anchor}`).count(), anchor).toBe(1);
@@ -39,8 +39,8 @@ test("settings of the person are saved one by one, and a refused one is put back
   const { page, api } = ui;
   await page.getByLabel("Your name").fill(" Ada ");
   await page.keyboard.press("Tab");
-  await page.getByRole("switch", { name: "Enter sends the message" }).click();
-  await page.getByRole("switch", { name: "Name chats by themselves" }).click();
+  await page.getByRole("switch", { name: "Press Enter to send" }).click();
+  await page.getByRole("switch", { name: "Name chats automatically" }).click();
   await eventually(() => api.settings, (settings) => !settings.auto_title && !settings.send_on_enter);
   expect(api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
     { display_name: "Ada" },
@@ -74,7 +74,7 @@ test("a reply that ends out of sight is told, once the person wanted that and th
   const { page, api } = ui;
   await page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "granted"));
   await page.reload();
-  const control = page.getByRole("switch", { name: "Notify when a reply ends" });
+  const control = page.getByRole("switch", { name: "Notify me when a reply finishes" });
   await control.waitFor();
   expect(await control.isChecked()).toBe(false);
   const shown = () => page.evaluate(() => Reflect.get(globalThis, "shown"));
@@ -90,7 +90,7 @@ test("a reply that ends out of sight is told, once the person wanted that and th
   await expect.poll(() => control.isChecked()).toBe(true);
   api.startReply("c1", "r2").end("complete");
   await eventually(shown, (all) => all.length === 1);
-  expect(await shown()).toEqual([{ title: "A story", body: "The reply has ended", tag: "c1" }]);
+  expect(await shown()).toEqual([{ title: "A story", body: "Reply finished", tag: "c1" }]);
   await page.evaluate(() => Reflect.get(globalThis, "last").onclick());
   await page.waitForURL(`${api.origin}/c/c1`);
   await page.evaluate(() => Reflect.set(globalThis, "isHidden", false));
@@ -104,7 +104,7 @@ test("a browser that refuses leaves the switch off and says where to change that
   await using ui = await bench.open("/new");
   await ui.page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "denied"));
   await ui.page.goto(`${ui.api.origin}/settings/general`);
-  await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).click();
-  await ui.page.getByText("The browser refused.").waitFor();
-  expect(await ui.page.getByRole("switch", { name: "Notify when a reply ends" }).isChecked()).toBe(false);
+  await ui.page.getByRole("switch", { name: "Notify me when a reply finishes" }).click();
+  await ui.page.getByText("Your browser blocked notifications.").waitFor();
+  expect(await ui.page.getByRole("switch", { name: "Notify me when a reply finishes" }).isChecked()).toBe(false);
 });

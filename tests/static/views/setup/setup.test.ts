@@ -26,17 +26,17 @@ test.each(
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/welcome-${name}-${colorScheme}.png` });
     };
     await page.goto(app.url);
-    await page.getByRole("heading", { name: "Who answers" }).waitFor();
+    await page.getByRole("heading", { name: "Choose a model" }).waitFor();
     await page.getByText("Step 1 of 3").waitFor();
-    await page.getByText("No server was found").waitFor();
+    await page.getByText("No servers found").waitFor();
     await look("model");
     await page.getByRole("button", { name: "Skip" }).click();
     await page.getByRole("heading", { name: "Your name" }).waitFor();
     await look("name");
     await page.getByLabel("Your name").fill("Ada");
     await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByRole("heading", { name: "Protect this Parlor with a passkey" }).waitFor();
-    await page.getByRole("button", { name: "Create a passkey" }).waitFor();
+    await page.getByRole("heading", { name: "Protect Parlor with a passkey" }).waitFor();
+    await page.getByRole("button", { name: "Create passkey" }).waitFor();
     await look("passkey");
     await page.goBack();
     await page.getByRole("button", { name: "Skip" }).click();
@@ -71,8 +71,8 @@ test("a found model is used with one click and leads to the next step", async ()
 
 test("an address that is entered by hand is part of the wizard", async () => {
   await using ui = await bench.open("/", { prepare: fresh });
-  await ui.page.getByRole("link", { name: "Enter an address" }).click();
-  await ui.page.getByLabel("Address").fill("http://127.0.0.1:9/v1");
+  await ui.page.getByRole("link", { name: "Enter a URL" }).click();
+  await ui.page.getByLabel("URL").fill("http://127.0.0.1:9/v1");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
   await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
   expect(ui.api.isSetupCompleted).toBe(false);
@@ -100,7 +100,7 @@ test.each([
 
 test("without the built-in character the wizard ends in an empty chat", async () => {
   await using ui = await bench.open("/welcome/passkey", { prepare: fresh });
-  await ui.page.getByText("Browsers make passkeys for names only").waitFor();
+  await ui.page.getByText("Browsers create passkeys only for domain names").waitFor();
   await ui.page.getByRole("button", { name: "Start chatting" }).click();
   await ui.page.waitForURL(/\/new$/);
   await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);

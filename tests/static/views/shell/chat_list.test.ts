@@ -69,14 +69,14 @@ test("a chat is renamed, pinned, filed and taken out from its menu, by keys alon
   await page.getByRole("heading", { name: "Pinned" }).waitFor();
   await choose("Renamed", "Unpin");
   await page.getByRole("heading", { name: "Pinned" }).waitFor({ state: "detached" });
-  await choose("Renamed", "Move to a folder");
+  await choose("Renamed", "Move to folder");
   await page.getByRole("combobox", { name: "Folder" }).waitFor();
   await page.keyboard.type("Letters");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Letters" }).waitFor();
   await eventually(() => api.conversations.get("c1"), (chat) => Reflect.get(chat!, "folder") === "Letters");
-  await choose("Renamed", "Move to a folder");
-  await page.getByRole("button", { name: "Take out" }).click();
+  await choose("Renamed", "Move to folder");
+  await page.getByRole("button", { name: "Remove from folder" }).click();
   await page.getByRole("button", { name: "Letters" }).waitFor({ state: "detached" });
   expect(api.seen("PATCH", "/api/conversations/c1").map(({ body }) => body)).toEqual([
     { title: "Renamed" },
@@ -145,7 +145,7 @@ test("a chat that another device deletes goes from the list, however old it is",
 
 test("on a phone the menu of a chat is a sheet in the drawer's reach", async () => {
   await using ui = await bench.open("/new", { ...PHONE, prepare: fill });
-  await ui.page.getByRole("button", { name: "Open the list of chats" }).click();
+  await ui.page.getByRole("button", { name: "Open the chat list" }).click();
   await ui.page.getByRole("button", { name: "Actions for “The newest”" }).click();
   await ui.page.getByRole("menuitem", { name: "Rename" }).click();
   await ui.page.getByLabel("Title").fill("Renamed");

@@ -83,7 +83,7 @@ test("without the server what is open stays readable, other screens open, a mess
   await page.getByRole("log").getByText("Hello").waitFor();
   await page.getByLabel("Message", { exact: true }).fill("Are you there?");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.locator(".reply-state", { hasText: "The connection is lost" }).waitFor();
+  await page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
   expect(await keptPaths(page)).not.toContainEqual(expect.stringContaining("/api/"));
   await page.goto(`${app.url}/settings/about`);
   await page.getByRole("heading", { name: "About" }).waitFor();

@@ -52,12 +52,12 @@ test("a key that would travel readable to the speech server is warned of, and on
   await using bench = await openBench();
   await bench.app.put("/api/tts/config", { base_url: "https://speech.example/v1", api_key: "k1" });
   const { page } = await bench.open();
-  const exposed = page.getByText("This address has no encryption");
-  const address = page.getByLabel("Address", { exact: true });
-  await page.getByText("A key is stored").waitFor();
+  const exposed = page.getByText("This URL isn’t encrypted");
+  const address = page.getByLabel("URL", { exact: true });
+  await page.getByText("A key is saved").waitFor();
   expect(await exposed.count()).toBe(0);
   await address.fill("http://192.168.1.9:8880");
-  await page.getByText("The stored key belongs to another address").waitFor();
+  await page.getByText("The saved key belongs to another URL").waitFor();
   expect(await exposed.count()).toBe(0);
   await page.getByLabel("API key").fill("k2");
   await exposed.waitFor();
@@ -69,18 +69,18 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open();
   const other = (await bench.open(PHONE)).page;
-  await page.getByLabel("Address", { exact: true }).fill(bench.speech.url);
+  await page.getByLabel("URL", { exact: true }).fill(bench.speech.url);
   await page.getByLabel("API key").fill("k1");
   await page.getByRole("button", { name: "Save and test" }).click();
-  await page.getByText("The server speaks").waitFor();
+  await page.getByText("The speech server works").waitFor();
   await page.getByText(/^First sound after \d+ ms$/).waitFor();
   await page.getByRole("listitem").getByText("2 models").waitFor();
   expect(bench.speech.requests.find(({ path }) => path === "/v1/audio/speech")!.json).toMatchObject({
     input: "Good evening. This is how I sound.",
   });
-  await page.getByText("A key is stored. Leave this empty to keep it.").waitFor();
+  await page.getByText("A key is saved. Leave this empty to use it.").waitFor();
   expect(await page.getByLabel("API key").inputValue()).toBe("");
-  await eventually(() => other.getByLabel("Address", { exact: true }).inputValue(), (url) => url === bench.speech.url);
+  await eventually(() => other.getByLabel("URL", { exact: true }).inputValue(), (url) => url === bench.speech.url);
 
   await page.getByLabel("Model", { exact: true }).fill("kokoro");
   await page.getByLabel("Format").selectOption("opus");
@@ -92,17 +92,17 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
   expect(await bench.config()).toEqual({
     ...{ base_url: bench.speech.url, model: "kokoro", voice: "joe", format: "opus", speed: 1.5, has_key: true },
   });
-  await page.getByRole("button", { name: "Hear: Voice", exact: true }).click();
+  await page.getByRole("button", { name: "Listen: Voice", exact: true }).click();
   await eventually(
     () => bench.speech.requests.at(-1)!.json,
     (json) => json?.voice === "joe" && json.speed === 1.5 && json.model === "kokoro",
   );
 
   await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
-  await page.getByLabel("Name of the voice").fill("af_bella(2)+af_sky");
+  await page.getByLabel("Voice name").fill("af_bella(2)+af_sky");
   await page.keyboard.press("Tab");
   await page.getByLabel("Voice for dialogue", { exact: true }).selectOption({ label: "Joe (en)" });
-  await page.getByRole("switch", { name: "Read replies aloud as they come" }).check();
+  await page.getByRole("switch", { name: "Read replies aloud automatically" }).check();
   await eventually(
     async () => await (await bench.app.get("/api/settings")).json(),
     (settings) =>
@@ -117,13 +117,13 @@ test("a server that refuses says why, and what was typed stays", async () => {
   bench.speech.switches.refusal = { status: 401, body: { error: { message: "no such key" } } };
   const { page } = await bench.open();
   expect(await page.getByRole("button", { name: "Save and test" }).isDisabled()).toBe(true);
-  await page.getByLabel("Address", { exact: true }).fill("not an address");
+  await page.getByLabel("URL", { exact: true }).fill("not an address");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("The speech server could not be saved").waitFor();
-  expect(await page.getByLabel("Address", { exact: true }).inputValue()).toBe("not an address");
-  await page.getByLabel("Address", { exact: true }).fill(bench.speech.url);
+  await page.getByText("Couldn’t save the speech server").waitFor();
+  expect(await page.getByLabel("URL", { exact: true }).inputValue()).toBe("not an address");
+  await page.getByLabel("URL", { exact: true }).fill(bench.speech.url);
   await page.getByRole("button", { name: "Save and test" }).click();
-  await page.getByRole("alert").filter({ hasText: "The test failed" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "Test failed" }).waitFor();
 });
 
 test("a sample is recorded, heard, renamed, and deleted with a way back", async () => {
@@ -133,10 +133,10 @@ test("a sample is recorded, heard, renamed, and deleted with a way back", async 
   await page.getByRole("button", { name: "Record", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Not recording yet").waitFor();
-  await dialog.getByRole("button", { name: "Begin recording" }).click();
+  await dialog.getByRole("button", { name: "Start recording" }).click();
   await dialog.getByRole("status").filter({ hasText: /^Recording$/ }).waitFor();
   await dialog.getByText("0:01").waitFor();
-  await dialog.getByRole("button", { name: "End recording" }).click();
+  await dialog.getByRole("button", { name: "Stop recording" }).click();
   await dialog.getByRole("status").filter({ hasText: /^Recorded$/ }).waitFor();
   await dialog.locator("audio").waitFor();
   await dialog.getByLabel("Name").fill("My voice");
@@ -148,14 +148,14 @@ test("a sample is recorded, heard, renamed, and deleted with a way back", async 
   await library(page).getByRole("button", { name: "Stop My voice" }).waitFor();
   await library(page).getByRole("button", { name: "Play My voice" }).waitFor();
 
-  await library(page).getByRole("button", { name: "More for My voice" }).click();
+  await library(page).getByRole("button", { name: "More actions for My voice" }).click();
   await page.getByRole("menuitem", { name: "Rename" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("Aunt");
   await page.keyboard.press("Enter");
   await library(page).getByRole("heading", { name: "Aunt" }).waitFor();
 
   const remove = async () => {
-    await library(page).getByRole("button", { name: "More for Aunt" }).click();
+    await library(page).getByRole("button", { name: "More actions for Aunt" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     await page.getByText("No samples yet").waitFor();
   };
@@ -184,7 +184,7 @@ test("files are uploaded under their names, also where one of them is none that 
     await library(device).getByRole("heading", { name: "Grandma 1987.tape" }).waitFor();
     await library(device).getByText("0:01 · 24 kHz · wav · 72 kB").waitFor();
   }
-  await page.getByRole("alert").filter({ hasText: "The sample could not be added" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "Couldn’t add the sample" }).waitFor();
 });
 
 test(
@@ -209,11 +209,11 @@ test(
     const origin = `http://${PUBLIC}:${site.addr.port}`;
     const { page } = await bench.open();
     const fetchFrom = async (path: string, name: string) => {
-      await page.getByRole("button", { name: "From an address" }).click();
+      await page.getByRole("button", { name: "From a URL" }).click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Address of the recording").fill(origin + path);
+      await dialog.getByLabel("Recording URL").fill(origin + path);
       await dialog.getByLabel("Name").fill(name);
-      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+      await dialog.getByRole("button", { name: "Add sample", exact: true }).click();
     };
     await fetchFrom("/voice.wav", "Guest");
     const bar = page.getByRole("progressbar", { name: "Guest" });
@@ -229,18 +229,18 @@ test(
     await page.getByRole("progressbar", { name: "Unwanted" }).waitFor({ state: "detached" });
     rest.resolve();
     await fetchFrom("/nothing", "Nobody");
-    await page.getByRole("alert").filter({ hasText: "The sample could not be fetched" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "Couldn’t add the sample" }).waitFor();
     expect((await bench.samples()).map(({ name }) => name)).toEqual(["Guest"]);
 
-    await page.getByRole("button", { name: "From an address" }).click();
+    await page.getByRole("button", { name: "From a URL" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Address of the recording").fill("file:///etc/passwd");
+    await dialog.getByLabel("Recording URL").fill("file:///etc/passwd");
     await dialog.getByLabel("From", { exact: true }).fill("1:30");
     await dialog.getByLabel("To", { exact: true }).fill("1:15");
-    await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
-    await dialog.getByText("An address that begins with http:// or https://").waitFor();
-    await dialog.getByText("the end comes after the beginning").waitFor();
-    await dialog.getByText("A name is needed").waitFor();
+    await dialog.getByRole("button", { name: "Add sample", exact: true }).click();
+    await dialog.getByText("Enter a URL that starts with http:// or https://").waitFor();
+    await dialog.getByText("The end must be after the start").waitFor();
+    await dialog.getByText("Enter a name").waitFor();
   },
   60_000,
 );
@@ -258,7 +258,7 @@ test("a character gets a voice in its card, which other extensions survive", asy
   const picker = page.getByLabel("Voice when read aloud", { exact: true });
   await picker.selectOption({ label: "Grandma" });
   await eventually(extensions, (all) => all["parlor/voice"] === sample.id);
-  await picker.selectOption({ label: "The voice of the settings" });
+  await picker.selectOption({ label: "Voice from settings" });
   await eventually(extensions, (all) => all["parlor/voice"] === undefined);
   expect(await extensions()).toMatchObject({ "other/app": { kept: true } });
 });
@@ -268,7 +268,7 @@ test("without a microphone the dialog says what to do", async () => {
   const { page } = await bench.open();
   await page.evaluate(() => Object.defineProperty(navigator, "mediaDevices", { value: undefined }));
   await page.getByRole("button", { name: "Record", exact: true }).click();
-  await page.getByRole("button", { name: "Begin recording" }).click();
+  await page.getByRole("button", { name: "Start recording" }).click();
   await page.getByRole("dialog").getByText("only over HTTPS or on localhost").waitFor();
 });
 
@@ -285,21 +285,21 @@ test.each(LOOKS)(
       if (shots) await page.screenshot({ path: `${shots}/voice-${name}-${width}-${colorScheme}.png` });
     };
     await page.getByRole("button", { name: "Save and test" }).click();
-    await page.getByText("The server speaks").waitFor();
+    await page.getByText("The speech server works").waitFor();
     await look("server");
     await page.getByLabel("Voice for narration", { exact: true }).selectOption({ label: "Another name" });
-    await page.getByLabel("Name of the voice").scrollIntoViewIfNeeded();
+    await page.getByLabel("Voice name").scrollIntoViewIfNeeded();
     await look("sound");
-    await library(page).getByRole("button", { name: "More for Grandma" }).scrollIntoViewIfNeeded();
+    await library(page).getByRole("button", { name: "More actions for Grandma" }).scrollIntoViewIfNeeded();
     await look("library");
-    await page.getByRole("button", { name: "From an address" }).click();
+    await page.getByRole("button", { name: "From a URL" }).click();
     await page.getByRole("dialog").waitFor();
     await look("fetch");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Record", exact: true }).click();
-    await page.getByRole("button", { name: "Begin recording" }).click();
+    await page.getByRole("button", { name: "Start recording" }).click();
     await page.getByRole("dialog").getByText("0:01").waitFor();
-    await page.getByRole("button", { name: "End recording" }).click();
+    await page.getByRole("button", { name: "Stop recording" }).click();
     await page.getByRole("dialog").locator("audio").waitFor();
     await look("record");
   },

@@ -48,18 +48,18 @@ test("switched on, signed in by link or QR code, reached, renamed and switched o
   const phone = await opened.open(PHONE);
   await panel.getByText("UDP services").waitFor();
   await show(page, "disabled");
-  await panel.getByLabel("Name in the tailnet").fill("No Name");
-  await panel.getByRole("button", { name: "Switch on" }).click();
+  await panel.getByLabel("Machine name").fill("No Name");
+  await panel.getByRole("button", { name: "Turn on" }).click();
   await panel.getByText("no hyphen at either end").waitFor();
-  await panel.getByLabel("Name in the tailnet").fill("study");
+  await panel.getByLabel("Machine name").fill("study");
   await page.keyboard.press("Enter");
 
-  const link = panel.getByRole("link", { name: "Sign the node in" });
+  const link = panel.getByRole("link", { name: "Sign in to your tailnet" });
   await link.waitFor();
   expect(await link.getAttribute("href")).toBe("http://control.test/register/hskey-authreq-secret");
   expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
-  await panel.getByRole("img", { name: "QR code with the sign-in address" }).waitFor();
-  await phone.panel.getByRole("link", { name: "Sign the node in" }).waitFor();
+  await panel.getByRole("img", { name: "QR code with the sign-in link" }).waitFor();
+  await phone.panel.getByRole("link", { name: "Sign in to your tailnet" }).waitFor();
   await show(page, "needs_auth");
   expect(await findAxeProblems(page)).toEqual([]);
 
@@ -72,18 +72,18 @@ test("switched on, signed in by link or QR code, reached, renamed and switched o
   await show(page, "running");
   expect(await findAxeProblems(phone.page)).toEqual([]);
 
-  await panel.getByLabel("Name in the tailnet").fill("den");
+  await panel.getByLabel("Machine name").fill("den");
   await panel.getByRole("button", { name: "Rename" }).click();
   await phone.panel.getByRole("link", { name: "Address: http://den.fox-owl.ts.net" }).waitFor();
 
-  await panel.getByRole("button", { name: "Switch off" }).click();
-  const dialog = page.getByRole("dialog", { name: "Switch the tailnet node off?" });
-  await dialog.getByText("Nobody reaches Parlor at http://den.fox-owl.ts.net any more.").waitFor();
+  await panel.getByRole("button", { name: "Turn off" }).click();
+  const dialog = page.getByRole("dialog", { name: "Turn off the tailnet node?" });
+  await dialog.getByText("Parlor won’t be reachable at http://den.fox-owl.ts.net.").waitFor();
   await dialog.getByText("Passkeys and chats stay").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
-  await dialog.getByRole("button", { name: "Switch off" }).click();
-  await panel.getByRole("button", { name: "Switch on" }).waitFor();
-  await phone.panel.getByRole("button", { name: "Switch on" }).waitFor();
+  await dialog.getByRole("button", { name: "Turn off" }).click();
+  await panel.getByRole("button", { name: "Turn on" }).waitFor();
+  await phone.panel.getByRole("button", { name: "Turn on" }).waitFor();
   expect([errors, foreign, phone.errors]).toEqual([[], [], []]);
 });
 
@@ -92,16 +92,16 @@ test("with a certificate the address is HTTPS, and the panel says what is left t
   await opened.bench.run();
   const { panel } = await opened.open();
   await panel.getByRole("link", { name: "Address: https://parlor.fox-owl.ts.net" }).waitFor();
-  await panel.getByText("make a passkey there").waitFor();
+  await panel.getByText("create a passkey").waitFor();
 });
 
 test("without tailscaled the panel says how to get it, and what was typed stays", async () => {
   await using opened = await openBench({}, { tailscaledPath: "/nowhere/tailscaled" });
   const { page, panel } = await opened.open();
-  await panel.getByLabel("Name in the tailnet").fill("study");
-  await panel.getByRole("button", { name: "Switch on" }).click();
+  await panel.getByLabel("Machine name").fill("study");
+  await panel.getByRole("button", { name: "Turn on" }).click();
   await panel.getByRole("alert").getByText("Install Tailscale").waitFor();
-  expect(await panel.getByLabel("Name in the tailnet").inputValue()).toBe("study");
+  expect(await panel.getByLabel("Machine name").inputValue()).toBe("study");
   await show(page, "not_there");
 });
 
@@ -118,7 +118,7 @@ test("a node that fails says why and can be tried again; one on its way says wha
   await panel.getByText("connection refused").waitFor();
   await show(page, "starting");
   await opened.double.set({ needsApproval: true });
-  await panel.getByRole("link", { name: "Sign the node in" }).waitFor();
+  await panel.getByRole("link", { name: "Sign in to your tailnet" }).waitFor();
   await opened.double.approve();
   await panel.getByText("waits for the approval").waitFor();
   await show(page, "approval");

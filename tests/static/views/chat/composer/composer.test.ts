@@ -89,7 +89,7 @@ test("a text file becomes a fenced block at the cursor; what is neither text nor
     (text) => text === "Before\n\na.ts\n\n````ts\nconst x = 1;\n```\n````\n\nafter",
   );
   await give(ui.page, "drop", [{ name: "a.bin", type: "", base64: btoa("\x00\x01\xff") }]);
-  await ui.page.getByText("“a.bin” is neither an image nor text").waitFor();
+  await ui.page.getByText("“a.bin” isn’t an image or a text file").waitFor();
   await give(ui.page, "drop", [{ name: "big.txt", type: "text/plain", base64: btoa("x".repeat(300_000)) }]);
   await ui.page.getByText("“big.txt” is too long for a message").waitFor();
 });
@@ -155,10 +155,10 @@ test("commands choose the persona, draw from a prompt and open the character's l
   await run("/persona rob");
   await eventually(() => ui.api.conversations.get("c1")!.persona_id, (id) => id === "robin");
   await run("/persona nobody");
-  await ui.page.getByText("There is no persona whose name begins with “nobody”").waitFor();
+  await ui.page.getByText("No persona’s name starts with “nobody”").waitFor();
   await run("/image a lighthouse at night");
-  const dialog = ui.page.getByRole("dialog", { name: "Draw a picture" });
-  await eventually(() => dialog.getByLabel("What to draw").inputValue(), (text) => text === "a lighthouse at night");
+  const dialog = ui.page.getByRole("dialog", { name: "Generate image" });
+  await eventually(() => dialog.getByLabel("Image prompt").inputValue(), (text) => text === "a lighthouse at night");
   await dialog.getByRole("button", { name: "Close" }).click();
   expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
   await run("/lorebook");

@@ -105,7 +105,7 @@ test("from a message far back the messages behind it follow as one scrolls down"
 
 test("an address with a message that is gone says so and shows the end", async () => {
   await using ui = await openLong("/c/c1#nonesuch");
-  await ui.page.getByText("That message is not in this chat any more.").waitFor();
+  await ui.page.getByText("That message is no longer in this chat.").waitFor();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
 });
 
@@ -135,7 +135,7 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   );
   expect(isTaken).toBe(false);
   await field.fill("nonesuch");
-  await ui.page.locator(".chat-search-count").getByText("Nothing found").waitFor();
+  await ui.page.locator(".chat-search-count").getByText("No results").waitFor();
   await field.fill("needle");
   await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
   await field.press("Escape");

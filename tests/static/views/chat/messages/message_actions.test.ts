@@ -44,7 +44,7 @@ const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m$
 /** Opens the menu of a message and presses one of its rows. */
 async function choose(page: Page, n: number, label: string) {
   await message(page, n).hover();
-  await message(page, n).getByRole("button", { name: "Show what can be done" }).click();
+  await message(page, n).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: label, exact: true }).click();
 }
 
@@ -54,7 +54,7 @@ const contents = (ui: Awaited<ReturnType<typeof openTalk>>) =>
 test("a message is edited in its place, and Escape leaves it as it was", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
-  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  const field = ui.page.getByRole("textbox", { name: "Message text" });
   expect(await field.inputValue()).toBe("First answer");
   await field.fill("Never mind");
   await field.press("Escape");
@@ -69,8 +69,8 @@ test("a message is edited in its place, and Escape leaves it as it was", async (
 test("a message that is edited and sent again gets a version, and the earlier one keeps what followed", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 0, "Edit");
-  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   expect(contents(ui)).toEqual(["Another question", "Hello"]);
   expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({ action: "edit", user_message_id: "c1-m0" });
@@ -86,8 +86,8 @@ test("a message that is edited and sent again gets a version, and the earlier on
 test("Undo of a message sent again stops its reply and shows what was there", async () => {
   await using ui = await openTalk({ prepare: (api) => api.script = undefined });
   await choose(ui.page, 0, "Edit");
-  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
+  await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.getByRole("button", { name: "Stop" }).waitFor();
   await ui.page.getByRole("button", { name: "Undo" }).click();
   await ui.page.getByText("Second answer").waitFor();
@@ -98,9 +98,9 @@ test("a version that the server refuses leaves the chat as it was and the text i
   await using ui = await openTalk();
   ui.api.refuse("POST /api/chat", { status: 409, code: "conflict", message: "Another reply is running" });
   await choose(ui.page, 0, "Edit");
-  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  const field = ui.page.getByRole("textbox", { name: "Message text" });
   await field.fill("Another question");
-  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.getByText("Another reply is running").waitFor();
   await ui.page.getByText("Second answer").waitFor();
   expect(await field.inputValue()).toBe("Another question");
@@ -114,8 +114,8 @@ test("versions of a temporary chat keep what followed each, too", async () => {
   ui.api.script = ["Bye"];
   await ui.page.locator(".turn").hover();
   await ui.page.locator(".turn").getByRole("button", { name: "Edit" }).click();
-  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Two");
-  await ui.page.getByRole("button", { name: "Save and send again" }).click();
+  await ui.page.getByRole("textbox", { name: "Message text" }).fill("Two");
+  await ui.page.getByRole("button", { name: "Save and resend" }).click();
   await ui.page.locator(".reply", { hasText: "Bye" }).waitFor();
   await ui.page.locator(".turn").getByRole("button", { name: "Previous version" }).click();
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
@@ -128,14 +128,14 @@ test("a failed attempt to regenerate is a note below the reply, with Retry", asy
     prepare: (api) => {
       api.conversations.get("c1")!.messages[3]!.last_attempt = {
         status: "failed",
-        error: { code: "upstream_error", message: "The model is out of memory" },
+        error: { code: "upstream_error", message: "The model is out memory" },
         created_at: new Date().toISOString(),
       };
     },
   });
   await message(ui.page, 3).getByText("Second answer").waitFor();
-  await message(ui.page, 3).getByText("Regenerating failed.").waitFor();
-  await message(ui.page, 3).getByText("The model is out of memory").waitFor();
+  await message(ui.page, 3).getByText("Couldn’t regenerate the reply.").waitFor();
+  await message(ui.page, 3).getByText("The model is out memory").waitFor();
   await message(ui.page, 3).getByRole("button", { name: "Retry" }).click();
   await message(ui.page, 3).getByText("Hello").waitFor();
 });
@@ -143,14 +143,14 @@ test("a failed attempt to regenerate is a note below the reply, with Retry", asy
 test("an edit of a message that another device changed meanwhile is explained before it overwrites", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
-  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  const field = ui.page.getByRole("textbox", { name: "Message text" });
   await field.fill("Mine");
   // Without word of it: only the refused save tells.
   const conversation = ui.api.conversations.get("c1")!;
   conversation.messages[1]!.content = "From the phone";
   conversation.revision++;
   await field.press("Control+Enter");
-  await ui.page.getByText("This message has meanwhile been changed on another device.").waitFor();
+  await ui.page.getByText("This message was changed on another device.").waitFor();
   await ui.page.locator(".notice").getByText("From the phone").waitFor();
   expect([await field.inputValue(), contents(ui)[1]]).toEqual(["Mine", "From the phone"]);
   await field.press("Control+Enter");
@@ -164,7 +164,7 @@ test("an edit goes through when another device changed another message meanwhile
   const conversation = ui.api.conversations.get("c1")!;
   conversation.messages[3]!.content = "From the phone";
   conversation.revision++;
-  await ui.page.getByRole("textbox", { name: "Text of the message" }).fill("Mine");
+  await ui.page.getByRole("textbox", { name: "Message text" }).fill("Mine");
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
   await message(ui.page, 3).getByText("From the phone").waitFor();
   await eventually(() => contents(ui)[1], (text) => text === "Mine");
@@ -202,7 +202,7 @@ test("the arrow up in an empty composer edits the last turn", async () => {
   await using ui = await openTalk();
   await message(ui.page, 3).waitFor();
   await ui.page.getByLabel("Message", { exact: true }).press("ArrowUp");
-  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  const field = ui.page.getByRole("textbox", { name: "Message text" });
   expect(await field.inputValue()).toBe("Second question");
   expect(await message(ui.page, 2).locator("textarea").count()).toBe(1);
 });
@@ -222,7 +222,7 @@ test("a deleted message comes back to its place by Undo, on every device", async
 
 test("after a message was deleted by keys, the focus is on the one beside it", async () => {
   await using ui = await openTalk();
-  const more = (n: number) => message(ui.page, n).getByRole("button", { name: "Show what can be done" });
+  const more = (n: number) => message(ui.page, n).getByRole("button", { name: "Message actions" });
   await more(2).focus();
   await ui.page.keyboard.press("Enter");
   await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).focus();
@@ -233,7 +233,7 @@ test("after a message was deleted by keys, the focus is on the one beside it", a
 
 test("deleting from a message on takes all behind it, and Undo brings all of it back", async () => {
   await using ui = await openTalk();
-  await choose(ui.page, 1, "Delete from here on");
+  await choose(ui.page, 1, "Delete from here");
   await message(ui.page, 3).waitFor({ state: "detached" });
   expect(contents(ui)).toEqual(["First question"]);
   await ui.page.getByRole("button", { name: "Undo" }).click();
@@ -254,7 +254,7 @@ test("a hidden message says that the model does not see it, and is not sent", as
   await choose(ui.page, 1, "Hide from the model");
   await message(ui.page, 1).getByText("Hidden from the model").waitFor();
   expect(ui.api.conversations.get("c1")!.messages[1]!.hidden).toBe(true);
-  await choose(ui.page, 1, "Show to the model again");
+  await choose(ui.page, 1, "Show to the model");
   await message(ui.page, 1).getByText("Hidden from the model").waitFor({ state: "detached" });
 });
 
@@ -266,7 +266,7 @@ test("a branch is a chat of its own, and both name the other", async () => {
   expect(await ui.page.locator(".message").count()).toBe(2);
   await ui.page.getByRole("link", { name: "Branch of “Talk”" }).click();
   await ui.page.waitForURL(`${ui.api.origin}/c/c1#c1-m1`);
-  await message(ui.page, 1).getByRole("link", { name: "Continued differently in “Talk”" }).waitFor();
+  await message(ui.page, 1).getByRole("link", { name: "Branches to “Talk”" }).waitFor();
 });
 
 test("the details of a reply name its model, its tokens and its speed", async () => {
@@ -305,7 +305,7 @@ test("on a phone everything stands behind one button in a sheet, and a swipe cha
   const first = message(ui.page, 1);
   await first.waitFor();
   expect(await first.getByRole("button").count()).toBe(1);
-  await first.getByRole("button", { name: "Show what can be done" }).tap();
+  await first.getByRole("button", { name: "Message actions" }).tap();
   const sheet = ui.page.getByRole("dialog");
   await sheet.getByRole("menuitem", { name: "Copy" }).waitFor();
   const lowerEdge = async () => {

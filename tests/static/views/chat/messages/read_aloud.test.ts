@@ -82,7 +82,7 @@ test("the first sentence is asked for while the reply is still written, and all 
   await bar(page).waitFor();
   await reply.getByRole("button", { name: "Read aloud", pressed: true }).waitFor();
   await eventually(() => heardToTheEnd(page), (count) => count === 1);
-  await bar(page).getByText("Waiting for the voice").waitFor();
+  await bar(page).getByText("Waiting for audio").waitFor();
 
   await call.emit(" it goes on. And that");
   await eventually(bench.spoken, (all) => all.length === 2);
@@ -113,7 +113,7 @@ test("the next sentence is fetched while one is heard, and no more than that one
   await eventually(bench.spoken, (all) => all.length === 2);
   await bar(page).getByRole("button", { name: "Pause" }).click();
   await bar(page).getByText("Paused").waitFor();
-  await bar(page).getByRole("button", { name: "Go on reading" }).click();
+  await bar(page).getByRole("button", { name: "Resume" }).click();
   await bar(page).getByText("Reading aloud").waitFor();
   expect(bench.spoken()).toHaveLength(2);
 
@@ -142,7 +142,7 @@ test("Stop, and leaving the chat, end what the speech server is doing", async ()
   await speak.click();
   await eventually(bench.spoken, (all) => all.length === 4);
   await page.getByRole("link", { name: "New chat" }).first().click();
-  await page.getByRole("heading", { name: "What is on your mind?" }).waitFor();
+  await page.getByRole("heading", { name: "What’s on your mind?" }).waitFor();
   await Promise.all(bench.speech.requests.map(({ left }) => left));
   await call.finish();
   expect(errors).toEqual([]);
@@ -224,7 +224,7 @@ test("where the browser wants a press before there is sound, the bar asks for it
   await call.finish();
   await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
   await bar(page).getByRole("status").filter({ hasText: "Paused" }).waitFor();
-  await bar(page).getByRole("button", { name: "Go on reading" }).click();
+  await bar(page).getByRole("button", { name: "Resume" }).click();
   await eventually(() => heardToTheEnd(page), (count) => count === 1);
   await bar(page).waitFor({ state: "detached" });
 }, 60_000);
@@ -262,7 +262,7 @@ test(
     const speak = page.locator(".reply").getByRole("button", { name: "Read aloud" });
     bench.speech.switches.cutAfterBytes = 2000;
     await speak.click();
-    await page.locator(".toast").filter({ hasText: "The sound broke off" }).waitFor();
+    await page.locator(".toast").filter({ hasText: "Playback was interrupted" }).waitFor();
     expect(await heardToTheEnd(page)).toBe(1);
     await bar(page).waitFor({ state: "detached" });
     await bench.app.put("/api/tts/config", { base_url: null });

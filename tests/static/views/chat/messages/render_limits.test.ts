@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-const NOTE = "Shown as plain text because it's too complex to format";
+const NOTE = "Shown as plain text because it’s too complex to format";
 const FORMATTED: Partial<Message> = { role: "assistant", content: "A *formatted* reply" };
 
 const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m${n}"]`);
@@ -35,7 +35,7 @@ async function openBetween(replies: Partial<Message>[], options: UiOptions = {})
 async function deleteMessage({ page, api }: Opened, n: number): Promise<void> {
   const before = api.conversations.get("c1")!.messages.length;
   await message(page, n).hover();
-  await message(page, n).getByRole("button", { name: "Show what can be done" }).click();
+  await message(page, n).getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: "Delete", exact: true }).click();
   await message(page, n).waitFor({ state: "detached" });
   expect(await page.locator("em", { hasText: "formatted" }).count()).toBe(2);
@@ -95,7 +95,7 @@ test("a message over the limits is edited and copied like any other, and formatt
   await message(ui.page, 1).getByRole("button", { name: "Copy", exact: true }).click();
   await eventually(() => ui.page.evaluate(() => navigator.clipboard.readText()), (copied) => copied === text);
   await message(ui.page, 1).getByRole("button", { name: "Edit", exact: true }).click();
-  const field = ui.page.getByRole("textbox", { name: "Text of the message" });
+  const field = ui.page.getByRole("textbox", { name: "Message text" });
   expect(await field.inputValue()).toBe(text);
   await field.fill("> *short*");
   await field.press("Control+Enter");

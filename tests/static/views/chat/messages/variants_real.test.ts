@@ -102,10 +102,10 @@ test("editing and sending again keeps both versions with their replies, and Undo
   await page.goto(`${app.url}/c/c1`);
   const first = page.locator('[data-message-id="u1"]');
   const edit = async (text: string) => {
-    await first.getByRole("button", { name: "Show what can be done" }).click();
+    await first.getByRole("button", { name: "Message actions" }).click();
     await page.getByRole("menuitem", { name: "Edit" }).click();
-    await page.getByRole("textbox", { name: "Text of the message" }).fill(text);
-    await page.getByRole("button", { name: "Save and send again" }).click();
+    await page.getByRole("textbox", { name: "Message text" }).fill(text);
+    await page.getByRole("button", { name: "Save and resend" }).click();
     await page.locator(".reply[data-status=complete]", { hasText: "A reply to the new version" }).waitFor();
   };
   await edit("Which tea for the afternoon?");

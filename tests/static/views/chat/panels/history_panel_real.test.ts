@@ -31,7 +31,7 @@ async function openHistory(app: TestApp, options?: BrowserContextOptions): Promi
   await app.delete("/api/conversations/c1/messages/u2");
   const { page } = await openPage(browser, app.url, options);
   await page.goto(`${app.url}/c/c1`);
-  await page.getByRole("button", { name: "Options of this chat" }).click();
+  await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByRole("button", { name: "Earlier versions" }).click();
   return page;
 }

@@ -36,13 +36,13 @@ function openStory() {
 
 test("sampling, instructions and a note are the chat's own and are saved as they are typed", async () => {
   await using ui = await openStory();
-  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByLabel("Temperature").fill("0,7");
   await ui.page.getByLabel("Top K").fill("40");
-  await ui.page.getByLabel("Stop at").fill("END\n\\n\\n");
-  await ui.page.getByLabel("Instructions").fill("Speak like a sailor.");
-  await ui.page.getByLabel("Note", { exact: true }).fill("It rains.");
-  await ui.page.getByLabel("Messages behind it").fill("2");
+  await ui.page.getByLabel("Stop sequences").fill("END\n\\n\\n");
+  await ui.page.getByLabel("System prompt").fill("Speak like a sailor.");
+  await ui.page.getByLabel("Author’s note", { exact: true }).fill("It rains.");
+  await ui.page.getByLabel("Depth (messages from the end)").fill("2");
   const saved = await eventually(() => ui.api.conversations.get("c1")!, ({ note }) => note?.depth === 2);
   expect(saved).toMatchObject({
     params: { temperature: 0.7, top_k: 40, stop: ["END", "\n\n"] },
@@ -50,19 +50,19 @@ test("sampling, instructions and a note are the chat's own and are saved as they
     note: { text: "It rains.", depth: 2, role: "system" },
   });
   await ui.page.getByLabel("Top K").fill("1.5");
-  await ui.page.getByText("A number from 0 to 1000").waitFor();
+  await ui.page.getByText("Enter a number from 0 to 1000").waitFor();
   await ui.page.getByLabel("Temperature").fill("");
   await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.temperature === undefined);
   expect(ui.api.conversations.get("c1")!.params).toMatchObject({ top_k: 40 });
   await ui.page.reload();
-  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByRole("button", { name: "Chat options" }).click();
   expect(await ui.page.getByLabel("Top K").inputValue()).toBe("40");
-  expect(await ui.page.getByLabel("Stop at").inputValue()).toBe("END\n\\n\\n");
+  expect(await ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
 });
 
 test("what is typed last is saved when the panel closes", async () => {
   await using ui = await openStory();
-  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
+  await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByLabel("Seed").fill("7");
   await ui.page.getByRole("button", { name: "Close" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.seed === 7);
@@ -84,7 +84,7 @@ test("the model is chosen for this chat, from the connection's list or by its na
   await picker.getByRole("button", { name: "Use “my-own”" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "my-own");
   await button().click();
-  await picker.getByRole("button", { name: "As set for the connection (small)" }).click();
+  await picker.getByRole("button", { name: "Connection default (small)" }).click();
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === undefined);
 });
 
@@ -102,12 +102,12 @@ test("what is set before the first message goes with the chat when it is made", 
 test("what will be sent is shown with its size and what falls out", async () => {
   await using ui = await openStory();
   await ui.page.getByLabel("Message", { exact: true }).fill("And then?");
-  await ui.page.getByRole("button", { name: "Options of this chat" }).click();
-  await ui.page.getByRole("button", { name: "Show what will be sent" }).click();
-  const panel = ui.page.getByRole("complementary", { name: "What will be sent" });
+  await ui.page.getByRole("button", { name: "Chat options" }).click();
+  await ui.page.getByRole("button", { name: "Preview prompt" }).click();
+  const panel = ui.page.getByRole("complementary", { name: "Prompt preview" });
   await panel.getByText("120 of 8,192 tokens").waitFor();
-  await panel.getByText("The context size is not known; this is an assumption.").waitFor();
-  await panel.getByText("3 older messages do not fit and are left out").waitFor();
+  await panel.getByText("The context size is unknown, so a default is used.").waitFor();
+  await panel.getByText("3 older messages don’t fit and are left out").waitFor();
   await panel.getByText("And then?").waitFor();
   expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
     conversation_id: "c1",
@@ -127,7 +127,7 @@ const NOT_EXPANDED = [
 ];
 
 test.each<["en" | "de" | "ja", string, string[]]>([
-  ["en", "Macros not expanded", [
+  ["en", "Unexpanded macros", [
     "Description (too many macros)",
     "Main prompt: from the card (macros nested too deeply)",
     "Lorebook: World: Mill (too many or too large variables)",
@@ -167,8 +167,8 @@ test.each<["en" | "de" | "ja", string, string[]]>([
 
 test("a temporary chat sends all of itself, is stored nowhere, and is gone when it is left", async () => {
   await using ui = await bench.open("/new");
-  await ui.page.getByRole("button", { name: "Temporary chat, not stored anywhere" }).click();
-  await ui.page.getByText("Temporary: nothing of this chat is stored.").waitFor();
+  await ui.page.getByRole("button", { name: "Temporary chat (not saved)" }).click();
+  await ui.page.getByText("Temporary chat: nothing is saved.").waitFor();
   await sendMessage(ui.page, "A secret");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
   await ui.page.getByRole("button", { name: "Send" }).waitFor();
@@ -188,7 +188,7 @@ test("a temporary chat sends all of itself, is stored nowhere, and is gone when 
 
   const turn = ui.page.locator(".turn", { hasText: "Another" });
   await turn.hover();
-  await turn.getByRole("button", { name: "Show what can be done" }).click();
+  await turn.getByRole("button", { name: "Message actions" }).click();
   await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).click();
   await turn.waitFor({ state: "detached" });
   await ui.page.getByRole("button", { name: "Undo" }).click();
@@ -196,7 +196,7 @@ test("a temporary chat sends all of itself, is stored nowhere, and is gone when 
 
   await ui.page.getByRole("link", { name: "New chat" }).click();
   await ui.page.goBack();
-  await ui.page.getByText("Nothing of it is stored.").waitFor();
+  await ui.page.getByText("Nothing is saved.").waitFor();
   expect(await ui.page.locator(".message").count()).toBe(0);
 });
 
@@ -249,16 +249,16 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     await page.locator(".code-keyword").waitFor();
     await page.locator(".formula math").waitFor();
     await check("chat");
-    await page.locator("[data-message-id=c1-m3]").getByRole("button", { name: "Show what can be done" }).click();
+    await page.locator("[data-message-id=c1-m3]").getByRole("button", { name: "Message actions" }).click();
     await check("menu");
     await page.getByRole("menuitem", { name: "Details" }).click();
     await page.locator("dl.facts").waitFor();
     await check("details");
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Options of this chat" }).click();
+    await page.getByRole("button", { name: "Chat options" }).click();
     await page.getByLabel("Temperature").fill("99");
     await check("options");
-    await page.getByRole("button", { name: "Show what will be sent" }).click();
+    await page.getByRole("button", { name: "Preview prompt" }).click();
     await page.getByText("of 8,192 tokens").waitFor();
     await check("preview");
     await page.getByRole("button", { name: "Close" }).first().click();
@@ -266,7 +266,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     await check("commands");
     await page.getByLabel("Message", { exact: true }).fill("");
     await page.getByLabel("Message", { exact: true }).press("ArrowUp");
-    await page.getByRole("textbox", { name: "Text of the message" }).waitFor();
+    await page.getByRole("textbox", { name: "Message text" }).waitFor();
     await check("editor");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Search in this chat" }).click();

@@ -81,9 +81,9 @@ test("a chat started from a card sends its texts, the persona, the lorebooks and
     { role: "user", content: "Show me the mill" },
   ]);
 
-  await page.getByRole("button", { name: "Options of this chat" }).click();
+  await page.getByRole("button", { name: "Chat options" }).click();
   const saved = page.waitForResponse((response) => response.request().method() === "PATCH");
-  await page.getByLabel("Note", { exact: true }).fill("Rain falls.");
+  await page.getByLabel("Author’s note", { exact: true }).fill("Rain falls.");
   await saved;
   const again = replies(page).last();
   await again.hover();
@@ -97,13 +97,13 @@ test("a second character joins, both answer who are spoken of, and one who is na
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada"]);
-  await page.getByRole("button", { name: "Options of this chat" }).click();
-  const panel = page.getByRole("complementary", { name: "Options of this chat" });
+  await page.getByRole("button", { name: "Chat options" }).click();
+  const panel = page.getByRole("complementary", { name: "Chat options" });
   await panel.getByLabel("Find a character to add").fill("bo");
   await panel.getByRole("button", { name: "Add Bob" }).click();
   await panel.getByLabel("Find a character to add").fill("cyr");
   await panel.getByRole("button", { name: "Add Cyrus" }).click();
-  const bar = page.getByRole("group", { name: "Who answers next" });
+  const bar = page.getByRole("group", { name: "Next speaker" });
   await bar.getByRole("button", { name: "Cyrus" }).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
 
@@ -124,7 +124,7 @@ test("a second character joins, both answer who are spoken of, and one who is na
   expect(await bar.getByRole("button", { pressed: true }).count()).toBe(0);
 
   await panel.getByRole("button", { name: "Mute Bob" }).click();
-  await panel.getByRole("button", { name: "Let Cyrus leave" }).click();
+  await panel.getByRole("button", { name: "Remove Cyrus" }).click();
   await eventually(() => head(app), ({ participants }) => participants.length === 2);
   expect((await head(app)).participants).toEqual([{ character_id: "ada" }, { character_id: "bob", muted: true }]);
   await page.context().close();
@@ -140,13 +140,13 @@ test("one after another answers a turn, and who has greetings for groups says on
       data: { name: "Bob", description: "Bob's card.", first_mes: "Hi {{user}}.", group_only_greetings: ["Hi, all."] },
     },
   });
-  await page.getByRole("button", { name: "Options of this chat" }).click();
-  await page.getByRole("button", { name: "Let Bob say a greeting" }).click();
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await page.getByRole("button", { name: "Add a greeting from Bob" }).click();
   await replies(page).getByText("Hi, all.").waitFor();
   await page.getByText("2/2").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
 
-  await page.getByLabel("Who answers", { exact: true }).selectOption({ label: "One after another" });
+  await page.getByLabel("Reply order", { exact: true }).selectOption({ label: "List (one after another)" });
   await eventually(() => head(app), ({ reply_order }) => reply_order === "list");
   await sendMessage(page, "Good morning");
   await eventually(() => llm.chats.length, (count) => count === 2);
@@ -159,9 +159,9 @@ test("where the order is by hand one is always named, and nobody else goes on", 
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada", "bob"]);
-  await page.getByRole("button", { name: "Options of this chat" }).click();
-  await page.getByLabel("Who answers", { exact: true }).selectOption({ label: "Whoever I name" });
-  const bar = page.getByRole("group", { name: "Who answers next" });
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await page.getByLabel("Reply order", { exact: true }).selectOption({ label: "Manual (you choose)" });
+  const bar = page.getByRole("group", { name: "Next speaker" });
   await bar.getByRole("button", { name: "Ada", pressed: true }).waitFor();
   await eventually(() => head(app), ({ reply_order }) => reply_order === "manual");
   await bar.getByRole("button", { name: "Bob" }).click();
@@ -209,26 +209,26 @@ test(
     await app.put("/api/lorebooks/engines", { name: "Engines", scope: "chat", book: { entries } });
     await app.put("/api/presets/calm", { name: "Calm", sampler: { temperature: 0.25 } });
     const page = await openGroup(app, llm, ["ada"]);
-    await page.getByRole("button", { name: "Options of this chat" }).click();
-    const panel = page.getByRole("complementary", { name: "Options of this chat" });
+    await page.getByRole("button", { name: "Chat options" }).click();
+    const panel = page.getByRole("complementary", { name: "Chat options" });
     await panel.getByLabel("Preset", { exact: true }).selectOption({ label: "Calm" });
     await panel.getByRole("switch", { name: "Engines" }).check();
     await panel.getByRole("textbox", { name: "Summary" }).fill("They met.");
     await eventually(() => head(app), ({ summary }) => summary?.text === "They met.");
     expect(await head(app)).toMatchObject({ preset_id: "calm", lorebook_ids: ["engines"] });
-    await panel.getByRole("switch", { name: "Let the model write summaries" }).uncheck();
+    await panel.getByRole("switch", { name: "Write summaries automatically" }).uncheck();
     await eventually(
       async () => (await (await app.get("/api/settings")).json()).auto_summary,
       (isOn) => isOn === false,
     );
-    await panel.getByRole("button", { name: "Remove the summary" }).click();
+    await panel.getByRole("button", { name: "Remove summary" }).click();
     await eventually(() => head(app), ({ summary }) => summary === undefined);
 
     await page.getByLabel("Message", { exact: true }).fill("To the mill");
-    await panel.getByRole("button", { name: "Show what will be sent" }).click();
-    const preview = page.getByRole("complementary", { name: "What will be sent" });
+    await panel.getByRole("button", { name: "Preview prompt" }).click();
+    const preview = page.getByRole("complementary", { name: "Prompt preview" });
     await preview.getByText("Preset: Calm").waitFor();
-    await preview.getByText("Speaks: Ada").waitFor();
+    await preview.getByText("Speaker: Ada").waitFor();
     await preview.getByText("Engines: Mill (found “mill”)").waitFor();
     await preview.getByText("Engines: Rye (found “mill”; its second keys are missing)").waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
@@ -260,12 +260,12 @@ test.each(
   await isIdle(page);
   expect(await findAxeProblems(page)).toEqual([]);
   await page.getByLabel("Message", { exact: true }).fill("More tea");
-  await page.getByRole("button", { name: "Options of this chat" }).click();
+  await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByRole("switch", { name: "House" }).waitFor();
   await page.getByLabel("Find a character to add").fill("zzz");
-  await page.getByText("No other character has this name.").waitFor();
+  await page.getByText("No other characters match.").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
-  await page.getByRole("button", { name: "Show what will be sent" }).click();
+  await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.locator(".preview-list summary").first().click();
   await page.getByText("House: Tea (found “tea”)").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
