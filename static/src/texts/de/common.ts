@@ -11,34 +11,39 @@ export const common: typeof English = {
   undo: "Rückgängig",
   retry: "Erneut versuchen",
   reload: "Seite neu laden",
-  details: "Einzelheiten",
+  details: "Details",
   requestId: (id: string) => `Anfrage ${id}`,
   loading: "Wird geladen",
   chunkFailed: "Dieser Teil der Seite konnte nicht geladen werden",
   chunkFailedText:
-    "Vielleicht wurde der Server aktualisiert. Laden Sie die Seite neu, um die neue Fassung zu bekommen.",
+    "Möglicherweise wurde der Server aktualisiert. Laden Sie die Seite neu, um die aktuelle Version zu erhalten.",
 
   errors: {
     noAnswer: "Der Server antwortet nicht",
     status: (status: number) => `Der Server hat mit Status ${status} geantwortet`,
-    replyFailed: "Die Antwort ist ohne Angabe eines Grundes fehlgeschlagen",
+    replyFailed: "Die Antwort ist aus unbekanntem Grund fehlgeschlagen",
   },
 
   banner: {
     untrustedProxy:
-      "Ein Proxy, der nicht eingetragen ist, leitet Anfragen an diesen Server weiter. Solange er nicht in trusted_proxies steht, kann Parlor nicht erkennen, wer anfragt.",
+      "Ein Proxy leitet Anfragen an diesen Server weiter, steht aber nicht in trusted_proxies. Tragen Sie ihn dort ein, damit Parlor erkennen kann, wer zugreift.",
     bareProxy:
-      "Diese Seite wurde über eine Adresse aufgerufen, die der Server nicht sieht: Ein Proxy verdeckt, wer anfragt. Der Zugang ohne Anmeldung ist bis zum Neustart abgeschaltet. Setzen Sie loopback_auth_bypass = false und tragen Sie den Proxy in trusted_proxies ein.",
-    offline: "Der Server ist nicht erreichbar. Neuer Versuch läuft.",
+      "Diese Seite wurde über einen Proxy geöffnet, der verbirgt, wer zugreift. Der Zugriff ohne Anmeldung ist bis zum Neustart des Servers deaktiviert. Setzen Sie loopback_auth_bypass = false und tragen Sie den Proxy in trusted_proxies ein.",
+    offline: "Der Server ist nicht erreichbar. Verbindung wird erneut versucht.",
   },
 
   refused: {
-    signIn: "Anmeldung nötig",
-    signInText: "Dieser Server ist geschützt. Öffnen Sie ihn auf dem Rechner, auf dem er läuft, unter localhost.",
-    host: "Diese Adresse ist nicht zugelassen",
+    signIn: "Anmeldung erforderlich",
+    signInText:
+      "Dieser Server ist geschützt. Öffnen Sie ihn auf dem Rechner, auf dem er läuft, unter seiner localhost-Adresse.",
+    host: "Adresse nicht zugelassen",
     hostText:
-      "Der Server kennt den Namen nicht, unter dem er aufgerufen wurde. Tragen Sie ihn in allowed_hosts ein und laden Sie die Seite neu.",
+      "Der Server kennt diesen Hostnamen nicht. Tragen Sie ihn in allowed_hosts ein und laden Sie die Seite neu.",
   },
 
-  unknown: { title: "Hier ist nichts", text: "Unter dieser Adresse gibt es keine Seite.", home: "Zu den Chats" },
+  unknown: {
+    title: "Seite nicht gefunden",
+    text: "Unter dieser Adresse gibt es keine Seite.",
+    home: "Zu den Chats",
+  },
 };

@@ -4,25 +4,25 @@ import type { Texts } from "../en/en.ts";
 /** German. */
 export const history: Pick<Texts, "history"> = {
   history: {
-    open: "Frühere Fassungen",
-    title: (name) => `Frühere Fassungen: ${name}`,
-    intro: "Jede Änderung speichert, was sie ersetzt: bis zu 50 Fassungen, 30 Tage lang.",
-    failed: "Die früheren Fassungen konnten nicht geladen werden",
-    none: "Noch keine früheren Fassungen. Die erste Änderung erzeugt eine.",
+    open: "Frühere Versionen",
+    title: (name) => `Frühere Versionen: ${name}`,
+    intro: "Jede Änderung sichert die vorige Version: bis zu 50 Versionen, 30 Tage lang.",
+    failed: "Frühere Versionen konnten nicht geladen werden",
+    none: "Noch keine früheren Versionen. Die erste Änderung legt eine an.",
     restore: "Wiederherstellen",
-    restoreFailed: "Die Fassung konnte nicht wiederhergestellt werden",
-    restoreOf: (moment) => `Die Fassung wiederherstellen, die am ${moment} ersetzt wurde`,
+    restoreFailed: "Diese Version konnte nicht wiederhergestellt werden",
+    restoreOf: (moment) => `Version wiederherstellen, die am ${moment} ersetzt wurde`,
     restored: (name) => `${name} wiederhergestellt`,
-    same: "Der Text ist derselbe wie jetzt.",
+    same: "Der Text ist unverändert.",
     causes: {
       put: "Gespeichert",
       patch: "Gespeichert",
       avatar: "Bild ersetzt",
-      portrait: "Porträt gezeichnet",
-      restore: "Frühere Fassung wiederhergestellt",
+      portrait: "Porträt generiert",
+      restore: "Frühere Version wiederhergestellt",
     },
-    portraitDrawn: "Porträt gezeichnet",
+    portraitDrawn: "Porträt generiert",
     exportTooLarge:
-      "Diese Datei ist größer, als Parlor beim Import annimmt. Andere Programme können sie vielleicht öffnen.",
+      "Diese Datei ist größer als das Importlimit von Parlor. Andere Programme können sie vielleicht öffnen, Parlor importiert sie nicht.",
   },
 };

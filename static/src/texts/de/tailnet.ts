@@ -6,60 +6,53 @@ export const tailnet: typeof English = {
   tailnet: {
     title: "Tailnet",
     intro:
-      "Parlor als Rechner in Ihrem Tailnet: Ihre Geräte erreichen es von überall unter einem Namen, und kein Port wird " +
-      "zum Internet geöffnet. Es betreibt einen eigenen Knoten und lässt den dieses Rechners in Ruhe.",
-    loadFailed: "Der Zustand des Knotens konnte nicht geladen werden",
+      "Fügen Sie Parlor als Rechner zu Ihrem Tailnet hinzu. Ihre Geräte erreichen es von überall unter einem Namen, ohne offenen Port zum Internet. Tailscale auf diesem Rechner ist nicht betroffen.",
+    loadFailed: "Der Tailnet-Status konnte nicht geladen werden",
     states: {
       disabled: "Aus",
       starting: "Startet",
-      needs_auth: "Wartet auf Sie",
+      needs_auth: "Anmeldung erforderlich",
       running: "An",
-      stopped: "Angehalten",
+      stopped: "Gestoppt",
       error: "Fehlgeschlagen",
     },
-    name: "Name im Tailnet",
+    name: "Rechnername",
     nameHint:
-      "Buchstaben, Ziffern und Bindestriche. Das Tailnet hängt seine Domain an, und eine Zahl, wenn der Name vergeben ist.",
-    nameWrong: "1 bis 63 Kleinbuchstaben, Ziffern oder Bindestriche, am Anfang und Ende kein Bindestrich",
+      "Buchstaben, Ziffern und Bindestriche. Das Tailnet ergänzt seine Domain und, falls der Name vergeben ist, eine Zahl.",
+    nameWrong:
+      "Verwenden Sie 1 bis 63 Kleinbuchstaben, Ziffern oder Bindestriche, ohne Bindestrich am Anfang oder Ende",
     turnOn: "Einschalten",
-    before: "Bevor Sie ihn einschalten",
+    before: "Vor dem Einschalten",
     beforeOpen:
-      "Wer in Ihrem Tailnet ist, erreicht dann Parlor. Bis unter der neuen Adresse der erste Passkey angelegt ist, genügt " +
-      "das, um es zu benutzen: Öffnen Sie es als Erste oder Erster.",
-    beforeLog: "Mit HTTPS steht der Name in öffentlichen Zertifikatslisten.",
+      "Alle in Ihrem Tailnet können Parlor dann erreichen und es benutzen, bis unter der neuen Adresse der erste Passkey erstellt ist. Öffnen Sie es als Erste oder Erster und erstellen Sie einen.",
+    beforeLog: "Mit HTTPS erscheint der Name in öffentlichen Zertifikatsprotokollen.",
     beforeClosed:
-      "Alles andere auf diesem Rechner bleibt dem Tailnet verschlossen, außer UDP-Diensten, die auf 127.0.0.1 lauschen. " +
-      "Zugriffsregeln im Tailnet, die nur die Ports 80 und 443 erlauben, schließen auch diese.",
-    starting: "Der Knoten ist unterwegs. Das dauert einige Sekunden, mit einem ersten Zertifikat bis zu einer Minute.",
+      "Sonst wird auf diesem Rechner nichts aus dem Tailnet erreichbar, außer UDP-Diensten auf 127.0.0.1. Um auch diese zu sperren, erlauben Sie in den Zugriffsregeln des Tailnets nur die Ports 80 und 443.",
+    starting: "Der Knoten wird gestartet. Das dauert einige Sekunden, beim ersten Zertifikat bis zu einer Minute.",
     stopping: "Der Knoten wird ausgeschaltet.",
-    signIn: "Knoten anmelden",
-    signInText:
-      "Melden Sie ihn mit dem Konto Ihres Tailnets an, hier oder indem Sie dies mit einem Gerät scannen, das es hat.",
-    signInQr: "QR-Code mit der Adresse zum Anmelden",
+    signIn: "Beim Tailnet anmelden",
+    signInText: "Melden Sie sich hier an oder scannen Sie diesen Code mit einem Gerät, das Ihr Tailnet-Konto hat.",
+    signInQr: "QR-Code mit dem Anmeldelink",
     address: "Adresse",
     addressQr: "QR-Code mit der Adresse",
     copied:
-      "Öffnen Sie sie auf einem Gerät in Ihrem Tailnet und legen Sie dort einen Passkey an: Bis dahin kann jeder im Tailnet " +
-      "Parlor benutzen.",
+      "Öffnen Sie die Adresse auf einem Gerät in Ihrem Tailnet und erstellen Sie einen Passkey. Bis dahin können alle im Tailnet Parlor benutzen.",
     plain: "Unverschlüsseltes HTTP",
     plainOpen:
-      "Kein Passkey kann diese Adresse schließen, deshalb kann jeder im Tailnet Parlor dort benutzen. Wenn das nicht sein " +
-      "soll, setzen Sie pairing = „code“ und melden Sie sich dort mit einem Token an.",
-    stopped: "Jemand hat den Knoten auf diesem Rechner angehalten.",
+      "Passkeys funktionieren unter dieser Adresse nicht, daher können alle in Ihrem Tailnet Parlor dort benutzen. Um das zu verhindern, setzen Sie pairing = „code“ und melden Sie sich mit einem Token an.",
+    stopped: "Der Knoten wurde auf diesem Rechner gestoppt.",
     failed: "Der Knoten ist fehlgeschlagen",
-    notOn: "Der Knoten kann nicht eingeschaltet werden",
+    notOn: "Der Knoten konnte nicht eingeschaltet werden",
     again: "Erneut versuchen",
     rename: "Umbenennen",
     turnOff: "Ausschalten",
     turnOffAsk: "Tailnet-Knoten ausschalten?",
-    turnOffReach: (address: string) => `Niemand erreicht Parlor mehr unter ${address}.`,
-    turnOffHere: "Sie benutzen diese Adresse gerade: Diese Seite wird nicht mehr funktionieren.",
+    turnOffReach: (address: string) => `Parlor ist dann unter ${address} nicht mehr erreichbar.`,
+    turnOffHere: "Sie verwenden diese Adresse gerade, daher wird diese Seite nicht mehr funktionieren.",
     turnOffWipe:
-      "Der Knoten wird abgemeldet, und alles, was er weiß, wird gelöscht, auch seine Schlüssel und sein Zertifikat. " +
-      "Passkeys und Chats bleiben.",
+      "Der Knoten wird abgemeldet, seine Schlüssel und sein Zertifikat werden gelöscht. Ihre Passkeys und Chats bleiben.",
     turnOffAgain:
-      "Um ihn wieder zu benutzen, müssen Sie ihn neu anmelden. Das Tailnet behält den alten Rechner in seiner Liste, " +
-      "deshalb kann der neue eine Zahl hinter seinem Namen bekommen, bis Sie den alten dort löschen.",
+      "Um ihn wieder zu verwenden, müssen Sie sich erneut anmelden. Der alte Rechner bleibt in der Liste des Tailnets, daher kann der neue eine Zahl hinter seinem Namen erhalten, bis Sie den alten dort löschen.",
     turnedOff: "Tailnet-Knoten ausgeschaltet",
   },
 };

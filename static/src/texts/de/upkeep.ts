@@ -8,39 +8,38 @@ const count = counter("de");
 export const upkeep: typeof English = {
   about: {
     version: "Version",
-    text: "Parlor läuft auf Ihrem eigenen Rechner. Diese Seite lädt nichts von anderswo.",
+    text: "Parlor läuft auf Ihrem eigenen Rechner. Diese Seite lädt nichts von anderen Servern.",
     licence:
-      "Parlor ist freie Software unter der MIT-Lizenz. Wessen Arbeit darin steckt und zu welchen Bedingungen, steht hier.",
-    findings: "Zustand der Installation",
-    findingsFailed: "Die Installation konnte nicht geprüft werden",
+      "Parlor ist freie Software unter der MIT-Lizenz. Enthaltene Open-Source-Pakete haben ihre eigenen Lizenzen.",
+    findings: "Systemprüfung",
+    findingsFailed: "Die Systemprüfung konnte nicht ausgeführt werden",
     looking: "Wird geprüft",
-    lookAgain: "Noch einmal prüfen",
+    lookAgain: "Erneut prüfen",
     wrong: (n: number) =>
-      n === 0 ? "Alles ist in Ordnung." : `${count(n, { one: "Sache", other: "Sachen" })} zu beheben.`,
-    levels: { ok: "In Ordnung", note: "Zur Kenntnis", problem: "Nicht in Ordnung" },
+      n === 0 ? "Keine Probleme gefunden." : `${count(n, { one: "Problem", other: "Probleme" })} gefunden.`,
+    levels: { ok: "OK", note: "Hinweis", problem: "Problem" },
   },
 
   data: {
     title: "Daten",
-    failed: "Die Daten konnten nicht gemessen werden",
-    space: "Belegter Platz",
-    total: (size: string) => `${size} insgesamt.`,
+    failed: "Der Speicherbedarf konnte nicht ermittelt werden",
+    space: "Speicherplatz",
+    total: (size: string) => `${size} insgesamt belegt.`,
     uses: {
       chats: "Chats und Einstellungen",
       characters: "Figuren",
       attachments: "Bilder in Chats",
       models: "Modelle",
       voices: "Stimmproben",
-      rest: "Alles Übrige",
+      rest: "Sonstiges",
     },
     backups: "Sicherungen",
-    noBackups: "Es wird nichts von selbst gesichert",
-    noBackupsText:
-      "Setzen Sie backup_dir auf einen Ordner einer anderen Platte, und jeden Tag entsteht eine Sicherung.",
-    daily: (folder: string, keep: number) => `Eine am Tag in ${folder}; die neuesten ${keep} bleiben.`,
-    noneYet: "Noch ist keine da. Die erste entsteht bald nach dem Start; Vorgänge zeigt sie.",
-    byHand: "Von Hand, neben dem laufenden Server:",
+    noBackups: "Automatische Sicherungen sind aus",
+    noBackupsText: "Setzen Sie backup_dir auf einen Ordner auf einem anderen Datenträger, um täglich zu sichern.",
+    daily: (folder: string, keep: number) => `Täglich nach ${folder}. Die letzten ${keep} bleiben gespeichert.`,
+    noneYet: "Noch keine Sicherungen. Die erste läuft kurz nach dem Start; Sie sehen sie unter Aktivität.",
+    byHand: "So sichern Sie bei laufendem Server über die Kommandozeile:",
     key:
-      "Eine Sicherung öffnet sich mit dem Speicherschlüssel. Heben Sie eine Kopie davon anderswo auf: parlor key export.",
+      "Zum Wiederherstellen einer Sicherung brauchen Sie den Speicherschlüssel. Bewahren Sie eine Kopie anderswo auf: parlor key export.",
   },
 };

@@ -4,33 +4,33 @@ import type { welcome as English } from "../en/welcome.ts";
 /** German. */
 export const welcome: typeof English = {
   firstRun: {
-    title: "Ein Sprachmodell verbinden",
+    title: "Sprachmodell verbinden",
     text:
-      "Bisher antwortet nur die eingebaute Vorführung, und die ist kein Sprachmodell. Parlor kann nach einem suchen, das auf diesem Rechner läuft.",
+      "Derzeit antwortet nur die eingebaute Demo, und sie ist kein Sprachmodell. Parlor kann auf diesem Rechner nach einem suchen.",
     find: "Modell suchen",
-    manual: "Adresse eingeben",
+    manual: "URL eingeben",
     later: "Jetzt nicht",
   },
 
   welcome: {
     step: (at: number, of: number) => `Schritt ${at} von ${of}`,
-    titles: { model: "Wer antwortet", name: "Ihr Name", passkey: "Dieses Parlor mit einem Passkey schützen" },
-    modelText: "Parlor braucht ein Sprachmodell, mit dem es spricht. Server auf diesem Rechner werden jetzt gesucht.",
-    modelThere: (name: string) => `„${name}“ antwortet. In den Einstellungen lässt sich das jederzeit ändern.`,
+    titles: { model: "Modell wählen", name: "Ihr Name", passkey: "Parlor mit einem Passkey schützen" },
+    modelText: "Zum Chatten braucht Parlor ein Sprachmodell. Auf diesem Rechner wird nach Servern gesucht.",
+    modelThere: (name: string) => `„${name}“ wird verwendet. Sie können das jederzeit in den Einstellungen ändern.`,
     nameHint:
-      "Wie Figuren und Modelle Sie ansprechen dürfen. Er bleibt auf diesem Server und in dem, was Ihre Modelle bekommen.",
+      "So können Figuren und Modelle Sie ansprechen. Der Name bleibt auf diesem Server und wird nur an Ihre Modelle gesendet.",
     passkeyLocal:
-      "Dieser Rechner kommt ohne herein. Nach einem Passkey wird gefragt, wo Parlor von anderswo erreicht wird, und jede Adresse hat ihren eigenen; auch für diese Adresse ist jetzt einer möglich.",
+      "Auf diesem Rechner brauchen Sie keinen Passkey. Von anderen Geräten aus verlangt Parlor einen, und jede Adresse hat ihren eigenen. Sie können jetzt einen für diese Adresse erstellen.",
     passkeyThere:
-      "Diese Adresse öffnet sich schon mit einem Passkey. Weitere Geräte kommen unter Einstellungen, Privatsphäre hinzu.",
+      "Diese Adresse hat schon einen Passkey. Weitere Geräte fügen Sie unter Einstellungen, Privatsphäre hinzu.",
     goOn: "Weiter",
     skip: "Überspringen",
-    start: "Gespräch beginnen",
+    start: "Chat beginnen",
     container:
-      "Parlor läuft in einem Container und sucht nur darin. Damit es auf dem Rechner ringsum sucht, setzen Sie diese Variable, wie compose.yaml es tut, und starten Sie den Container neu.",
+      "Parlor läuft in einem Container und sucht nur darin. Um auch auf dem Host zu suchen, setzen Sie diese Variable wie in compose.yaml und starten Sie den Container neu.",
     elsewhere: (hosts: string) =>
-      `Parlor hat auf ${hosts} gesucht. Ein Server dort antwortet nur, wenn er auf mehr als seinem eigenen Rechner lauscht.`,
-    listen: "So wird jeder Server gestartet:",
-    listenNote: "Andere Rechner Ihres Netzes erreichen ihn dann auch.",
+      `Parlor hat ${hosts} durchsucht. Ein Server dort wird nur gefunden, wenn er Verbindungen von anderen Rechnern annimmt.`,
+    listen: "Starten Sie jeden Server so:",
+    listenNote: "Andere Rechner in Ihrem Netz können ihn dann ebenfalls erreichen.",
   },
 };
