@@ -128,14 +128,14 @@ test("greetings are added, changed and removed; each part holds its fields", asy
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByRole("tab", { name: "Voice" }).click();
   expect(await ui.page.getByLabel("Greeting", { exact: true }).inputValue()).toBe("Hello.");
-  await ui.page.getByRole("button", { name: "Add to: Other greetings" }).click();
-  await ui.page.getByLabel("Other greetings, 2", { exact: true }).fill("Psst!");
-  await ui.page.getByRole("button", { name: "Remove: Other greetings, 1" }).click();
+  await ui.page.getByRole("button", { name: "Add to: Alternate greetings" }).click();
+  await ui.page.getByLabel("Alternate greetings, 2", { exact: true }).fill("Psst!");
+  await ui.page.getByRole("button", { name: "Remove: Alternate greetings, 1" }).click();
   expect(await ui.page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe(
-    "Add to: Other greetings",
+    "Add to: Alternate greetings",
   );
-  await ui.page.getByRole("button", { name: "Add to: Greetings in groups only" }).click();
-  await ui.page.getByLabel("Greetings in groups only, 1", { exact: true }).fill("All here?");
+  await ui.page.getByRole("button", { name: "Add to: Group greetings" }).click();
+  await ui.page.getByLabel("Group greetings, 1", { exact: true }).fill("All here?");
   await eventually(
     () => saved(ui).data,
     (data) => data.alternate_greetings.join() === "Psst!" && data.group_only_greetings.join() === "All here?",

@@ -300,5 +300,5 @@ test("a connection in use that cannot be reached shows its state and its last er
     },
   });
   await ui.page.locator(".connection.active").getByText("connection refused").waitFor();
-  await ui.page.getByRole("link", { name: "My server Not reachable" }).waitFor();
+  await ui.page.getByRole("link", { name: "My server Unreachable" }).waitFor();
 });

@@ -32,12 +32,12 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const main = page.getByRole("main");
     await main.getByRole("list", { name: "Storage" }).getByText("Chats and settings").waitFor();
     await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
-    await main.getByText(`One a day in ${backupDir}`).waitFor();
+    await main.getByText(`Daily to ${backupDir}`).waitFor();
     await look("data");
     await page.goto(`${app.url}/settings/about`);
     const findings = main.getByRole("list", { name: "Health check" });
     await findings.getByRole("listitem").first().getByText("chmod 0600").waitFor();
-    await main.getByText("1 problem found.").or(main.getByText(/^\d+ things to put right\.$/)).waitFor();
+    await main.getByText("1 problem found.").or(main.getByText(/^\d+ problems found\.$/)).waitFor();
     await look("about");
     await main.getByRole("button", { name: "Show licenses" }).click();
     await main.getByLabel("Find a package").fill("preact");

@@ -80,7 +80,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await page.getByText("Grüße, 灯台。").waitFor();
 
     await page.goto(`${app.url}${IMPORT}`);
-    await main.getByText(/^The import before,/).click();
+    await main.getByText(/^Previous import,/).click();
     await main.getByText("2 characters").first().click();
     const owl = (await main.getByRole("link", { name: "Owl" }).getAttribute("href"))!;
     expect((await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
@@ -201,13 +201,13 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
   await slow(200_000);
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("progressbar", { name: "Uploading the file" }).waitFor();
-  await main.getByText(/^[\d.]+ [kM]?B of 2\.\d MB · [\d.]+ [kM]B a second$/).waitFor();
+  await main.getByText(/^[\d.]+ [kM]?B of 2\.\d MB · [\d.]+ [kM]B\/s$/).waitFor();
   await look(page, "sending");
   // Elsewhere in the page it goes on, in the one place for all that runs.
   await page.getByRole("link", { name: /^Activity/ }).click();
   await main.getByText("Uploading “slow.zip”").first().waitFor();
   await look(page, "sending-activity");
-  await main.getByRole("button", { name: "Cancel “Sending “slow.zip””" }).click();
+  await main.getByRole("button", { name: "Cancel “Uploading “slow.zip””" }).click();
   await main.getByText("Nothing is running").waitFor();
   await eventually(
     () => Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`), ({ name }) => name),
@@ -263,9 +263,9 @@ test("kinds come from the server; what it cannot do is said beside the file, whi
   // One that is too large is not sent at all.
   api.house.importable = { ...api.house.importable, max_bytes: 5 };
   await page.reload();
-  await main.getByText("Cancelled.").waitFor({ state: "detached" });
+  await main.getByText("Canceled.").waitFor({ state: "detached" });
   await choose(page, chat);
-  await main.getByText("larger than this server takes: 5 B at most").waitFor();
+  await main.getByText("This server accepts up to 5 B").waitFor();
   expect(errors).toEqual([]);
   // What leaves is warned of too.
   await page.goto(`${api.origin}/settings/data`);
@@ -403,7 +403,7 @@ test("what does not come in is told with its reasons in the language of the page
   await page.goto(`${app.url}${IMPORT}`);
   const main = page.getByRole("main");
   await choose(page, zipFile("default-user.zip", tavernFolder()));
-  await main.getByRole("button", { name: "Durchsehen" }).click();
+  await main.getByRole("button", { name: "Importvorschau" }).click();
   await main.locator(".moving-lines summary").first().click();
   await main.getByText("Hintergründe bleiben weg: Chats haben hier keine").waitFor();
   expect(await main.getByText("left out").count()).toBe(0);

@@ -65,7 +65,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   await page.getByText("12.3K downloads a month · apache-2.0 · updated Aug 1, 2026").waitFor();
   await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).click();
   await page.getByText("Q4_K_M · 3 MB").waitFor();
-  const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision parts" });
+  const projectors = page.getByRole("list", { name: "owner/Qwen3-0.6B-GGUF: Vision projectors" });
   await projectors.getByText("2 kB").waitFor();
   expect(await page.getByRole("link", { name: "View on the hub" }).getAttribute("href")).toBe(
     `${bench.hub.url}/owner/Qwen3-0.6B-GGUF`,
@@ -86,7 +86,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
 
   await page.getByRole("button", { name: /^Run here/ }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("The model was made for up to 40,960.").waitFor();
+  await dialog.getByText("The model supports up to 40,960.").waitFor();
   await dialog.getByLabel("Context size in tokens").fill("12");
   await dialog.getByText("Enter a whole number, 256 or more").waitFor();
   expect(await dialog.getByRole("button", { name: "Start" }).isDisabled()).toBe(true);
@@ -113,7 +113,7 @@ test("Run, a reply in the chat, Stop: and then the chat says why there is none",
   await using bench = await openBench();
   await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
   const { page, errors } = await bench.open();
-  await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+  await page.getByRole("button", { name: "Run here: small.gguf" }).click();
   const dialog = page.getByRole("dialog");
   const idle = dialog.getByLabel("Stop when idle (minutes)");
   expect(await idle.inputValue()).toBe("30");
@@ -218,7 +218,7 @@ test("without llama-server the page says how to get it, and the command for this
   await using bench = await openBench({ hasProgram: false });
   await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
   const { page } = await bench.open();
-  await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+  await page.getByRole("button", { name: "Run here: small.gguf" }).click();
   await page.getByText(/brew install llama\.cpp/).waitFor();
   await page.getByText(/llama-server --model .*small\.gguf .*--port 8080/).waitFor();
 });
@@ -251,7 +251,7 @@ test.each(LOOKS)(
     }
     await page.getByRole("button", { name: /^Delete: small/ }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByRole("button", { name: "Run it here: small.gguf" }).click();
+    await page.getByRole("button", { name: "Run here: small.gguf" }).click();
     await page.getByLabel("GPU layers").waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-run.png` });

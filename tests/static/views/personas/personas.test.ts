@@ -62,7 +62,7 @@ test("a persona that was changed elsewhere is shown before it is written over", 
   await ui.page.getByLabel("Description").fill("Mine.");
   ui.api.people.addPersona("robin", "Robin", "Theirs.");
   await ui.page.getByRole("button", { name: "Save" }).click();
-  await ui.page.getByText("It now says: Robin. Theirs.").waitFor();
+  await ui.page.getByText("It’s now Robin. Theirs.").waitFor();
   expect(ui.api.people.personas.get("robin")!.description).toBe("Theirs.");
   await ui.page.getByRole("button", { name: "Save" }).click();
   await eventually(() => ui.api.people.personas.get("robin")!.description, (text) => text === "Mine.");

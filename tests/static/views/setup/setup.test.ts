@@ -65,7 +65,7 @@ test("a found model is used with one click and leads to the next step", async ()
   await ui.page.getByRole("button", { name: /^Add and use: Ollama/ }).click();
   await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
   await ui.page.goBack();
-  await ui.page.getByText("“Ollama” answers.").waitFor();
+  await ui.page.getByText("Using “Ollama”.").waitFor();
   expect(ui.errors).toEqual([]);
 });
 

@@ -73,7 +73,7 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
   await page.getByLabel("API key").fill("k1");
   await page.getByRole("button", { name: "Save and test" }).click();
   await page.getByText("The speech server works").waitFor();
-  await page.getByText(/^First sound after \d+ ms$/).waitFor();
+  await page.getByText(/^First audio after \d+ ms$/).waitFor();
   await page.getByRole("listitem").getByText("2 models").waitFor();
   expect(bench.speech.requests.find(({ path }) => path === "/v1/audio/speech")!.json).toMatchObject({
     input: "Good evening. This is how I sound.",

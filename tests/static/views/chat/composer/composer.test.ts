@@ -91,7 +91,7 @@ test("a text file becomes a fenced block at the cursor; what is neither text nor
   await give(ui.page, "drop", [{ name: "a.bin", type: "", base64: btoa("\x00\x01\xff") }]);
   await ui.page.getByText("“a.bin” isn’t an image or a text file").waitFor();
   await give(ui.page, "drop", [{ name: "big.txt", type: "text/plain", base64: btoa("x".repeat(300_000)) }]);
-  await ui.page.getByText("“big.txt” is too long for a message").waitFor();
+  await ui.page.getByText("“big.txt” is too large").waitFor();
 });
 
 test("a word behind / opens the commands; arrows, Enter and Escape work in the list", async () => {

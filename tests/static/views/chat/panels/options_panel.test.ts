@@ -131,13 +131,13 @@ test.each<["en" | "de" | "ja", string, string[]]>([
     "Description (too many macros)",
     "Main prompt: from the card (macros nested too deeply)",
     "Lorebook: World: Mill (too many or too large variables)",
-    "A message in the chat (its macros insert too much text)",
+    "A message in this chat (macros insert too much text)",
   ]],
-  ["de", "Makros nicht ausgeführt", [
+  ["de", "Nicht aufgelöste Makros", [
     "Beschreibung (zu viele Makros)",
     "Hauptprompt: aus der Karte (zu tief verschachtelte Makros)",
     "Lorebook: World: Mill (zu viele oder zu große Variablen)",
-    "Eine Nachricht im Chat (die Makros fügen zu viel Text ein)",
+    "Eine Nachricht in diesem Chat (Makros fügen zu viel Text ein)",
   ]],
   ["ja", "展開されなかったマクロ", [
     "説明 (マクロが多すぎる)",

@@ -229,8 +229,8 @@ test(
     const preview = page.getByRole("complementary", { name: "Prompt preview" });
     await preview.getByText("Preset: Calm").waitFor();
     await preview.getByText("Speaker: Ada").waitFor();
-    await preview.getByText("Engines: Mill (found “mill”)").waitFor();
-    await preview.getByText("Engines: Rye (found “mill”; its second keys are missing)").waitFor();
+    await preview.getByText("Engines: Mill (matched “mill”)").waitFor();
+    await preview.getByText("Engines: Rye (matched “mill”; secondary keys didn’t match)").waitFor();
     expect(await findAxeProblems(page)).toEqual([]);
     await page.getByRole("button", { name: "Send" }).click();
     await replies(page).getByText("Hello").waitFor();
@@ -267,7 +267,7 @@ test.each(
   expect(await findAxeProblems(page)).toEqual([]);
   await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.locator(".preview-list summary").first().click();
-  await page.getByText("House: Tea (found “tea”)").waitFor();
+  await page.getByText("House: Tea (matched “tea”)").waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   await page.context().close();
