@@ -73,7 +73,7 @@ export function presentedBy(request: Request, facts: Pick<RequestFacts, "scheme"
   };
 }
 
-/** The header decides where there is one (SPEC): another scheme in it rules `api_token` out. */
+/** If there is a header, it wins: another scheme in it disables `api_token`. */
 function presentedToken(request: Request): string | null | undefined {
   const header = request.headers.get("authorization");
   if (header !== null) return /^Bearer +([^\s,]+)$/i.exec(header)?.[1] ?? null;

@@ -34,7 +34,7 @@ export interface RequestFacts {
   hostHeader: string;
   /** The other end is this machine; never behind the tailnet's listener, where it is but the node. */
   isPeerLoopback: boolean;
-  /** DESIGN.md section 5: the request was made on this machine, by nobody's leave but the owner's. */
+  /** The request was made on this machine (docs/protocols/auth.md#origin). */
   isLocal: boolean;
   /** As `isLocal`, whatever the Origin header says. */
   isSameMachine: boolean;

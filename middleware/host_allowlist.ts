@@ -1,4 +1,4 @@
-/** Fifth link: which hosts reach the API. It runs behind authentication so that a new origin can enrol (SPEC). */
+/** Checks the host. Runs after authentication, so that a new origin can enroll. */
 import type { MiddlewareHandler } from "hono";
 import type { HostPolicy } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";

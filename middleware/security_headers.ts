@@ -4,10 +4,10 @@ import { uuidV7 } from "../services/crypto/random.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Env } from "./env.ts";
 
-/** Policy of everything that is not the UI: nothing in it is a page. The UI's own answers set DESIGN.md section 4's. */
+/** Content security policy of everything except the page, which sets its own (routes/ui_assets.ts). */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
 
-/** SPEC, "Sessions". */
+/** One year, as the API promises. */
 const HSTS = "max-age=31536000; includeSubDomains";
 
 /** Gives each request its id and each answer its security and CORS headers. @param corsOrigins Origins of `cors_origins`. */

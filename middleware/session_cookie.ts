@@ -1,4 +1,4 @@
-/** The session cookie on the wire: SPEC, "Sessions". What its value means is the business of services/auth. */
+/** The session cookie (docs/protocols/auth.md#sessions). services/auth reads its value. */
 import { isLoopbackName } from "../services/auth/host_names.ts";
 import { SESSION_IDLE_MS } from "../services/auth/sessions.ts";
 import type { AppContext, RequestFacts } from "./env.ts";

@@ -1,4 +1,4 @@
-/** The chain that every request goes through, in SPEC's order, around whichever routes answer it. */
+/** The chain of middleware around every route. Its order is part of the API's contract. */
 import { Hono } from "hono";
 import { authentication } from "../middleware/authentication.ts";
 import { bodyLimit } from "../middleware/body_limit.ts";

@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppContext } from "../middleware/env.ts";
 import { AppError, type ErrorCode, type ErrorIssue } from "../services/errors.ts";
 
-/** DESIGN.md section 4. `interrupted` occurs in stream events only, whose status was sent long before. */
+/** See docs/api.md#errors. `interrupted` occurs in stream events only, after the status was sent. */
 const STATUS_OF_CODE = {
   invalid_json: 400,
   invalid_request: 400,

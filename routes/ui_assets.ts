@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import type { AppContext, Env } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 
-/** DESIGN.md section 4: nothing inline, nothing from elsewhere, nothing that could be a plug-in. */
+/** Nothing inline, nothing from other origins, no plug-ins. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

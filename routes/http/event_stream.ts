@@ -4,7 +4,7 @@ import { KEEP_ALIVE } from "../schemas/chat_frames.ts";
 /** Longest silence on an open stream. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Headers of every event stream. DESIGN.md section 4. */
+/** Headers of every event stream. */
 export const EVENT_STREAM_HEADERS = {
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-store, no-transform",

@@ -17,7 +17,7 @@ export interface BodyLimits {
   import: number;
 }
 
-/** Routes whose bodies may be larger than the default; DESIGN.md section 4, "Body caps". */
+/** Routes with a larger body limit than the default (docs/api.md#limits). */
 const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "PUT /api/attachments/{name}": "upload",
   "POST /api/chat": "chat",

@@ -15,7 +15,7 @@ const RequestMessage = z.looseObject({
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
 });
 
-/** SPEC's chat request. Fields beyond these pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
+/** The chat request. Other fields pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
 export const ChatBody = z.looseObject({
   model: z.string().min(1).nullish(),
   messages: z.array(RequestMessage).default([]).openapi({

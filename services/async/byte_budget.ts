@@ -1,7 +1,7 @@
 /** Limits the memory that large requests, answers and imports use at the same time. */
 import { AppError } from "../errors.ts";
 
-/** Bytes that all large requests may use together. DESIGN.md section 13. */
+/** Bytes that all large requests can use together. See docs/decisions/0033-memory-of-large-requests.md. */
 const LIMIT_BYTES = 256 * 1024 * 1024;
 /** Part of the limit that only small reservations may use, so that one large request never delays all others. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
@@ -9,7 +9,7 @@ const RESERVE_BYTES = 64 * 1024 * 1024;
 const SMALL_BYTES = 8 * 1024 * 1024;
 /** Bytes of large reservations after which garbage is collected. */
 const COLLECTED_BYTES = 64 * 1024 * 1024;
-/** How long a request waits before it is refused. DESIGN.md section 13. */
+/** How long a request waits before it's refused. */
 const WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 

@@ -2,7 +2,7 @@
 import { isDeviceName } from "../storage/ids.ts";
 import type { ImageType } from "./images/image_type.ts";
 
-/** DESIGN section 4 */
+/** Names of attachments. */
 const NAME = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}";
 
 /** The form of a whole name. */

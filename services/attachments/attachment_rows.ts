@@ -20,7 +20,7 @@ export interface AttachmentRow {
   created_at: number;
 }
 
-/** How long an attachment stays without anything that refers to it. DESIGN section 7 */
+/** How long an unreferenced attachment stays. */
 export const GRACE_MS = 24 * 60 * 60 * 1000;
 
 const COLUMNS = "name, type, bytes, width, height, created_at";

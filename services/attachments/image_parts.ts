@@ -22,7 +22,7 @@ export interface PictureParts {
   images: Pick<ImagePool, "toJpeg">;
 }
 
-/** Longer side of a picture that is sent to a model. DESIGN section 7 */
+/** Longer side of an image sent to a model, in pixels (docs/protocols/llm.md#images-in-messages). */
 const SENT_PX = 1568;
 
 /** Pictures that are sent again with every turn; a picture costs about as much as a page of text. */

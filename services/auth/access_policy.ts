@@ -47,7 +47,7 @@ export type RouteAccess = "ceremony" | "setup_status" | "other";
 export interface AccessSettings {
   requireAuth: boolean;
   loopbackAuthBypass: boolean;
-  /** `"code"` narrows grace to ceremonies and status; `"open"` is SPEC's grace. */
+  /** `"code"` narrows grace to ceremonies and status; `"open"` allows everything. */
   pairing: string;
   /** Domain below which machines share their parent as RPID: `"ts.net"`. */
   tailnetSuffix: string;

@@ -121,7 +121,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     return isOperator ? { method: null, bypass: "loopback" } : undefined;
   }
 
-  /** A token decides where one was presented (SPEC); another scheme in its header is somebody else's business. */
+  /** If a token was presented, it decides. Other schemes in the header are ignored. */
   async function checkSession(facts: AccessFacts, presented: PresentedCredentials): Promise<Identity | undefined> {
     if (presented.sessionCookie === undefined || typeof presented.bearerToken === "string") return undefined;
     const session = await sessions.find(presented.sessionCookie, access.rpIdOf(facts.host));

@@ -2,7 +2,7 @@
 import { randomToken } from "../crypto/random.ts";
 import { clientKey } from "./client_key.ts";
 
-/** DESIGN.md section 6. */
+/** Lifetime of a challenge (docs/protocols/auth.md#ceremonies). */
 export const CHALLENGE_MS = 5 * 60 * 1000;
 /** Ceremonies under way at most, all clients together; beyond it the client with most of them loses its oldest. */
 const MAX_IN_ALL = 4_096;

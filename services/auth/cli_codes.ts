@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken } from "../crypto/random.ts";
 
-/** DESIGN.md section 6. */
+/** Lifetime of a code. */
 const CODE_MS = 2 * 60 * 1000;
 /** Codes open at a time; the oldest is forgotten first. */
 const MAX_CODES = 64;

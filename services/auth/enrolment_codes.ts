@@ -5,7 +5,7 @@ import { randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { clientKey } from "./client_key.ts";
 
-/** DESIGN.md section 6. */
+/** Lifetime of an invite. */
 const INVITE_MS = 10 * 60 * 1000;
 /** Wrong tries after which every code there is gets replaced, and after which an address is heard no more. */
 const MAX_WRONG_TRIES = 10;

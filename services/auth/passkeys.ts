@@ -21,7 +21,7 @@ import {
   verifyRegistration,
 } from "./passkey_answers.ts";
 
-/** RPIDs that hosts outside the allowlist may hold together: enrolling there is open to anyone (SPEC's order). */
+/** Maximum number of RP IDs of hosts outside the allowlist, where anyone can enroll. */
 const MAX_UNLISTED_RP_IDS = 16;
 
 /** Passkeys of one RPID; more than anybody has devices, few enough that the file stays small. */

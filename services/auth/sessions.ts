@@ -8,7 +8,7 @@ import { readSession, type SessionClaims, signSession } from "./session_cookie.t
 import type { SessionKey } from "./session_key.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** SPEC, "Limits". */
+/** Sessions end after 30 days without use (docs/protocols/auth.md#sessions). */
 export const SESSION_IDLE_MS = 30 * DAY_MS;
 /** Age at which a cookie is sent anew, so that the browser keeps it as long as the server does. */
 const REISSUE_AFTER_MS = DAY_MS;

@@ -13,7 +13,7 @@ export type Painter = (request: {
   onProgress(share: number): void;
 }) => Promise<Uint8Array>;
 
-/** Where the portrait of a character stands. SPEC, "Avatar portrait job". */
+/** State of a character's portrait. */
 export interface PortraitStatus {
   state: "none" | "pending" | "running" | "done" | "failed";
   /** 0 to 1, once anything is known. */

@@ -69,7 +69,7 @@ function isSent({ hidden, status, content }: Message): boolean {
   return hidden !== true && status !== "streaming" && content.length > 0;
 }
 
-/** Thoughts of earlier turns are not sent again: models do not expect them (llm.md, section 2). */
+/** Removes reasoning of earlier messages, which models don't expect (docs/protocols/llm.md#reasoning). */
 function viewed(message: SaidMessage, { expand, nameOf, now }: HistoryView): ChatMessage {
   const { role, content, id, created_at: at } = message;
   const name = nameOf?.(message);

@@ -9,7 +9,7 @@ const LIST_KEPT_MS = 60_000;
 
 /**
  * Makes the chat service's view of the connections: model = request > conversation > profile > first that the server
- * lists; connection = the conversation's if it exists, else the active one. DESIGN.md section 8.
+ * lists; connection = the conversation's if it exists, else the active one. See docs/api.md#chat.
  *
  * @param beforeUse Called with the id of the connection that was chosen, before its address and key are read.
  */

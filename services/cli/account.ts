@@ -1,4 +1,4 @@
-/** What the command line remembers: the token in `cli.token` (SPEC), and beside it in `cli.json` whose it is. */
+/** Stores the command line's token in `cli.token`, and the server it belongs to in `cli.json`. */
 import { AppError } from "../errors.ts";
 import { fileError, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
@@ -26,7 +26,7 @@ export interface AccountFiles {
   forget(): Promise<void>;
 }
 
-/** @param home The user's home folder; the place below it is the same everywhere (SPEC). */
+/** @param home The user's home folder. The path below it is the same on all systems. */
 export function accountFiles(home: string): AccountFiles {
   const folder = `${home}/.config/app`;
   const tokenPath = `${folder}/cli.token`;

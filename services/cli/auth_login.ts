@@ -109,7 +109,7 @@ async function pastedCode(outside: CliOutside): Promise<{ code: string }> {
   }
 }
 
-/** As SPEC says: a session from the ceremony, then a token by it. The session ends at once. */
+/** Opens a session with the ceremony, creates a token with it, and ends the session. */
 async function tradeForToken(
   server: ServerClient,
   code: string,

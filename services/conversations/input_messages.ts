@@ -81,7 +81,7 @@ function refuseOtherVersions(stored: Message, input: MessageInput, count: number
   throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.variants`, message }] });
 }
 
-/** Gives the id that a client gave a message; SPEC calls it `mid`. */
+/** Returns the ID of a client's message, `id` or `mid`. */
 export function givenId({ id, mid }: MessageInput): string | undefined {
   return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
 }

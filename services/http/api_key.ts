@@ -1,4 +1,4 @@
-/** A stored key of one of the owner's servers, bound to the origin it was entered for (SECURITY-CASES.md, U01). */
+/** A stored API key, bound to the origin that it was entered for. */
 import { originOf } from "./base_url.ts";
 
 /** It is sent to `origin` and nowhere else. */

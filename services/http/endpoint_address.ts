@@ -1,6 +1,6 @@
 /**
  * Addresses the owner configures: LLM, image and speech servers. Private and loopback are their usual place and pass; cloud
- * metadata and link-local never do (SECURITY-CASES.md, E14). Addresses that strangers supply go through guard_proxy.ts.
+ * metadata and link-local never do. Addresses from untrusted sources go through guard_proxy.ts.
  */
 import { AppError } from "../errors.ts";
 import { isAddress, isForbiddenToOwner } from "./guard/address_ranges.ts";

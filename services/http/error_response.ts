@@ -1,4 +1,4 @@
-/** What a server's refusal says, in the several shapes that small servers have (tts.md, sections 1.2 and 3; images.md, section 1.7). */
+/** Reads error responses of speech and image servers (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). */
 
 const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_SAID = 500;
@@ -6,7 +6,7 @@ const MAX_SAID = 500;
 /**
  * Reads what a refusal says in words; `undefined` where it says nothing or is a page.
  *
- * @param apiKey Taken out of whatever the server says (SECURITY-CASES.md, U03).
+ * @param apiKey Masked in the result.
  */
 export async function readRefusal(response: Response, apiKey: string | undefined): Promise<string | undefined> {
   return reported(maskedText(await readStart(response), apiKey));

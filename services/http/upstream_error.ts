@@ -1,4 +1,4 @@
-/** What a model server's refusals mean: one class of error, its kinds, and how an error body is read (llm.md, section 6). */
+/** Errors of model servers: the error class, its kinds, and parsing of error bodies (docs/protocols/llm.md#errors). */
 import { AppError, type ErrorCode } from "../errors.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
@@ -157,7 +157,7 @@ export function errorFromReport(
 }
 
 /**
- * Takes a key out of any text that a server sent back (SECURITY-CASES.md, U03).
+ * Masks a key in text that a server sent back.
  *
  * Keys below four characters are placeholders ("x") and would spoil the text for nothing.
  */

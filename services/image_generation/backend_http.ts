@@ -109,7 +109,7 @@ export class BackendHttp {
     });
   }
 
-  /** Takes our key out of what the server said (SECURITY-CASES.md, U03). */
+  /** Masks our key in the server's text. */
   masked(text: string): string {
     const key = this.target.apiKey?.trim();
     const password = key?.split(":").slice(1).join(":");
@@ -117,7 +117,7 @@ export class BackendHttp {
   }
 }
 
-/** A1111 says what went wrong in `errors`, beside the name of the exception (images.md, section 1.7). */
+/** A1111 puts the message in `errors`, next to the name of the exception (docs/protocols/images.md#a1111-errors). */
 function errorsField(text: string): string | undefined {
   try {
     const { error, errors } = JSON.parse(text) as { error?: unknown; errors?: unknown };

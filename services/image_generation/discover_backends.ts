@@ -11,7 +11,7 @@ export interface DiscoveredBackend {
   hint?: "api_off" | "login";
 }
 
-/** SPEC.md, "Limits": the default probe ports. */
+/** Default ports of A1111 and ComfyUI. */
 const PORTS = [{ port: 7860 }, { port: 8188 }];
 
 /** Asks all hosts on both ports for both kinds. */

@@ -1,4 +1,4 @@
-/** Asks a server to count tokens with the tokeniser of its own model (llm.md, sections 4.1 and 4.6). */
+/** Asks a server to count tokens with its model's tokenizer (docs/protocols/llm.md#token-counting). */
 import { readText } from "../http/read_body.ts";
 import { headerKey } from "./auth_key.ts";
 import { serverRoot } from "../http/base_url.ts";

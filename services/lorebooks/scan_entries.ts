@@ -94,7 +94,7 @@ export interface ScanDefaults {
   isWholeWord: boolean;
 }
 
-/** As SillyTavern comes, but for whole words: a key counts wherever it stands (cards.md, section 6). */
+/** SillyTavern's defaults, except that keys match parts of words (docs/protocols/cards.md#lorebooks). */
 export const SCAN_DEFAULTS: Readonly<ScanDefaults> = Object.freeze({
   scanDepth: 2,
   isRecursive: true,
@@ -199,8 +199,8 @@ function scanEntry(
 }
 
 /**
- * A key is a pattern where the entry says so and the key has the form of one: SillyTavern says `use_regex` of every
- * entry, and read literally that would break keys such as `C++` (cards.md, section 6).
+ * A key is a pattern only if the entry has `use_regex` and the key has the form `/…/`: SillyTavern sets `use_regex` on every
+ * entry, which would break keys such as `C++` (docs/protocols/cards.md#lorebooks).
  */
 function keyReader(entry: LorebookEntry, more: JsonObject, defaults: ScanDefaults) {
   const isCaseSensitive = boolean(entry.case_sensitive) ?? boolean(more.case_sensitive) ?? defaults.isCaseSensitive;

@@ -1,6 +1,6 @@
 /**
- * SillyTavern's world info and the form Parlor keeps, there and back. Its fields stand in `extensions` under the names it
- * gives them there itself (cards.md, section 6); those without such a name are kept beside them.
+ * Converts between SillyTavern's World Info and our lorebooks. Its fields are in `extensions` under its own names
+ * (docs/protocols/cards.md#lorebooks); fields without such a name are stored next to them.
  */
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import { type Lorebook, type LorebookEntry, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";

@@ -1,4 +1,4 @@
-/** The preset that is there from the start and cannot be changed: the order of cards.md, section 6, in words of our own. */
+/** The built-in, read-only preset, in SillyTavern's order (docs/protocols/cards.md#prompt-order). */
 import type { PresetDocument, PresetPrompt } from "./preset_document.ts";
 
 /** Id under which it is chosen. */

@@ -20,7 +20,7 @@ export interface PromptEntry {
   pieces?: Counted[];
 }
 
-/** Of the pieces of one depth those of the system come first, those of the character last (cards.md, section 6). */
+/** Order within one depth: system, user, assistant (docs/protocols/cards.md#prompt-order). */
 const ROLES = ["system", "user", "assistant"];
 /** A blank line stands between two pieces. */
 const JOIN_TOKENS = 1;

@@ -128,8 +128,8 @@ export class Prompts {
    * stands behind. The newest message always goes out, even alone and too long: only the server can say that it does not
    * fit.
    *
-   * Where not everything fits, examples go first and at once, then the oldest messages (cards.md, section 6); a summary
-   * goes out only in the place of messages.
+   * If not everything fits, all examples are dropped first, then the oldest messages
+   * (docs/protocols/cards.md#prompt-order). A summary is sent only in place of dropped messages.
    *
    * @param remembers False for a look that must not move the cut.
    * @throws The reason of `signal`, when that fired.

@@ -3,7 +3,7 @@ import type { EntryPosition } from "../lorebooks/activation.ts";
 import type { PromptLayout } from "./layout.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
 
-/** What of a character's card reaches the prompt (cards.md, section 1). */
+/** The parts of a character's card that reach the prompt (docs/protocols/cards.md#card-versions). */
 export interface SceneCharacter {
   id: string;
   /** Its nickname where it has one. */

@@ -1,4 +1,4 @@
-/** What a speech server's refusal says, in the several shapes they have (tts.md, sections 1.2 and 3). */
+/** Reads error responses of speech servers (docs/protocols/tts.md#speech-errors). */
 import { AppError } from "../errors.ts";
 import { maskedText, readRefusal, reported } from "../http/error_response.ts";
 
@@ -6,7 +6,7 @@ import { maskedText, readRefusal, reported } from "../http/error_response.ts";
  * Reads a refusal and makes its error.
  *
  * @param place The server as shown to the owner.
- * @param apiKey Taken out of whatever the server says (SECURITY-CASES.md, U03).
+ * @param apiKey Masked in the result.
  */
 export async function refusalOf(place: string, response: Response, apiKey: string | undefined): Promise<AppError> {
   const said = await readRefusal(response, apiKey);

@@ -1,4 +1,4 @@
-/** The calls to one OpenAI-shaped speech server: speak, list voices, list models (tts.md, sections 1 and 2). */
+/** Requests to an OpenAI-compatible speech server: speak, list voices, list models (docs/protocols/tts.md#speech-request). */
 import { AppError } from "../errors.ts";
 import { endpointPrefixes, serverRoot } from "../http/base_url.ts";
 import type { OwnerClient, OwnerRequest } from "../http/http_client.ts";

@@ -1,4 +1,4 @@
-/** The request that most speech servers know (tts.md, section 1.1). */
+/** The speech request that most servers accept (docs/protocols/tts.md#speech-request). */
 import type { AudioFormat } from "./audio_format.ts";
 import type { SpeechCall } from "./speech_server.ts";
 

@@ -1,4 +1,4 @@
-/** How each family of speech server takes a voice sample (tts.md, section 3.1), and how the families are told apart. */
+/** Identifies speech servers and passes voice samples to them (docs/protocols/tts.md#voice-cloning). */
 import { AppError } from "../errors.ts";
 import { serverRoot } from "../http/base_url.ts";
 import { AUDIO_TYPES, type AudioFormat } from "./audio_format.ts";

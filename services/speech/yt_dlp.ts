@@ -1,4 +1,4 @@
-/** The external downloader for pages with video or audio, kept on a short leash (tts.md, section 6; SECURITY-CASES.md, X01–X05). */
+/** Runs yt-dlp with strict limits (docs/protocols/tts.md#yt-dlp). */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findOnPath } from "../process/find_program.ts";
@@ -76,7 +76,7 @@ export async function downloadRecording(options: YtDlpOptions): Promise<string> 
   return paths[0];
 }
 
-/** Each flag and its reason: tts.md, section 6.1. Never through a shell, the address after `--`. */
+/** docs/protocols/tts.md#yt-dlp explains each option. No shell; the URL comes after `--`. */
 function argumentsOf({ proxyUrl, folder, url, startS, lengthS }: YtDlpOptions): string[] {
   const cut = `ExtractAudio:-ac 1 -ar 24000 -ss ${startS} -t ${lengthS} -map_metadata -1`;
   return [

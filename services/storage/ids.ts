@@ -1,7 +1,7 @@
 /** What may be an id of a resource, for the routes and for files whose names somebody else chose. */
 
 /**
- * Words that stand in a path where an id stands in another and are therefore none. DESIGN.md section 4. `test` is an id: nothing
+ * Words that stand in a path where an id stands in another and are therefore none. `test` is an id: nothing
  * that is done with an id is done under `POST …/test`, and many things are called so.
  */
 const PATH_WORDS = new Set(["create", "discover", "from-url", "import", "import-url", "restore-app", "search"]);

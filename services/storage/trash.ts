@@ -44,7 +44,7 @@ export interface TrashOptions {
   openKind?(kind: string): Promise<unknown>;
 }
 
-/** How long an entry stays. DESIGN.md section 7. */
+/** How long an entry stays. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
 /** The sealed title stands first, behind its length, so that a list need not read the record: 200 characters at most. */

@@ -44,7 +44,7 @@ export interface VersionLimits {
   maxBytes: number;
 }
 
-/** DESIGN.md section 7; docs/decisions/0030-earlier-versions.md. */
+/** See docs/decisions/0030-earlier-versions.md. */
 const DEFAULT_LIMITS: VersionLimits = {
   maxAgeMs: 30 * 24 * 60 * 60 * 1000,
   maxCount: 50,

@@ -21,7 +21,7 @@ export interface Figure {
   /** What the counterpart is. */
   counterpart: string;
   ratio?: number;
-  /** As BENCH demands it; `–` for a line that only informs. */
+  /** The target; `–` for rows without one. */
   target: string;
   isReached?: boolean;
 }

@@ -5,7 +5,7 @@ import { type ChildServer, startChildServer } from "../helpers/app/child_server.
 import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../helpers/app/large_requests.ts";
 
 const MIB = 1024 * 1024;
-/** DESIGN.md section 13, SECURITY-CASES F07. */
+/** See docs/decisions/0033-memory-of-large-requests.md. */
 const MOST_OVER_IDLE_BYTES = 400 * MIB;
 /** Tens of megabytes are stored and read; a busy machine takes minutes. */
 const LIMIT_MS = 10 * 60_000;

@@ -19,7 +19,7 @@ import { readReply } from "./helpers/reply_stream.ts";
 
 const INSTALLED = realPart("REAL_DENORT_DIR", "denort.sh");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** What the program may add to the runtime it is compiled into. BENCH.md */
+/** What the program may add to the runtime it is compiled into. */
 const MAX_ADDED_BYTES = 25_000_000;
 /** The user id that Debian calls nobody. */
 const STRANGER = 65_534;

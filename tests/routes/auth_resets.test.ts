@@ -1,4 +1,4 @@
-/** The five things an operator can do, on a running server and across a restart: SPEC, "Operator reset actions". */
+/** The five reset actions, on a running server and across a restart (docs/guide/access.md#reset). */
 import { expect, test } from "vitest";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";

@@ -5,7 +5,7 @@ import { ImageFault, isOpaque, type Raster } from "./raster.ts";
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
-/** As many as a card may have. DESIGN section 9 */
+/** Maximum number of chunks, as for cards. */
 const MAX_CHUNKS = 10_000;
 
 /** Chunks the pixels depend on. All others (texts, profiles, times) are left out: no decoder has to inflate them. */

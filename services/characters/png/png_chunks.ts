@@ -6,7 +6,7 @@ import { joinedBytes } from "../../storage/concat_bytes.ts";
 /** The first eight bytes of every PNG. */
 export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
-/** Most chunks a file may have. DESIGN.md section 9. */
+/** Maximum number of chunks of a file. */
 export const MAX_CHUNKS = 10_000;
 
 /** Most pixels a picture may have: 160 MB once decoded, as much as the image Workers take. */

@@ -1,7 +1,7 @@
 /** How long revisions are kept, and which conversations have older ones. */
 import type { Database } from "../../storage/database/database.ts";
 
-const KEPT_MS = 30 * 24 * 60 * 60 * 1000; // DESIGN.md section 7
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000; // see docs/api.md
 
 /** From when the oldest revision is that is kept, in ms since 1970. */
 export function oldestKeptMs(nowMs: number): number {

@@ -41,7 +41,7 @@ export interface RevisionRecord {
   removed?: RemovedMessages;
 }
 
-/** Revisions a conversation keeps. DESIGN.md section 7. */
+/** Number of revisions stored per conversation. */
 const MOST = 50;
 
 interface Row {

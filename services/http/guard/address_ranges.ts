@@ -32,7 +32,9 @@ const SIX_TO_FOUR = cidrs("2002::/16"); // RFC 3056: the IPv4 address follows th
  * Tells whether a public-only call may reach this address.
  *
  * @param ip Canonical dotted IPv4, or IPv6 without brackets and zone; any other spelling (octal, hex, short) is not public.
- * @see SECURITY-CASES.md, E05, for the list; IPv6 outside global unicast is refused as a whole.
+ * IPv6 outside global unicast is never public.
+ *
+ * @see https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 export function isPublicAddress(ip: string): boolean {
   const address = parseAddress(ip);

@@ -49,9 +49,9 @@ export interface GuardOptions {
 }
 
 const DEFAULT_MAX_BYTES = 32 * 1024 * 1024;
-const DEFAULT_TIMEOUT_MS = 30_000; // DESIGN.md, section 2
+const DEFAULT_TIMEOUT_MS = 30_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const MAX_REDIRECTS = 5; // SECURITY-CASES.md, E03
+const MAX_REDIRECTS = 5;
 const NO_BODY_STATUS = new Set([204, 205, 304]);
 
 /** Opens the guard with its proxy; drops the proxy variables of the environment, which would lead round it. */

@@ -1,6 +1,6 @@
 /**
- * Backends with A1111's API (images.md, section 1). Progress and interrupt there are global: what they say or stop may be
- * somebody else's picture, so both count only while ours is the one being drawn.
+ * Image servers with A1111's API (docs/protocols/images.md#a1111). Progress and interrupt are global there and may concern
+ * another client's image, so we use them only while ours is being generated.
  */
 import { AppError } from "../../errors.ts";
 import { type DrawnAnswer, drawnIn, nameOfCheckpoint, parseCheckpoints, parseProgress } from "./a1111_responses.ts";

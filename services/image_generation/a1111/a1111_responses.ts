@@ -1,4 +1,4 @@
-/** The answers of A1111's API, read without trusting their shape: its imitators leave out much of it (images.md, section 1). */
+/** Parses responses of A1111's API, of which other servers implement only parts (docs/protocols/images.md#a1111). */
 import type { Checkpoint } from "../backend.ts";
 
 /** What is being drawn, by whomever. */

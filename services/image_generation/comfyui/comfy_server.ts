@@ -1,4 +1,4 @@
-/** The calls to a ComfyUI server, of both dialects (images.md, section 2). Bare paths: older servers know no `/api`. */
+/** Requests to a ComfyUI server (docs/protocols/images.md#comfyui). Paths have no `/api`, which older servers lack. */
 import { AppError } from "../../errors.ts";
 import type { BackendHttp } from "../backend_http.ts";
 import { type ComfyHistory, type ComfyPicture, namesIn, parseHistory, placeIn } from "./comfy_responses.ts";

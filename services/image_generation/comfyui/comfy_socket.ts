@@ -15,7 +15,7 @@ export interface ComfySocket {
 /** The runtime's own, which the browser's types that the page needs do not know. */
 type WithHeaders = new (url: string, options: { headers: Record<string, string> }) => WebSocket;
 
-/** Kinds of binary frames (images.md, section 2.4). */
+/** Types of binary frames (docs/protocols/images.md#websocket). */
 const PREVIEW = 1;
 const MAX_FRAME_CHARS = 8 * 1024 * 1024;
 

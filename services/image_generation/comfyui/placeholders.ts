@@ -1,6 +1,6 @@
 /**
- * Placeholders in workflows, in the convention of SillyTavern (images.md, section 2.7): a value that is nothing but
- * `%name%` becomes the value with its type, and inside a longer text its words. Text is never put into JSON source.
+ * Placeholders in workflows, as in SillyTavern (docs/protocols/images.md#placeholders). A value that is exactly `%name%`
+ * becomes a typed value; inside longer text it becomes text. Text is never inserted into JSON source.
  */
 import type { Workflow } from "./workflow_format.ts";
 

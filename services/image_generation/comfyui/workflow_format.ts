@@ -1,4 +1,4 @@
-/** ComfyUI's workflows: the API format is taken, the format of its own page is told apart (images.md, section 2.2). */
+/** Parses ComfyUI workflows in API format, and recognizes the UI format (docs/protocols/images.md#workflow-formats). */
 import { AppError, type ErrorIssue } from "../../errors.ts";
 import { findJsonFault, isJsonObject } from "../../json/type_guards.ts";
 

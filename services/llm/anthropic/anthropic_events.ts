@@ -1,4 +1,4 @@
-/** Anthropic's stream events and whole answers as ChatEvents (llm.md, section 10). */
+/** Converts Anthropic's stream events and responses to ChatEvents (docs/protocols/llm.md#anthropic-messages). */
 import { badAnswer, type ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
 import type { UpstreamCall } from "../model_call.ts";

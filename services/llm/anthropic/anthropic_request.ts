@@ -1,4 +1,4 @@
-/** The body of a call to Anthropic's Messages endpoint, made from an OpenAI-shaped call (llm.md, section 10). */
+/** Converts an OpenAI-shaped call to an Anthropic request (docs/protocols/llm.md#anthropic-messages). */
 import { type Block, imageBlock, toolChoice, toolDefinitions, toolUseBlocks } from "./anthropic_content.ts";
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { defaultMaxTokens } from "../openai/openai_request.ts";

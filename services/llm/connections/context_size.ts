@@ -1,4 +1,4 @@
-/** Asks a server how many tokens its model can hold (llm.md, section 5). */
+/** Asks a server for its context size (docs/protocols/llm.md#context-size). */
 import { readText } from "../../http/read_body.ts";
 import { headerKey } from "../auth_key.ts";
 import { endpointPrefixes, serverRoot } from "../../http/base_url.ts";

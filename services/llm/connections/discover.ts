@@ -1,4 +1,4 @@
-/** Finds model servers that run on known ports, without credentials and in under two seconds (llm.md, section 8). */
+/** Finds model servers on known ports in under two seconds, without credentials (docs/protocols/llm.md#discovery). */
 import { type Ask, probeAll, type ProbeOptions } from "../../http/probe.ts";
 import { PROBE_PLANS, type ServerFind } from "./server_detection.ts";
 

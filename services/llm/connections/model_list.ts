@@ -1,4 +1,4 @@
-/** Lists of models in the shapes that servers give (llm.md, section 1.1). */
+/** Parses model lists in the shapes that servers send (docs/protocols/llm.md#model-list). */
 import type { ListedModel, ModelList } from "../provider.ts";
 
 /**

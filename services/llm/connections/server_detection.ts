@@ -1,6 +1,6 @@
 /**
- * Which server answers on which port, told by the shape of its answers, never by a status alone: LM Studio answers 200 to
- * everything, and several servers share a port (llm.md, sections 4 and 8).
+ * Identifies a server by the shape of its responses, never by the status alone: LM Studio answers everything with 200, and
+ * several servers share a port (docs/protocols/llm.md#discovery).
  */
 import type { ProbeAnswer } from "../../http/probe.ts";
 import { parseModelList } from "./model_list.ts";

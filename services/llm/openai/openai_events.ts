@@ -1,4 +1,4 @@
-/** OpenAI's stream chunks and whole answers as ChatEvents, with what real servers make of them (llm.md, sections 1.3–3). */
+/** Converts OpenAI-compatible stream chunks and responses to ChatEvents (docs/protocols/llm.md#stream). */
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";

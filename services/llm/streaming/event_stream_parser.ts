@@ -1,7 +1,7 @@
-/** Server-sent events as model servers really send them: eventsource-parser, and what it leaves out (llm.md, section 1.5). */
+/** Parses server-sent events: eventsource-parser plus what servers need (docs/protocols/llm.md#event-stream-parsing). */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
 
-/** Bytes that may come without completing one event; llm.md, section 1.5. */
+/** Maximum length of one event in characters. */
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 const ERROR_FIELD = "error:";

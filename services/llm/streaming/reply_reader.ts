@@ -6,7 +6,7 @@ import type { ChatStream } from "../provider.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { UpstreamCall } from "../model_call.ts";
 
-// One re-used buffer a stream: a fresh one per read costs several times more (BENCH.md, "What was found on the way").
+// One reused buffer per stream: a new one per read costs several times more.
 const READ_BYTES = 64 * 1024;
 /** Characters one answer may have; far above any context, low enough for memory. */
 const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
@@ -164,7 +164,7 @@ class ReplyReader {
     this.#cutBy = reason;
   }
 
-  /** Judges the end (llm.md, section 1.6); sets `failure` unless the answer is complete. */
+  /** Decides how the stream ended (docs/protocols/llm.md#end-of-a-stream); sets `failure` unless it's complete. */
   end(out: ChatEvent[] = []): ChatEvent[] {
     this.#out = out;
     if (!this.hasEnded) {

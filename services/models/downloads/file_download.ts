@@ -42,7 +42,7 @@ export interface FileDownload {
 }
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
-const MAX_REDIRECTS = 5; // SECURITY-CASES.md, E03
+const MAX_REDIRECTS = 5; // see docs/protocols/models.md#download
 /** Stale parts and changed files are begun anew; a server that does that for ever is broken. */
 const MAX_RESTARTS = 5;
 

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { TransferTarget } from "./download_protocol.ts";
 
-/** Read and hashed as one. BENCH.md, "What was found on the way". */
+/** Bytes read and hashed at a time. */
 const BLOCK_BYTES = 1024 * 1024;
 /**
  * Handed to the system as one. For larger writes it looks for larger pieces of memory to keep them in: 1 MiB at a time takes

@@ -1,7 +1,7 @@
 /** How many tokens each model can hold: what the owner says, else what its server says, else an assumption. */
 import type { Provider, UpstreamTarget } from "../../llm/provider.ts";
 
-/** Where nobody says it; DESIGN.md section 8. */
+/** Assumed if unknown. */
 const ASSUMED_CONTEXT_SIZE = 8192;
 
 /** A context size in tokens. */

@@ -182,7 +182,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 3,
-    // Message ids are unique in their conversation only: SPEC addresses a message by both ids.
+    // Message IDs are unique within their conversation: the API addresses a message by both IDs.
     sql: `
       CREATE TABLE new_message(
         conversation_id TEXT NOT NULL,

@@ -1,4 +1,4 @@
-/** The double of a server with A1111's API: one lock, global progress and interrupt, every deviation of images.md by a switch. */
+/** Fake server with A1111's API: one lock, global progress and interrupt, and a switch per quirk in docs/protocols/images.md. */
 import { dataUrl, picture } from "../files/pictures.ts";
 
 /** How it behaves. */

@@ -1,4 +1,4 @@
-/** The double of a ComfyUI server in both dialects, serial as the real one; every fault of images.md by a switch. */
+/** Fake ComfyUI server, old and new, one job at a time, with a switch per fault in docs/protocols/images.md. */
 import { picture } from "../files/pictures.ts";
 
 /** How it behaves. */

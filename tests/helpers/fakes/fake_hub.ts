@@ -1,6 +1,6 @@
 /**
- * The Hugging Face Hub as its own clients meet it (protocols/hub.md): the hub and its CDN on two addresses, so that what
- * crosses from one origin to the other shows. Faults are switches; every request is recorded.
+ * Fake Hugging Face Hub (docs/protocols/models.md): the hub and its CDN have separate origins, so tests see what crosses from
+ * one to the other. Faults are switches; every request is recorded.
  */
 import { createHash } from "node:crypto";
 import { openHttpServer, send } from "../app/net_servers.ts";

@@ -1,5 +1,5 @@
 /**
- * Stands in for llama.cpp's server (protocols/llm.md, ENVIRONMENT "Starting, models, keys"): a program of its own that loads,
+ * Fake llama-server (docs/protocols/llm.md#llamacpp): a separate program that loads,
  * answers `/health` without and everything else with its key, and goes wrong as it is told to.
  */
 

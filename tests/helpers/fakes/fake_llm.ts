@@ -1,4 +1,4 @@
-/** The double of an OpenAI-shaped model server: every deviation of protocols/llm.md by a switch, and a manual mode. */
+/** Fake OpenAI-compatible model server with a switch per quirk in docs/protocols/llm.md, and a manual mode. */
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
 import { answerFailure, failInStream } from "./fake_llm_failures.ts";
 import { type FakePersonality, PERSONALITIES, type PersonalityName } from "./fake_llm_servers.ts";

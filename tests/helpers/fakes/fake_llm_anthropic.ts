@@ -1,4 +1,4 @@
-/** The double of a server that speaks Anthropic's Messages protocol (protocols/llm.md, section 10). */
+/** Fake server for Anthropic Messages (docs/protocols/llm.md#anthropic-messages). */
 import { type FakeAnswer, type FakeHttp, openFakeHttp, type RecordedRequest } from "./fake_llm_http.ts";
 
 /** How the double behaves; fields may be changed while it runs. */

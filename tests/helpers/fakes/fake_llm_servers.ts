@@ -1,4 +1,4 @@
-/** The known model servers as protocols/llm.md, section 4, describes them: fingerprints, lists, refusals. */
+/** Fakes of the known model servers: identification, model lists and errors (docs/protocols/llm.md#discovery). */
 import type { FakeLlm } from "./fake_llm.ts";
 import type { FakeAnswer, RecordedRequest } from "./fake_llm_http.ts";
 import { FakeStream, type FakeSwitches, PLAIN_SWITCHES } from "./fake_llm_stream.ts";

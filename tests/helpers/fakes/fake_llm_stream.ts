@@ -1,4 +1,4 @@
-/** The bytes of one OpenAI-shaped answer under all the switches of llm.md, section 12. */
+/** Produces the bytes of one OpenAI-compatible response, with a switch per quirk (docs/protocols/llm.md#stream). */
 import type { FakeAnswer, Framing } from "./fake_llm_http.ts";
 
 /** What an answer looks like on the wire. The model name can set them too: `"fake:chunk=3,eol=crlf,end=bare"`. */

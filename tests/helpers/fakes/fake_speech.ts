@@ -1,4 +1,4 @@
-/** The double of a speech server: OpenAI's shape with every deviation of protocols/tts.md by a switch. */
+/** Fake OpenAI-compatible speech server with a switch per quirk in docs/protocols/tts.md. */
 import { joined } from "../app/joined.ts";
 
 /** How it behaves. */

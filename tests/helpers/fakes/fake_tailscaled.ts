@@ -1,4 +1,4 @@
-/** Stands in for tailscaled (protocols/tailnet.md, section 9): writes the program into a folder and speaks with it on the side. */
+/** Fake tailscaled (docs/protocols/tailscale.md): writes the program into a folder and controls it through a side channel. */
 import { type RawAnswer, rawRequest } from "../app/raw_http.ts";
 import { PEER_HEADER } from "./fake_tailscaled_forwarder.ts";
 import type { ForwarderPorts, NodeCall, NodeFacts, Switches } from "./fake_tailscaled_types.ts";

@@ -1,4 +1,4 @@
-/** The two ways from the tailnet to this machine: through serve with its headers, and raw (protocols/tailnet.md, 4 and 5). */
+/** The two paths from the tailnet to this machine: serve with its headers, and raw forwarding (docs/protocols/tailscale.md#security). */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import type { Server, Socket } from "node:net";

@@ -1,4 +1,4 @@
-/** The node inside the double: its states, settings and what it serves (protocols/tailnet.md, sections 2 to 4 and 9). */
+/** The node inside the fake: states, preferences and serve configuration (docs/protocols/tailscale.md#states). */
 import type { Switches } from "./fake_tailscaled_types.ts";
 
 const NUMBERS: Record<string, number> = {
