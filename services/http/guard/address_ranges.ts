@@ -29,11 +29,11 @@ const ENDS_IN_V4 = cidrs("::/96 ::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff
 const SIX_TO_FOUR = cidrs("2002::/16"); // RFC 3056: the IPv4 address follows the prefix
 
 /**
- * Tells whether a public-only call may reach this address.
+ * Returns whether a public-only call may reach this address.
  *
- * @param ip Canonical dotted IPv4, or IPv6 without brackets and zone; any other spelling (octal, hex, short) is not public.
  * IPv6 outside global unicast is never public.
  *
+ * @param ip Canonical dotted IPv4, or IPv6 without brackets and zone; any other spelling (octal, hex, short) is not public.
  * @see https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 export function isPublicAddress(ip: string): boolean {
