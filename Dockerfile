@@ -1,11 +1,11 @@
-# The image of Parlor: one executable on a small Debian, without rights, its data in the volume /data.
+# Parlor in a small Debian image: one executable, an unprivileged user, data in the volume /data.
 #
-#   docker build -t parlor .                                          builds the executable as well
-#   docker build -t parlor --build-arg EXECUTABLE=given .             takes the one that deno task build left in dist/
-#   docker build -t parlor --build-arg YT_DLP=2026.10.26 .            with yt-dlp and ffmpeg, for voice samples from sites
+#   docker build -t parlor .                                          builds the executable, too
+#   docker build -t parlor --build-arg EXECUTABLE=given .             uses the one that deno task build made in dist/
+#   docker build -t parlor --build-arg YT_DLP=2026.10.26 .            with yt-dlp and ffmpeg, for voice samples from websites
 #   docker build -t parlor --build-arg TAILSCALED=1.102.5 .           with tailscaled, for the tailnet node
 
-# Which stage the executable comes from: built or given.
+# The stage with the executable: built or given.
 ARG EXECUTABLE=built
 ARG BASE=debian:bookworm-slim
 
@@ -15,7 +15,7 @@ COPY . .
 RUN deno task build && cp dist/parlor dist/licences.txt /
 
 FROM ${BASE} AS given
-# Path of the executable below the build context, and of the notices that belong to it.
+# Path of the executable in the build context; its license notices are next to it.
 ARG GIVEN=dist/parlor
 COPY ${GIVEN} /parlor
 COPY dist/licences.txt /licences.txt
@@ -23,7 +23,7 @@ COPY dist/licences.txt /licences.txt
 FROM ${EXECUTABLE} AS executable
 
 FROM ${BASE}
-# Version of yt-dlp on the Python package index; empty for none.
+# Version of yt-dlp on PyPI; empty for none.
 ARG YT_DLP=
 # Version of tailscaled; empty for none.
 ARG TAILSCALED=
@@ -51,8 +51,8 @@ RUN set -eu; \
 COPY --from=executable --chmod=0755 /parlor /usr/local/bin/parlor
 COPY --from=executable --chmod=0644 /licences.txt /usr/share/doc/parlor/licences.txt
 
-# In a container every client has the address of the bridge, and a loopback peer may be anybody: nobody is let in for where
-# they come from, and whoever enrols the first passkey needs the code in the log.
+# In a container, every client has the address of the bridge, and a loopback peer can be anyone. So no address is trusted,
+# and the first passkey requires the code from the log.
 ENV PARLOR_DATA_DIR=/data \
     PARLOR_HOST=0.0.0.0 \
     PARLOR_ALLOWED_HOSTS=localhost,127.0.0.1 \
@@ -62,7 +62,7 @@ USER parlor
 VOLUME /data
 EXPOSE 8787
 STOPSIGNAL SIGTERM
-# The shell's own way to a socket, since a small image has no HTTP client.
+# Bash's /dev/tcp, because the image has no HTTP client.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["bash", "-c", \
   "exec 3<>/dev/tcp/127.0.0.1/${PARLOR_PORT:-8787} && printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 204'"]
 ENTRYPOINT ["parlor"]

@@ -21,6 +21,9 @@ async function findFiles(folder: string, pattern: RegExp): Promise<string[]> {
   return found.sort();
 }
 
+/** A document that isn't in the repository, or a page of docs/ without its path. */
+const OTHER_DOCUMENT =
+  /\b(?:DESIGN|BENCH|SPEC|ENVIRONMENT|SECURITY-CASES)\.md\b|(?<![\w/-])(?:auth|cards|hub|images|llm|models|tailnet|tailscale|tts)\.md\b/g;
 const SOURCE_FOLDERS = ["build", "middleware", "routes", "services", "static/src", "tests"];
 const pages = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", ...await findFiles("docs", /\.md$/)];
 const texts = new Map(
@@ -74,6 +77,7 @@ test("pages and headings cited in source comments exist", async () => {
   let count = 0;
   for (const path of ["main.ts", "build.ts", ...sources]) {
     const source = await Deno.readTextFile(join(ROOT, path));
+    for (const [cited] of source.matchAll(OTHER_DOCUMENT)) broken.push(`${path}: ${cited}`);
     for (const [cited, page, anchor] of source.matchAll(/(?<![\w/])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)) {
       count++;
       const text = texts.get(page!);
