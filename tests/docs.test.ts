@@ -145,6 +145,22 @@ test("settings screens named on a page exist", async () => {
   expect([...named].sort()).toEqual(expect.arrayContaining(["Connections", "Data", "Privacy", "Voice"]));
 });
 
+test("labels in bold in the guide are labels of the page", async () => {
+  await loadLater();
+  const labels = new Set(stringsIn(en));
+  const wrong: string[] = [];
+  let count = 0;
+  for (const [path, text] of texts) {
+    if (!path.startsWith("docs/guide/")) continue;
+    for (const [, label = ""] of prose(text).matchAll(/\*\*([^*]+?)\.?\*\*/g)) {
+      count++;
+      if (!labels.has(label.replace(/\s+/g, " "))) wrong.push(`${path}: ${label}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(count).toBeGreaterThan(20);
+});
+
 test("`deno task` commands on a page exist", async () => {
   const { tasks } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const wrong: string[] = [];

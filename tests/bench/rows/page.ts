@@ -174,7 +174,7 @@ function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
       compare(rounds.map((round) => round.paint)),
     ),
     {
-      what: "open a chat of 5,000 messages, click to drawn",
+      what: "open a chat of 5,000 messages, from click to paint",
       own: milliseconds(openMs),
       limit: "–",
       counterpart: "–",
@@ -182,7 +182,7 @@ function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
       isReached: openMs <= MAX_OPEN_MS,
     },
     {
-      what: "the same, processor time of the page alone",
+      what: "open a chat of 5,000 messages, processor time of the page only",
       own: milliseconds(openCpuMs),
       limit: "–",
       counterpart: "–",
@@ -199,7 +199,7 @@ function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
       isReached: frame.own <= MAX_FRAME_MS,
     },
     {
-      what: "longest task meanwhile, processor time alone",
+      what: "longest task during that, processor time only",
       own: milliseconds(task.own),
       limit: milliseconds(task.limit),
       counterpart,
@@ -208,7 +208,7 @@ function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
       isReached: task.own <= MAX_FRAME_MS,
     },
     {
-      what: "a key to the frame that shows it, beside the stream, p50",
+      what: "time from a key press to its frame while streaming, p50",
       own: milliseconds(typing.own),
       limit: milliseconds(typing.limit),
       counterpart,
