@@ -190,7 +190,7 @@ function figuresOf(rounds: Round[], gzipBytes: number): Figure[] {
       isReached: openCpuMs <= MAX_OPEN_MS,
     },
     {
-      what: `longest frame while ${PER_SECOND} tokens/s stream and somebody types`,
+      what: `longest frame while ${PER_SECOND} tokens/s stream and the user types`,
       own: milliseconds(frame.own),
       limit: milliseconds(frame.limit),
       counterpart,
