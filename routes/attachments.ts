@@ -5,7 +5,7 @@ import { checkPictureType } from "./http/image_body.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
-import { versionAnswer } from "./schemas/versions.ts";
+import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of attachments. */
 export function attachmentRoutes(attachments: Attachments) {
@@ -16,7 +16,7 @@ export function attachmentRoutes(attachments: Attachments) {
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
       const { attachment, isNew } = await attachments.put(name, body, preconditionOf(c.req.valid("header")));
       c.header("ETag", etag(attachment.version));
-      return c.json(schema.attachmentAnswer(attachment), isNew ? 201 : 200);
+      return c.json(schema.toAttachmentJson(attachment), isNew ? 201 : 200);
     })
     .openapi(schema.getRoute, async (c) => {
       const { attachment, picture } = attachments.read(c.req.valid("param").name);
@@ -32,13 +32,13 @@ export function attachmentRoutes(attachments: Attachments) {
       );
     })
     .openapi(schema.versionsRoute, async (c) => {
-      return c.json((await attachments.versions(c.req.valid("param").name)).map(versionAnswer), 200);
+      return c.json((await attachments.versions(c.req.valid("param").name)).map(toVersionJson), 200);
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { name, n } = c.req.valid("param");
       const attachment = await attachments.restoreVersion(name, n, preconditionOf(c.req.valid("header")));
       c.header("ETag", etag(attachment.version));
-      return c.json(schema.attachmentAnswer(attachment), 200);
+      return c.json(schema.toAttachmentJson(attachment), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       await attachments.remove(c.req.valid("param").name, preconditionOf(c.req.valid("header")));

@@ -7,16 +7,16 @@ import { AppError } from "../services/errors.ts";
 import { newRouter } from "./http/router.ts";
 import {
   approveCliRoute,
-  credentialAnswer,
   credentialsRoute,
   inviteRoute,
   mintTokenRoute,
   redeemCliRoute,
   revokeCredentialRoute,
   revokeTokenRoute,
-  tokenAnswer,
   tokensRoute,
-} from "./schemas/auth_access.ts";
+  toPasskeyJson,
+  toTokenJson,
+} from "./schemas/auth.ts";
 
 /** Time the command line has to mint its token with the session it got. */
 const CLI_SESSION_MS = 5 * 60 * 1000;
@@ -31,7 +31,7 @@ export function authAccessRoutes(auth: Auth) {
       const { identity } = c.var;
       if (!isOwner(identity)) return c.json([], 200);
       const currentId = identity.method === "session" ? identity.credentialId : undefined;
-      return c.json((await auth.listCredentials()).map((record) => credentialAnswer(record, currentId)), 200);
+      return c.json((await auth.listCredentials()).map((record) => toPasskeyJson(record, currentId)), 200);
     })
     .openapi(revokeCredentialRoute, async (c) => {
       assertOwner(c);
@@ -45,7 +45,7 @@ export function authAccessRoutes(auth: Auth) {
     })
     .openapi(tokensRoute, async (c) => {
       assertOwner(c);
-      return c.json((await auth.listTokens()).map(tokenAnswer), 200);
+      return c.json((await auth.listTokens()).map(toTokenJson), 200);
     })
     .openapi(revokeTokenRoute, async (c) => {
       assertOwner(c);

@@ -13,7 +13,7 @@ import {
   finishLoginRoute,
   finishRegistrationRoute,
   logoutRoute,
-} from "./schemas/auth_ceremonies.ts";
+} from "./schemas/auth.ts";
 
 /** Routes of the ceremonies. */
 export function authCeremonyRoutes(auth: Auth, hosts: HostPolicy) {

@@ -5,7 +5,7 @@ import { parseAddress } from "../services/auth/addresses.ts";
 import { isLoopbackName } from "../services/auth/host_names.ts";
 import type { PageOriginWatch } from "../services/auth/page_origin.ts";
 import { newRouter } from "./http/router.ts";
-import { type AuthStatus, identityFields, statusRoute } from "./schemas/auth.ts";
+import { type AuthStatus, statusRoute, toIdentityFields } from "./schemas/auth.ts";
 
 /** The status route. It tells a stranger nothing but flags of his own origin. */
 export function authStatusRoutes(access: AccessPolicy, pageOrigins: PageOriginWatch) {
@@ -16,7 +16,7 @@ export function authStatusRoutes(access: AccessPolicy, pageOrigins: PageOriginWa
       rp_id: rpId,
       origin: facts.origin,
       paired: isPaired,
-      ...identityFields(identity),
+      ...toIdentityFields(identity),
       bypass,
       passkeys_supported: passkeysSupported(facts),
       pairing: access.pairing,

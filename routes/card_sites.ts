@@ -5,7 +5,7 @@ import type { Characters } from "../services/characters/characters.ts";
 import { characterAnswer } from "./characters.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import * as schema from "./schemas/card_sites.ts";
+import * as schema from "./schemas/characters.ts";
 
 /** Routes of the card site; to be mounted before those of characters, whose ids these words are not. */
 export function cardSiteRoutes(openSite: () => Promise<CardSite>, characters: Pick<Characters, "importCard">) {

@@ -6,8 +6,8 @@ import { errorBody } from "./errors.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import { createCharacterRoute, creationFrame, framesOf } from "./schemas/character_generation.ts";
-import { jobAnswer } from "./schemas/jobs.ts";
+import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
+import { toJobJson } from "./schemas/jobs.ts";
 
 /** Routes of written characters. */
 export function creatorRoutes(openCreator: () => Promise<Creator>) {
@@ -17,7 +17,7 @@ export function creatorRoutes(openCreator: () => Promise<Creator>) {
     if (background) {
       const job = await creator.start(request, portrait);
       c.header("X-Parlor-Job-Id", job.id);
-      return c.json(jobAnswer(job), 202);
+      return c.json(toJobJson(job), 202);
     }
     const writing = await creator.write(request, clientSignal(c));
     const source = framesOfWriting(writing, c.var.requestId);
@@ -34,20 +34,20 @@ function framesOfWriting(writing: Writing, requestId: string): FrameSource {
       if (state === "over") return undefined;
       if (state === "begin") {
         state = "body";
-        return framesOf([creationFrame("start", { model: writing.model })]);
+        return encodeFrames([toCreationFrame("start", { model: writing.model })]);
       }
       try {
         for (;;) {
           const { done, value } = await steps.next();
           if (done) {
             state = "over";
-            return framesOf([creationFrame("done", { is_cut: value.isCut })]);
+            return encodeFrames([toCreationFrame("done", { is_cut: value.isCut })]);
           }
-          if (value.length > 0) return framesOf(value.map((step) => creationFrame("field", step)));
+          if (value.length > 0) return encodeFrames(value.map((step) => toCreationFrame("field", step)));
         }
       } catch (error) {
         state = "over";
-        return framesOf([creationFrame("error", errorBody(error, requestId))]);
+        return encodeFrames([toCreationFrame("error", errorBody(error, requestId))]);
       }
     },
     close: () => writing.cancel(),

@@ -13,8 +13,8 @@ import { readPicture } from "./http/image_body.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/characters.ts";
-import { jobAnswer } from "./schemas/jobs.ts";
-import { versionAnswer } from "./schemas/versions.ts";
+import { toJobJson } from "./schemas/jobs.ts";
+import { toVersionJson } from "./schemas/versions.ts";
 
 /** What the routes are given. */
 export interface CharacterServices {
@@ -63,7 +63,7 @@ export function characterRoutes(
       return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, { expected }), 200);
     })
     .openapi(schema.versionsRoute, async (c) => {
-      return c.json((await characters.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+      return c.json((await characters.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
       const { id, n } = c.req.valid("param");
@@ -104,7 +104,7 @@ export function characterRoutes(
     .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))
     .openapi(
       schema.generateRoute,
-      async (c) => c.json(jobAnswer(await (await portraits()).start(c.req.valid("param").id)), 202),
+      async (c) => c.json(toJobJson(await (await portraits()).start(c.req.valid("param").id)), 202),
     );
 }
 

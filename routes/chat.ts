@@ -9,15 +9,22 @@ import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import {
-  chatRequestOf,
   chatRoute,
   followRoute,
-  previewAnswerOf,
   previewRoute,
   repliesRoute,
   stopRoute,
+  toChatRequest,
+  toPreviewJson,
 } from "./schemas/chat.ts";
-import { ChunkFrames, completionOf, doneFrame, errorFrame, placeOf, ReplyFrames } from "./schemas/chat_frames.ts";
+import {
+  ChunkFrames,
+  doneFrame,
+  errorFrame,
+  parseLastEventId,
+  ReplyFrames,
+  toCompletion,
+} from "./schemas/chat_frames.ts";
 
 /** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
 const PATIENCE_MS = 10_000;
@@ -27,7 +34,7 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
   return newRouter()
     .openapi(chatRoute, async (c) => {
       const body = c.req.valid("json");
-      const request = chatRequestOf(body);
+      const request = toChatRequest(body);
       if (request.conversationId === undefined || request.action === "impersonate") {
         const isStream = body.stream ?? request.action === "impersonate";
         return isStream
@@ -41,8 +48,8 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
-      const preview = await chat.preview(chatRequestOf(c.req.valid("json")), clientSignal(c));
-      return rawAnswer(c.json(previewAnswerOf(preview), 200));
+      const preview = await chat.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
+      return rawAnswer(c.json(toPreviewJson(preview), 200));
     })
     .openapi(repliesRoute, (c) => {
       const replies = chat.running().map((reply) => ({
@@ -55,7 +62,7 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
     .openapi(followRoute, async (c) => {
       const reply = await chat.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       nameMessages(c, { reply });
-      return streamReply(c, reply, placeOf(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
+      return streamReply(c, reply, parseLastEventId(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
     .openapi(stopRoute, async (c) => {
       const message = await chat.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
@@ -143,7 +150,7 @@ async function wholeReply({ reply, from, begun }: StartedReply) {
     const step = await reply.next(place);
     if ("end" in step) {
       if (step.end.error !== undefined) throw new AppError(step.end.error.code as ErrorCode, step.end.error.message);
-      return completionOf(reply, text, reasoning, step.end);
+      return toCompletion(reply, text, reasoning, step.end);
     }
     for (const event of step.batch) {
       if (event.type === "text") text += event.delta;

@@ -14,12 +14,14 @@ export function connectionRoutes(
   options: { upstream: UpstreamClient; discoverHosts: readonly string[] },
 ) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(connections.list().map(schema.answerOf), 200))
+    .openapi(schema.listRoute, (c) => c.json(connections.list().map(schema.toConnectionJson), 200))
     .openapi(schema.putRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
-      const { connection, isNew } = await connections.put(schema.inputOf(c.req.valid("json")), expected);
+      const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), expected);
       c.header("ETag", etag(connection.version));
-      return isNew ? c.json(schema.answerOf(connection), 201) : c.json(schema.answerOf(connection), 200);
+      return isNew
+        ? c.json(schema.toConnectionJson(connection), 201)
+        : c.json(schema.toConnectionJson(connection), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       await connections.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
@@ -31,16 +33,16 @@ export function connectionRoutes(
     })
     .openapi(
       schema.activateRoute,
-      async (c) => c.json(schema.answerOf(await connections.activate(c.req.valid("param").id)), 200),
+      async (c) => c.json(schema.toConnectionJson(await connections.activate(c.req.valid("param").id)), 200),
     )
     .openapi(schema.testRoute, async (c) => {
-      const input = schema.inputOf(c.req.valid("json"));
+      const input = schema.toConnectionInput(c.req.valid("json"));
       const target = connections.targetForUnsaved(input);
-      const verdict = await testConnection(options.upstream, target, clientSignal(c), input.model ?? undefined);
-      return c.json(schema.verdictOf(verdict), 200);
+      const result = await testConnection(options.upstream, target, clientSignal(c), input.model ?? undefined);
+      return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.discoverRoute, async (c) => {
       const found = await discoverServers({ hosts: options.discoverHosts });
-      return c.json(found.map(schema.foundOf), 200);
+      return c.json(found.map(schema.toDiscoveredJson), 200);
     });
 }

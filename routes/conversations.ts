@@ -33,7 +33,7 @@ export function conversationRoutes(conversations: Conversations) {
       const saved = await conversations.put(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
       return await openAnswer(c, saved, saved.isNew ? 201 : 200);
     })
-    .openapi(schema.createRoute, async (c) => {
+    .openapi(schema.createConversationRoute, async (c) => {
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
       const { id } = await conversations.create({ participants, persona_id }, greeting ?? undefined);

@@ -5,24 +5,24 @@ import { attachment } from "./http/content_disposition.ts";
 import { fileAnswer } from "./http/ranged_file.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import { jobAnswer } from "./schemas/jobs.ts";
+import { toJobJson } from "./schemas/jobs.ts";
 import {
   backupFileRoute,
-  dataOf,
   dataRoute,
   findingsRoute,
   removeBackupRoute,
   startBackupRoute,
+  toDataJson,
 } from "./schemas/data.ts";
 
 /** Routes of upkeep. */
 export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
   return newRouter()
-    .openapi(dataRoute, async (c) => c.json(dataOf(await upkeep.data()), 200))
+    .openapi(dataRoute, async (c) => c.json(toDataJson(await upkeep.data()), 200))
     .openapi(startBackupRoute, async (c) => {
       const job = await backups.start();
       c.header("X-Parlor-Job-Id", job.id);
-      return rawAnswer(c.json(jobAnswer(job), 202));
+      return rawAnswer(c.json(toJobJson(job), 202));
     })
     .openapi(backupFileRoute, async (c) => {
       const { name } = c.req.valid("param");

@@ -4,7 +4,7 @@ import type { Exports } from "../services/import_export/exports.ts";
 import { attachment } from "./http/content_disposition.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import { exportAllRoute, exportChatRoute } from "./schemas/exports.ts";
+import { exportAllRoute, exportChatRoute } from "./schemas/import_export.ts";
 
 /** Routes of exports. */
 export function exportRoutes(exports: Exports) {

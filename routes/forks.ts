@@ -3,7 +3,7 @@ import type { ConversationReader } from "../services/conversations/conversation_
 import type { Forks } from "../services/conversations/forks.ts";
 import { wholeAnswer } from "./conversations.ts";
 import { newRouter } from "./http/router.ts";
-import * as schema from "./schemas/forks.ts";
+import * as schema from "./schemas/conversations.ts";
 
 /** Routes of forks. */
 export function forkRoutes(forks: Forks, reader: ConversationReader) {

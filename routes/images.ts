@@ -10,9 +10,9 @@ import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import * as workflowSchema from "./schemas/image_workflows.ts";
+import * as workflowSchema from "./schemas/images.ts";
 import * as schema from "./schemas/images.ts";
-import { versionAnswer } from "./schemas/versions.ts";
+import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of images. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
 export function imageRoutes(
@@ -20,35 +20,35 @@ export function imageRoutes(
   options: { discoverHosts: readonly string[] },
 ) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(profiles.list().map(schema.answerOf), 200))
-    .openapi(schema.putRoute, async (c) => {
+    .openapi(schema.listBackendsRoute, (c) => c.json(profiles.list().map(schema.toBackendJson), 200))
+    .openapi(schema.putBackendRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
-      const { profile, isNew } = await profiles.put(schema.inputOf(c.req.valid("json")), expected);
+      const { profile, isNew } = await profiles.put(schema.toBackendInput(c.req.valid("json")), expected);
       c.header("ETag", etag(profile.version));
-      return isNew ? c.json(schema.answerOf(profile), 201) : c.json(schema.answerOf(profile), 200);
+      return isNew ? c.json(schema.toBackendJson(profile), 201) : c.json(schema.toBackendJson(profile), 200);
     })
-    .openapi(schema.deleteRoute, async (c) => {
+    .openapi(schema.deleteBackendRoute, async (c) => {
       await profiles.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(
-      schema.activateRoute,
-      async (c) => c.json(schema.answerOf(await profiles.activate(c.req.valid("param").id)), 200),
+      schema.activateBackendRoute,
+      async (c) => c.json(schema.toBackendJson(await profiles.activate(c.req.valid("param").id)), 200),
     )
-    .openapi(schema.testRoute, async (c) => {
-      const verdict = await drawing.test(schema.inputOf(c.req.valid("json")), clientSignal(c));
-      return c.json(schema.verdictOf(verdict), 200);
+    .openapi(schema.testBackendRoute, async (c) => {
+      const result = await drawing.test(schema.toBackendInput(c.req.valid("json")), clientSignal(c));
+      return c.json(schema.toTestResultJson(result), 200);
     })
-    .openapi(schema.discoverRoute, async (c) => {
+    .openapi(schema.discoverBackendsRoute, async (c) => {
       const found = await discoverBackends({ hosts: options.discoverHosts });
-      return c.json(found.map(schema.foundOf), 200);
+      return c.json(found.map(schema.toDiscoveredJson), 200);
     })
     .openapi(
       schema.checkpointsRoute,
       async (c) => c.json(await drawing.checkpoints(c.req.valid("param").id, clientSignal(c)), 200),
     )
     .openapi(schema.generateRoute, async (c) => {
-      const job = await generations.start(schema.requestOf(c.req.valid("json")));
+      const job = await generations.start(schema.toGenerationRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", job.id);
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
         return c.json(await untilStop(c, generations.result(job.id)), 200);
@@ -57,7 +57,7 @@ export function imageRoutes(
     })
     .openapi(
       workflowSchema.workflowsRoute,
-      async (c) => c.json((await workflows.list()).map(workflowSchema.listedOf), 200),
+      async (c) => c.json((await workflows.list()).map(workflowSchema.toWorkflowJson), 200),
     )
     .openapi(workflowSchema.workflowRoute, async (c) => {
       const { workflow, version } = await workflows.get(c.req.valid("param").id);
@@ -71,7 +71,7 @@ export function imageRoutes(
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
     })
     .openapi(workflowSchema.workflowVersionsRoute, async (c) => {
-      return c.json((await workflows.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+      return c.json((await workflows.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(workflowSchema.workflowVersionRoute, async (c) => {
       const { id, n } = c.req.valid("param");
@@ -111,8 +111,8 @@ function progressOf(c: AppContext, generations: Generations, jobId: string): Fra
   const { requestId } = c.var;
   const steps = generations.follow(jobId);
   const result = untilStop(c, generations.result(jobId)).then(
-    (answer) => schema.imageFrame("done", answer),
-    (error) => schema.imageFrame("error", errorBody(error, requestId)),
+    (answer) => schema.toImageFrame("done", answer),
+    (error) => schema.toImageFrame("error", errorBody(error, requestId)),
   );
   let state: "begin" | "progress" | "over" = "begin";
   return {
@@ -120,7 +120,7 @@ function progressOf(c: AppContext, generations: Generations, jobId: string): Fra
       if (state === "over") return undefined;
       if (state === "begin") {
         state = "progress";
-        return schema.imageFrame("job", { id: jobId });
+        return schema.toImageFrame("job", { id: jobId });
       }
       const next = await Promise.race([steps.next(), result]);
       if (next instanceof Uint8Array || next.done) {
@@ -128,7 +128,7 @@ function progressOf(c: AppContext, generations: Generations, jobId: string): Fra
         return next instanceof Uint8Array ? next : await result;
       }
       const { share: progress, step, steps: of, preview } = next.value;
-      return schema.imageFrame("progress", {
+      return schema.toImageFrame("progress", {
         ...{ progress, step, steps: of },
         preview: preview === undefined ? undefined : dataUrlOf(preview),
       });

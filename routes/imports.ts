@@ -4,8 +4,8 @@ import { IMPORT_KINDS } from "../services/import_export/import_item.ts";
 import type { Imports } from "../services/import_export/imports.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import { importableRoute, importRoute } from "./schemas/imports.ts";
-import { jobAnswer } from "./schemas/jobs.ts";
+import { importableRoute, importRoute } from "./schemas/import_export.ts";
+import { toJobJson } from "./schemas/jobs.ts";
 
 /** Routes of imports. @param options.maxBytes Of an upload. */
 export function importRoutes(imports: Imports, { maxBytes }: { maxBytes: number }) {
@@ -21,6 +21,6 @@ export function importRoutes(imports: Imports, { maxBytes }: { maxBytes: number 
       ? await imports.upload(request, body!)
       : await imports.again(request, upload_id);
     c.header("X-Parlor-Job-Id", job.id);
-    return rawAnswer(c.json(jobAnswer(job), 202));
+    return rawAnswer(c.json(toJobJson(job), 202));
   });
 }

@@ -12,11 +12,11 @@ import * as schema from "./schemas/lorebooks.ts";
 /** Routes of lorebooks. */
 export function lorebookRoutes(lorebooks: Lorebooks, trial: LorebookTrial) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(lorebooks.list().map(schema.itemOf), 200))
+    .openapi(schema.listRoute, (c) => c.json(lorebooks.list().map(schema.toLorebookItem), 200))
     .openapi(schema.getRoute, async (c) => answer(c, await lorebooks.get(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
-      const saved = await lorebooks.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
+      const saved = await lorebooks.put(c.req.valid("param").id, schema.toLorebookInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
@@ -40,10 +40,10 @@ export function lorebookRoutes(lorebooks: Lorebooks, trial: LorebookTrial) {
         text: text ?? undefined,
         budgetTokens: budget_tokens ?? undefined,
       });
-      return c.json(schema.trialOf(found), 200);
+      return c.json(schema.toTrialJson(found), 200);
     });
 }
 
 function answer(c: AppContext, book: StoredLorebook, status: 200 | 201): never {
-  return rawAnswer(c.json(schema.answerOf(book), status, { ETag: etag(book.version) }));
+  return rawAnswer(c.json(schema.toLorebookJson(book), status, { ETag: etag(book.version) }));
 }

@@ -9,7 +9,7 @@ import { readPicture } from "./http/image_body.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/personas.ts";
-import { versionAnswer } from "./schemas/versions.ts";
+import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of personas. */
 export function personaRoutes(personas: Personas, { maxCardBytes }: { maxCardBytes: number }) {
@@ -27,7 +27,7 @@ export function personaRoutes(personas: Personas, { maxCardBytes }: { maxCardByt
       return c.body(null, 204);
     })
     .openapi(schema.versionsRoute, async (c) => {
-      return c.json((await personas.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+      return c.json((await personas.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
       const { id, n } = c.req.valid("param");

@@ -11,11 +11,11 @@ import * as schema from "./schemas/presets.ts";
 /** Routes of presets. */
 export function presetRoutes(presets: Presets) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(presets.list().map(schema.itemOf), 200))
+    .openapi(schema.listRoute, (c) => c.json(presets.list().map(schema.toPresetItem), 200))
     .openapi(schema.getRoute, async (c) => answer(c, await presets.get(c.req.valid("param").id), 200))
     .openapi(schema.putRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
-      const saved = await presets.put(c.req.valid("param").id, schema.inputOf(c.req.valid("json")), expected);
+      const saved = await presets.put(c.req.valid("param").id, schema.toPresetInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
@@ -33,5 +33,5 @@ export function presetRoutes(presets: Presets) {
 }
 
 function answer(c: AppContext, preset: StoredPreset, status: 200 | 201): never {
-  return rawAnswer(c.json(schema.answerOf(preset), status, { ETag: etag(preset.version) }));
+  return rawAnswer(c.json(schema.toPresetJson(preset), status, { ETag: etag(preset.version) }));
 }

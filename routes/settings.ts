@@ -3,7 +3,7 @@ import type { AppContext } from "../middleware/env.ts";
 import type { Settings, SettingsState } from "../services/settings/settings.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
-import { getRoute, patchRoute } from "./schemas/settings.ts";
+import { getSettingsRoute, patchSettingsRoute } from "./schemas/settings.ts";
 
 /** Routes of the settings. */
 export function settingsRoutes(settings: Settings) {
@@ -12,8 +12,8 @@ export function settingsRoutes(settings: Settings) {
     return c.json(values, 200);
   };
   return newRouter()
-    .openapi(getRoute, (c) => answer(c, settings.get()))
-    .openapi(patchRoute, async (c) => {
+    .openapi(getSettingsRoute, (c) => answer(c, settings.get()))
+    .openapi(patchSettingsRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await settings.patch(c.req.valid("json"), expected));
     });

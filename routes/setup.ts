@@ -1,7 +1,7 @@
 /** `/api/setup`: the first-run flag. */
 import type { Setup } from "../services/settings/setup.ts";
 import { newRouter } from "./http/router.ts";
-import { completeRoute, statusRoute } from "./schemas/setup.ts";
+import { completeSetupRoute, setupStatusRoute } from "./schemas/settings.ts";
 
 /** Routes of the first-run flag. */
 export function setupRoutes(setup: Setup) {
@@ -11,8 +11,8 @@ export function setupRoutes(setup: Setup) {
     discover_hosts: [...setup.environment.discoverHosts],
   });
   return newRouter()
-    .openapi(statusRoute, (c) => c.json(status(), 200))
-    .openapi(completeRoute, async (c) => {
+    .openapi(setupStatusRoute, (c) => c.json(status(), 200))
+    .openapi(completeSetupRoute, async (c) => {
       await setup.complete();
       return c.json(status(), 200);
     });

@@ -5,8 +5,8 @@ import { etag, preconditionOf } from "./http/etag.ts";
 import { readUpload } from "./http/multipart.ts";
 import { fileAnswer } from "./http/ranged_file.ts";
 import { newRouter, schemaError } from "./http/router.ts";
-import * as schema from "./schemas/voices.ts";
-import { versionAnswer } from "./schemas/versions.ts";
+import * as schema from "./schemas/speech.ts";
+import { toVersionJson } from "./schemas/versions.ts";
 
 /** What a browser may do with a file of a stranger's: play it. */
 const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
@@ -14,48 +14,48 @@ const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "C
 /** Routes of voice samples. */
 export function voiceRoutes(samples: VoiceSamples, imports: VoiceImports) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(samples.list().map(schema.voiceAnswerOf), 200))
-    .openapi(schema.uploadRoute, async (c) => {
+    .openapi(schema.listSamplesRoute, (c) => c.json(samples.list().map(schema.toVoiceSampleJson), 200))
+    .openapi(schema.uploadSampleRoute, async (c) => {
       const form = await readUpload(c, "audio");
       const name = checked(schema.SampleName, "name", form.text("name"));
       const description = checked(schema.SampleDescription, "description", form.text("description") ?? "");
-      return c.json(schema.voiceAnswerOf(await samples.add({ name, description, audio: form.file })), 201);
+      return c.json(schema.toVoiceSampleJson(await samples.add({ name, description, audio: form.file })), 201);
     })
-    .openapi(schema.fromUrlRoute, async (c) => {
-      const { jobId, sample } = await imports.start(schema.importRequestOf(c.req.valid("json")));
+    .openapi(schema.importSampleRoute, async (c) => {
+      const { jobId, sample } = await imports.start(schema.toVoiceImportRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", jobId);
-      return c.json(schema.voiceAnswerOf(await sample), 201);
+      return c.json(schema.toVoiceSampleJson(await sample), 201);
     })
-    .openapi(schema.getRoute, (c) => {
+    .openapi(schema.getSampleRoute, (c) => {
       const sample = samples.get(c.req.valid("param").id);
       c.header("ETag", etag(samples.versionOf(sample)));
-      return c.json(schema.voiceAnswerOf(sample), 200);
+      return c.json(schema.toVoiceSampleJson(sample), 200);
     })
-    .openapi(schema.patchRoute, async (c) => {
+    .openapi(schema.patchSampleRoute, async (c) => {
       const { name, description } = c.req.valid("json");
       const changes = { name, description: description === null ? "" : description };
       const sample = await samples.change(c.req.valid("param").id, changes);
       c.header("ETag", etag(samples.versionOf(sample)));
-      return c.json(schema.voiceAnswerOf(sample), 200);
+      return c.json(schema.toVoiceSampleJson(sample), 200);
     })
-    .openapi(schema.versionsRoute, async (c) => {
-      return c.json((await samples.versions(c.req.valid("param").id)).map(versionAnswer), 200);
+    .openapi(schema.sampleVersionsRoute, async (c) => {
+      return c.json((await samples.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
-    .openapi(schema.versionRoute, async (c) => {
+    .openapi(schema.sampleVersionRoute, async (c) => {
       const { id, n } = c.req.valid("param");
       return c.json(await samples.version(id, n), 200);
     })
-    .openapi(schema.restoreVersionRoute, async (c) => {
+    .openapi(schema.restoreSampleVersionRoute, async (c) => {
       const { id, n } = c.req.valid("param");
       const sample = await samples.restoreVersion(id, n, preconditionOf(c.req.valid("header")));
       c.header("ETag", etag(samples.versionOf(sample)));
-      return c.json(schema.voiceAnswerOf(sample), 200);
+      return c.json(schema.toVoiceSampleJson(sample), 200);
     })
-    .openapi(schema.deleteRoute, async (c) => {
+    .openapi(schema.deleteSampleRoute, async (c) => {
       await samples.remove(c.req.valid("param").id);
       return c.body(null, 204);
     })
-    .openapi(schema.audioRoute, async (c) => {
+    .openapi(schema.sampleAudioRoute, async (c) => {
       const { sample, file } = await samples.open(c.req.valid("param").id);
       return await fileAnswer(file, {
         sizeBytes: sample.sizeBytes,

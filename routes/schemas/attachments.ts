@@ -4,7 +4,7 @@ import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attac
 import { isDeviceName } from "../../services/storage/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json } from "./common.ts";
-import { restoreVersionRouteOf, VersionNumber, versionsRouteOf } from "./versions.ts";
+import { createRestoreVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const NameParams = z.object({
   name: z.string().regex(ATTACHMENT_NAME, "a name has 1 to 128 letters, digits, _, - or, behind the first, dots")
@@ -75,13 +75,13 @@ const versioned = {
 };
 
 /** Earlier versions. */
-export const versionsRoute = versionsRouteOf(versioned);
+export const versionsRoute = createVersionsRoute(versioned);
 
 /** Restore one. */
-export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 
 /** Gives an attachment as the API shows it. */
-export function attachmentAnswer({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {
+export function toAttachmentJson({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {
   return {
     name,
     url: attachmentUrl(name),

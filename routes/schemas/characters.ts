@@ -1,16 +1,20 @@
-/** Characters on the wire. A card is its author's document: what is unknown here is kept. */
+/** Characters, the search of card sites, and characters written by a model. Unknown fields of a card are preserved. */
+import { createRoute, z } from "@hono/zod-openapi";
+import { ATTACHMENT_NAME } from "../../services/attachments/attachment_names.ts";
 import type { Card as StoredCard } from "../../services/characters/card/card.ts";
-import { createRoute as route, z } from "@hono/zod-openapi";
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
-import { Job } from "./jobs.ts";
+import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import { Job } from "./jobs.ts";
 import {
-  restoreVersionRouteOf,
-  versionAvatarRouteOf,
+  createRestoreVersionRoute,
+  createVersionAvatarRoute,
+  createVersionRoute,
+  createVersionsRoute,
   VersionNumber,
-  versionRouteOf,
-  versionsRouteOf,
 } from "./versions.ts";
+
+const tags = ["Characters"];
 
 const Card = z.looseObject({
   spec: z.string(),
@@ -46,10 +50,8 @@ const CardBody = z.unknown().refine(
   example: { card: { name: "Fox", description: "{{char}} is a fox.", first_mes: "Hello {{user}}." } },
 });
 
-const tags = ["Characters"];
-
 /** All characters, or a page of them. */
-export const listRoute = route({
+export const listRoute = createRoute({
   method: "get",
   path: "/api/characters",
   tags,
@@ -80,7 +82,7 @@ export const listRoute = route({
 });
 
 /** One card. */
-export const getRoute = route({
+export const getRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}",
   tags,
@@ -90,7 +92,7 @@ export const getRoute = route({
 });
 
 /** Save a card. */
-export const putRoute = route({
+export const putRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}",
   tags,
@@ -100,7 +102,7 @@ export const putRoute = route({
 });
 
 /** Remove. */
-export const deleteRoute = route({
+export const deleteRoute = createRoute({
   method: "delete",
   path: "/api/characters/{id}",
   tags,
@@ -110,7 +112,7 @@ export const deleteRoute = route({
 });
 
 /** The picture. */
-export const avatarRoute = route({
+export const avatarRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/avatar",
   tags,
@@ -133,7 +135,7 @@ export const avatarRoute = route({
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /** Replace the picture. */
-export const putAvatarRoute = route({
+export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}/avatar",
   tags,
@@ -147,7 +149,7 @@ export const putAvatarRoute = route({
 });
 
 /** Import a file. */
-export const importRoute = route({
+export const importRoute = createRoute({
   method: "post",
   path: "/api/characters/import",
   tags,
@@ -159,7 +161,7 @@ export const importRoute = route({
 });
 
 /** Bring the built-in character back. */
-export const restoreAppRoute = route({
+export const restoreAppRoute = createRoute({
   method: "post",
   path: "/api/characters/restore-app",
   tags,
@@ -168,7 +170,7 @@ export const restoreAppRoute = route({
 });
 
 /** Hand out as a file. */
-export const exportRoute = route({
+export const exportRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/export",
   tags,
@@ -194,7 +196,7 @@ const Portrait = z.object({
 }).openapi("Portrait");
 
 /** Where the portrait job stands. */
-export const portraitRoute = route({
+export const portraitRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/avatar/status",
   tags,
@@ -204,7 +206,7 @@ export const portraitRoute = route({
 });
 
 /** Draw a portrait. */
-export const generateRoute = route({
+export const generateRoute = createRoute({
   method: "post",
   path: "/api/characters/{id}/avatar/generate",
   tags,
@@ -223,19 +225,19 @@ const versioned = {
 };
 
 /** Earlier versions. */
-export const versionsRoute = versionsRouteOf(versioned);
+export const versionsRoute = createVersionsRoute(versioned);
 
 /** One of them. */
-export const versionRoute = versionRouteOf(
+export const versionRoute = createVersionRoute(
   versioned,
   z.object({ card: Card, has_avatar: z.boolean() }).openapi("CharacterVersion"),
 );
 
 /** Its picture. */
-export const versionAvatarRoute = versionAvatarRouteOf(versioned);
+export const versionAvatarRoute = createVersionAvatarRoute(versioned);
 
 /** Restore one. */
-export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 
 /** A character card, version 3. */
 export type { Card as CardJson, CardData as CardDataJson } from "../../services/characters/card/card.ts";
@@ -248,3 +250,124 @@ export type CharacterJson = Omit<z.output<typeof Character>, "card"> & { card: S
 
 /** The state of a portrait job. */
 export type PortraitJson = z.output<typeof Portrait>;
+
+const FoundCard = z.object({
+  id: z.string().openapi({ example: "creator/slug" }),
+  name: z.string(),
+  tagline: z.string(),
+  creator: z.string(),
+  tags: z.array(z.string()),
+  avatar_url: z.string().openapi({ description: "An address of this server" }),
+  page_url: z.string(),
+  downloads: z.number().nullable(),
+  stars: z.number().nullable(),
+  updated_at: Time.nullable(),
+}).openapi("FoundCard");
+
+/** Search. */
+export const searchRoute = createRoute({
+  method: "get",
+  path: "/api/characters/search",
+  tags,
+  summary: "Search the public card site",
+  request: {
+    query: z.object({
+      q: z.string().max(200).default(""),
+      tags: z.string().max(500).default("").openapi({ description: "Comma-separated; all have to be there" }),
+      sort: z.enum(CARD_SORTS).default("relevance"),
+      page: z.coerce.number().int().min(1).max(10_000).default(1),
+      nsfw: z.enum(["true", "false"]).default("false"),
+    }),
+  },
+  responses: {
+    200: json(
+      z.object({ items: z.array(FoundCard), next_cursor: z.string().nullable() }).openapi("CardSearchPage"),
+      "One page; next_cursor is the number of the next",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** A picture among the results. */
+export const pictureRoute = createRoute({
+  method: "get",
+  path: "/api/characters/search/{creator}/{slug}/avatar",
+  tags,
+  summary: "Fetch the picture of a search result, by its names alone",
+  request: { params: z.object({ creator: z.string().min(1).max(128), slug: z.string().min(1).max(128) }) },
+  responses: {
+    200: {
+      description: "The picture, under the type of its content",
+      content: { "image/*": { schema: z.string().openapi({ format: "binary" }) } },
+    },
+    ...ERRORS,
+  },
+});
+
+/** Import. */
+export const importUrlRoute = createRoute({
+  method: "post",
+  path: "/api/characters/import-url",
+  tags,
+  summary: "Import a character from its page at a card site, or from a direct link to a card file",
+  request: { body: jsonBody(z.object({ url: z.string().min(1).max(4096) })) },
+  responses: { 201: json(Character, "The new character"), ...ERRORS },
+});
+
+/** A card that the card site offers. */
+export type FoundCardJson = z.output<typeof FoundCard>;
+
+const Creation = z.object({
+  idea: z.string().max(20_000).default("").openapi({ example: "A lighthouse keeper who collects storms" }),
+  picture: z.string().regex(ATTACHMENT_NAME, "this is no name of an attachment").optional().openapi({
+    description: "Name of an attachment that shows the character; the model has to understand pictures",
+  }),
+  language: z.string().max(60).optional().openapi({
+    description: "Language to write in; the idea's own where left out",
+    example: "Deutsch",
+  }),
+  background: z.boolean().default(false).openapi({ description: "A job writes and stores the character" }),
+  portrait: z.boolean().default(true).openapi({
+    description: "Whether the job takes the picture as the character's portrait",
+  }),
+}).refine(({ idea, picture }) => idea.trim() !== "" || picture !== undefined, {
+  path: ["idea"],
+  message: "an idea or a picture is needed",
+}).openapi("Creation");
+
+/** `POST /api/characters/create` */
+export const createCharacterRoute = createRoute({
+  method: "post",
+  path: "/api/characters/create",
+  tags: ["Characters"],
+  summary: "Let the active model write a character of an idea or a picture",
+  request: { body: jsonBody(Creation) },
+  responses: {
+    200: {
+      description:
+        "Events as it is written, nothing is stored: start {model}; field {field, append} or {field, value} for texts " +
+        "of a card and its tags; then done {is_cut} or error. The client's leaving ends the model",
+      content: { "text/event-stream": { schema: z.string() } },
+    },
+    202: json(Job, "With background: the job; its detail is {character_id?, name?, is_cut?}"),
+    ...ERRORS,
+  },
+});
+
+const encoder = new TextEncoder();
+
+/** Makes one event of a character's stream. */
+export function toCreationFrame(
+  event: "start" | "field" | "done" | "error",
+  data: unknown,
+): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Makes the bytes of events that go out together. */
+export function encodeFrames(frames: readonly string[]): Uint8Array<ArrayBuffer> {
+  return encoder.encode(frames.join(""));
+}
+
+/** The body that starts the generation of a character. */
+export type CharacterGenerationJson = z.input<typeof Creation>;

@@ -74,7 +74,7 @@ const OWN_FIELDS = new Set([
 ]);
 
 /** Gives a parsed body its form inside the server; `conversationId` only where the request belongs to a conversation. */
-export function chatRequestOf(body: z.infer<typeof ChatBody>): ChatRequest & Partial<StatefulChatRequest> {
+export function toChatRequest(body: z.infer<typeof ChatBody>): ChatRequest & Partial<StatefulChatRequest> {
   const params = Object.fromEntries(
     Object.entries(body).filter(([field, value]) => !OWN_FIELDS.has(field) && value !== null),
   );
@@ -93,7 +93,7 @@ export function chatRequestOf(body: z.infer<typeof ChatBody>): ChatRequest & Par
 }
 
 /** Gives a preview its form on the wire. */
-export function previewAnswerOf({ route, context, params, prompt, dropped, preset, speakers }: ChatPreview) {
+export function toPreviewJson({ route, context, params, prompt, dropped, preset, speakers }: ChatPreview) {
   const { messages, parts, tokens, isExact, contextSize, answerTokens, budget, isTrimmed } = prompt;
   return {
     context,
@@ -101,7 +101,7 @@ export function previewAnswerOf({ route, context, params, prompt, dropped, prese
     connection: route.connection,
     params,
     messages,
-    parts: parts.map(partOf),
+    parts: parts.map(toPartJson),
     preset: preset && { id: preset.id, name: preset.name },
     speakers,
     tokens,
@@ -114,28 +114,28 @@ export function previewAnswerOf({ route, context, params, prompt, dropped, prese
     dropped: {
       count: dropped.count,
       last_message_id: dropped.lastMessageId,
-      pieces: prompt.leftOut.map(pieceOf),
-      lorebook_entries: prompt.droppedLore.map(({ reason, key, ...entry }) => ({ ...entryOf(entry), reason, key })),
+      pieces: prompt.leftOut.map(toPieceJson),
+      lorebook_entries: prompt.droppedLore.map(({ reason, key, ...entry }) => ({ ...toEntryJson(entry), reason, key })),
     },
     not_expanded: prompt.notExpanded,
   };
 }
 
-function partOf({ part, messageId, tokens, pieces }: PromptEntry) {
-  return { part, message_id: messageId, tokens, pieces: pieces?.map(pieceOf) };
+function toPartJson({ part, messageId, tokens, pieces }: PromptEntry) {
+  return { part, message_id: messageId, tokens, pieces: pieces?.map(toPieceJson) };
 }
 
-function pieceOf({ part, title, tokens, text, lore }: Counted) {
+function toPieceJson({ part, title, tokens, text, lore }: Counted) {
   return {
     part,
     title,
     tokens,
     text,
-    entry: lore && { ...entryOf(lore), reason: lore.reason },
+    entry: lore && { ...toEntryJson(lore), reason: lore.reason },
   };
 }
 
-function entryOf({ book, bookName, entry, title }: Omit<LoreSource, "reason">) {
+function toEntryJson({ book, bookName, entry, title }: Omit<LoreSource, "reason">) {
   return { lorebook_id: book, lorebook_name: bookName, entry_id: entry, entry_name: title };
 }
 

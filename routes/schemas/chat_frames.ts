@@ -140,14 +140,14 @@ export function errorFrame(thrown: unknown, requestId: string): Uint8Array {
 }
 
 /** Gives the place that a Last-Event-ID names, or `undefined` when it is none of this run of the reply. */
-export function placeOf(lastEventId: string | undefined, generation: string): ReplyPlace | undefined {
+export function parseLastEventId(lastEventId: string | undefined, generation: string): ReplyPlace | undefined {
   const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/.exec(lastEventId ?? "");
   if (match === null || match[1] !== generation) return undefined;
   return { seq: Number(match[2]), textLength: Number(match[3]), reasoningLength: Number(match[4]) };
 }
 
 /** Makes the single object that answers `stream: false` in a conversation. */
-export function completionOf(reply: ReplySource, text: string, reasoning: string, end: ReplyEnd): OpenAiCompletion {
+export function toCompletion(reply: ReplySource, text: string, reasoning: string, end: ReplyEnd): OpenAiCompletion {
   return {
     id: reply.messageId,
     object: "chat.completion",

@@ -112,7 +112,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
     for (let at = 0; at < items.length; at += ITEMS_AT_ONCE) {
       const piece = pieces.safeParse(items.slice(at, at + ITEMS_AT_ONCE));
       if (piece.success) read.push(...piece.data);
-      else issues.push(...piece.error.issues.map((issue) => ({ ...issue, path: placed(issue.path, list, at) })));
+      else issues.push(...piece.error.issues.map((issue) => ({ ...issue, path: toWholePath(issue.path, list, at) })));
       await yieldIfTickUsedUp();
     }
     return issues.length === 0
@@ -123,7 +123,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
 }
 
 /** Gives the path of what is wrong in a piece of a list, as a place in the whole. */
-function placed([index, ...rest]: PropertyKey[], list: string, at: number): PropertyKey[] {
+function toWholePath([index, ...rest]: PropertyKey[], list: string, at: number): PropertyKey[] {
   return [list, at + Number(index), ...rest];
 }
 

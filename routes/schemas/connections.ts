@@ -35,7 +35,7 @@ const ConnectionAnswer = z.object({
   updated_at: Time,
 }).openapi("Connection");
 
-const Verdict = z.object({
+const TestResult = z.object({
   reachable: z.boolean(),
   authorized: z.boolean(),
   models: z.array(z.string()),
@@ -55,7 +55,7 @@ const Found = z.object({
 }).openapi("FoundServer");
 
 /** Gives what a client sent its form inside the server. */
-export function inputOf(body: z.infer<typeof ConnectionBody>): ConnectionInput {
+export function toConnectionInput(body: z.infer<typeof ConnectionBody>): ConnectionInput {
   const { id, name, kind, model, timeouts } = body;
   return {
     ...{ id, name, kind, model },
@@ -68,7 +68,7 @@ export function inputOf(body: z.infer<typeof ConnectionBody>): ConnectionInput {
 }
 
 /** Gives a profile its form on the wire. */
-export function answerOf(connection: Connection): z.infer<typeof ConnectionAnswer> {
+export function toConnectionJson(connection: Connection): z.infer<typeof ConnectionAnswer> {
   const { id, name, kind, model, timeouts } = connection;
   return {
     ...{ id, name, kind, model },
@@ -84,22 +84,22 @@ export function answerOf(connection: Connection): z.infer<typeof ConnectionAnswe
   };
 }
 
-/** Gives a verdict its form on the wire. */
-export function verdictOf(verdict: ConnectionVerdict): z.infer<typeof Verdict> {
-  const { isReachable: reachable, isAuthorized: authorized, models, error, advice } = verdict;
+/** Gives a result its form on the wire. */
+export function toTestResultJson(result: ConnectionVerdict): z.infer<typeof TestResult> {
+  const { isReachable: reachable, isAuthorized: authorized, models, error, advice } = result;
   return {
     reachable,
     authorized,
     models,
-    context_size: verdict.contextSize,
-    latency_ms: verdict.latencyMs,
+    context_size: result.contextSize,
+    latency_ms: result.latencyMs,
     error,
     advice,
   };
 }
 
 /** Gives a found server its form on the wire. */
-export function foundOf(server: DiscoveredServer): z.infer<typeof Found> {
+export function toDiscoveredJson(server: DiscoveredServer): z.infer<typeof Found> {
   const { baseUrl: base_url, kind, software, models, needsKey: needs_key, isStarting: starting } = server;
   return { base_url, kind, software, models, needs_key, starting };
 }
@@ -163,7 +163,7 @@ export const testRoute = createRoute({
   tags,
   summary: "Check reachability of an unsaved profile; the id of a saved one lends its key to the same origin",
   request: { body: jsonBody(ConnectionBody) },
-  responses: { 200: json(Verdict, "What was found, and what to do about it"), ...ERRORS },
+  responses: { 200: json(TestResult, "What was found, and what to do about it"), ...ERRORS },
 });
 
 /** Look for running servers. */
@@ -182,7 +182,7 @@ export type ConnectionJson = z.output<typeof ConnectionAnswer>;
 export type ConnectionInputJson = z.input<typeof ConnectionBody>;
 
 /** The result of a connection test. */
-export type ConnectionTestJson = z.output<typeof Verdict>;
+export type ConnectionTestJson = z.output<typeof TestResult>;
 
 /** A model server that was detected. */
 export type DetectedServerJson = z.output<typeof Found>;

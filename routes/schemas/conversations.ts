@@ -1,5 +1,5 @@
-/** Conversations on the wire. They are the client's documents: fields unknown here are kept. */
-import { createRoute as route, z } from "@hono/zod-openapi";
+/** Conversations, their revisions and forks. Unknown fields of a conversation are preserved. */
+import { createRoute, z } from "@hono/zod-openapi";
 import {
   ERRORS,
   Id,
@@ -86,7 +86,7 @@ const Summary = z.object({
 const tags = ["Conversations"];
 
 /** All conversations: whole, or summaries in pages. */
-export const listRoute = route({
+export const listRoute = createRoute({
   method: "get",
   path: "/api/conversations",
   tags,
@@ -117,7 +117,7 @@ const RecentConversationAnswer = ConversationHeadAnswer.extend({
 }).openapi("RecentConversation");
 
 /** One conversation. */
-export const getRoute = route({
+export const getRoute = createRoute({
   method: "get",
   path: "/api/conversations/{id}",
   tags,
@@ -142,7 +142,7 @@ export const getRoute = route({
 });
 
 /** Save, overwriting. */
-export const putRoute = route({
+export const putRoute = createRoute({
   method: "put",
   path: "/api/conversations/{id}",
   tags,
@@ -152,7 +152,7 @@ export const putRoute = route({
 });
 
 /** Begin. */
-export const createRoute = route({
+export const createConversationRoute = createRoute({
   method: "post",
   path: "/api/conversations",
   tags,
@@ -172,7 +172,7 @@ export const createRoute = route({
 });
 
 /** Change fields. */
-export const patchRoute = route({
+export const patchRoute = createRoute({
   method: "patch",
   path: "/api/conversations/{id}",
   tags,
@@ -189,7 +189,7 @@ export const patchRoute = route({
 });
 
 /** Remove. */
-export const deleteRoute = route({
+export const deleteRoute = createRoute({
   method: "delete",
   path: "/api/conversations/{id}",
   tags,
@@ -199,7 +199,7 @@ export const deleteRoute = route({
 });
 
 /** Save the composer's draft. */
-export const patchDraftRoute = route({
+export const patchDraftRoute = createRoute({
   method: "patch",
   path: "/api/conversations/{id}/draft",
   tags,
@@ -229,3 +229,96 @@ export type ConversationSummaryJson = z.output<typeof Summary>;
 
 /** The fields of a conversation that a client changes; null clears. */
 export type ConversationPatchJson = NamedFields<z.input<typeof ConversationFields>>;
+
+const Revision = z.object({
+  n: z.number().int().openapi({ description: "The revision that was replaced" }),
+  created_at: Time,
+  cause: z.enum(["put", "patch", "message_patch", "message_delete", "restore"]),
+  message_count: z.number().int(),
+}).openapi("Revision");
+const RevisionParams = IdParams.extend({ n: z.coerce.number().int().min(1) });
+const RevisionDifference = Revision.extend({
+  fields: z.array(z.string()).openapi({ description: "Names of the conversation's fields that differ" }),
+  messages: z.array(z.object({
+    id: z.string(),
+    role: z.string(),
+    change: z.enum(["changed", "removed", "added"]).openapi({ description: "What happened to it since" }),
+    before: z.string().optional().openapi({ description: "Its text in the earlier version" }),
+    after: z.string().optional().openapi({ description: "Its text now" }),
+  })),
+  more: z.number().int().openapi({ description: "How many more messages differ" }),
+}).openapi("RevisionDifference");
+
+/** What can be restored. */
+export const listRevisionsRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/revisions",
+  tags,
+  summary: "List the revisions that can be restored, the newest first",
+  request: { params: IdParams },
+  responses: { 200: json(z.array(Revision), "At most 50, of the last 30 days"), ...ERRORS },
+});
+
+/** Compare one with the conversation now. */
+export const compareRevisionRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/revisions/{n}",
+  tags,
+  summary: "Compare a revision with the conversation now",
+  request: { params: RevisionParams },
+  responses: { 200: json(RevisionDifference, "What restoring it would change; at most 200 messages"), ...ERRORS },
+});
+
+/** Bring one back. */
+export const restoreRevisionRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/revisions/{n}/restore",
+  tags,
+  summary: "Bring back what a change replaced: the conversation, or for a change of messages those alone",
+  request: { params: RevisionParams, headers: IfMatch },
+  responses: { 200: json(ConversationAnswer, "The conversation"), ...ERRORS },
+});
+
+/** An earlier version of a conversation. */
+export type RevisionJson = z.output<typeof Revision>;
+
+/** How an earlier version differs from the conversation now. */
+export type RevisionDiffJson = z.output<typeof RevisionDifference>;
+
+const Branch = z.object({
+  conversation_id: Id,
+  message_id: z.string().openapi({ description: "The message at which they part, by its id in the original" }),
+  title: z.string(),
+  updated_at: Time,
+  message_count: z.number().int(),
+}).openapi("Branch");
+const Branches = z.object({ origin: Branch.nullable(), forks: z.array(Branch) }).openapi("Branches");
+
+/** Copy up to a message. */
+export const forkRoute = createRoute({
+  method: "post",
+  path: "/api/conversations/{id}/fork",
+  tags,
+  summary: "Copy a conversation up to and with a message, under new ids",
+  request: { params: IdParams, body: jsonBody(z.object({ message_id: Id })) },
+  responses: { 201: json(ConversationAnswer, "The copy; forked_from names its origin"), ...ERRORS },
+});
+
+/** Who is a copy of whom. */
+export const branchesRoute = createRoute({
+  method: "get",
+  path: "/api/conversations/{id}/branches",
+  tags,
+  summary: "Name the origin and the copies of a conversation",
+  request: { params: IdParams },
+  responses: {
+    200: json(
+      Branches,
+      "Only those that are there; copies changed last first",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** The conversation that another was copied from, and the copies of it. */
+export type BranchesJson = z.output<typeof Branches>;

@@ -1,4 +1,4 @@
-/** What the owner looks after, on the wire. */
+/** Disk usage, backups, diagnostics and license notices. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/diagnostics/data_report.ts";
 import { ERRORS, json, RangeHeaders, Time } from "./common.ts";
@@ -23,7 +23,7 @@ const Finding = z.object({
 }).openapi("Finding");
 
 /** Gives the report its form on the wire. */
-export function dataOf({ used, backupDir, backupKeep, backups }: DataReport): z.infer<typeof Data> {
+export function toDataJson({ used, backupDir, backupKeep, backups }: DataReport): z.infer<typeof Data> {
   return {
     used: used.map(({ what, sizeBytes }) => ({ what, size_bytes: sizeBytes })),
     backup_dir: backupDir,
@@ -97,3 +97,22 @@ export type DataReportJson = z.output<typeof Data>;
 
 /** One finding of the diagnostics. */
 export type FindingJson = z.output<typeof Finding>;
+
+const Notice = z.object({
+  name: z.string(),
+  version: z.string(),
+  licence: z.string().openapi({ description: "As the package names it", example: "MIT" }),
+  text: z.string().openapi({ description: "Of its licence files; empty where it brings none" }),
+}).openapi("LicenceNotice");
+
+/** `GET /api/licences` */
+export const licencesRoute = createRoute({
+  method: "get",
+  path: "/api/licences",
+  tags: ["Upkeep"],
+  summary: "The licence of every package inside; from source, of every package installed",
+  responses: { 200: json(z.array(Notice), "By name"), ...ERRORS },
+});
+
+/** The license notice of a package. */
+export type LicenseNoticeJson = z.output<typeof Notice>;

@@ -1,15 +1,17 @@
-/** Image backends and their pictures on the wire. */
+/** Image backends, image generation and ComfyUI workflows. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { DiscoveredBackend } from "../../services/image_generation/discover_backends.ts";
-import type { BackendVerdict } from "../../services/image_generation/image_generator.ts";
-import type { GenerationRequest } from "../../services/image_generation/image_jobs.ts";
 import {
   BACKEND_KINDS,
   type DrawDefaults,
   type ImageProfile,
   type ImageProfileInput,
 } from "../../services/image_generation/backend_profiles.ts";
+import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
+import type { DiscoveredBackend } from "../../services/image_generation/discover_backends.ts";
+import type { BackendVerdict } from "../../services/image_generation/image_generator.ts";
+import type { GenerationRequest } from "../../services/image_generation/image_jobs.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
 const Name = z.string().max(500);
@@ -56,7 +58,7 @@ const ProfileAnswer = z.object({
   updated_at: Time,
 }).openapi("ImageProfile");
 
-const Verdict = z.object({ reachable: z.boolean(), error: z.string().optional() }).openapi("ImageVerdict");
+const TestResult = z.object({ reachable: z.boolean(), error: z.string().optional() }).openapi("ImageVerdict");
 
 const Found = z.object({
   kind: Kind,
@@ -91,16 +93,16 @@ const Generated = z.object({
 }).openapi("GeneratedImages");
 
 /** Gives what a client sent its form inside the server. */
-export function inputOf(body: z.infer<typeof ProfileBody>): ImageProfileInput {
+export function toBackendInput(body: z.infer<typeof ProfileBody>): ImageProfileInput {
   const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
-  const defaults = body.defaults === undefined ? undefined : settingsOf(body.defaults ?? {});
+  const defaults = body.defaults === undefined ? undefined : toDrawDefaults(body.defaults ?? {});
   return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults };
 }
 
 /** Gives a request for a picture its form inside the server. */
-export function requestOf(body: z.infer<typeof GenerateBody>): GenerationRequest {
+export function toGenerationRequest(body: z.infer<typeof GenerateBody>): GenerationRequest {
   return {
-    ...settingsOf(body),
+    ...toDrawDefaults(body),
     prompt: body.prompt,
     checkpoint: body.checkpoint ?? undefined,
     workflowId: body.workflow_id ?? undefined,
@@ -111,7 +113,7 @@ export function requestOf(body: z.infer<typeof GenerateBody>): GenerationRequest
   };
 }
 
-function settingsOf(settings: z.infer<typeof Settings>): DrawDefaults {
+function toDrawDefaults(settings: z.infer<typeof Settings>): DrawDefaults {
   return {
     negativePrompt: settings.negative_prompt ?? undefined,
     widthPx: settings.width ?? undefined,
@@ -125,7 +127,7 @@ function settingsOf(settings: z.infer<typeof Settings>): DrawDefaults {
 }
 
 /** Gives a profile its form on the wire. */
-export function answerOf(profile: ImageProfile): z.infer<typeof ProfileAnswer> {
+export function toBackendJson(profile: ImageProfile): z.infer<typeof ProfileAnswer> {
   const { id, name, kind, checkpoint, defaults } = profile;
   return {
     ...{ id, name, kind, checkpoint },
@@ -150,12 +152,12 @@ export function answerOf(profile: ImageProfile): z.infer<typeof ProfileAnswer> {
 }
 
 /** Gives a verdict its form on the wire. */
-export function verdictOf({ isReachable, error }: BackendVerdict): z.infer<typeof Verdict> {
+export function toTestResultJson({ isReachable, error }: BackendVerdict): z.infer<typeof TestResult> {
   return { reachable: isReachable, error };
 }
 
 /** Gives a found backend its form on the wire. */
-export function foundOf({ kind, baseUrl, hint }: DiscoveredBackend): z.infer<typeof Found> {
+export function toDiscoveredJson({ kind, baseUrl, hint }: DiscoveredBackend): z.infer<typeof Found> {
   return { kind, base_url: baseUrl, hint };
 }
 
@@ -163,7 +165,7 @@ const path = "/api/image/connections";
 const tags = ["Images"];
 
 /** All profiles. */
-export const listRoute = createRoute({
+export const listBackendsRoute = createRoute({
   method: "get",
   path,
   tags,
@@ -172,7 +174,7 @@ export const listRoute = createRoute({
 });
 
 /** Create or update a profile. */
-export const putRoute = createRoute({
+export const putBackendRoute = createRoute({
   method: "put",
   path,
   tags,
@@ -182,7 +184,7 @@ export const putRoute = createRoute({
 });
 
 /** Remove a profile. */
-export const deleteRoute = createRoute({
+export const deleteBackendRoute = createRoute({
   method: "delete",
   path: `${path}/{id}`,
   tags,
@@ -192,7 +194,7 @@ export const deleteRoute = createRoute({
 });
 
 /** Choose a profile. */
-export const activateRoute = createRoute({
+export const activateBackendRoute = createRoute({
   method: "post",
   path: `${path}/{id}/activate`,
   tags,
@@ -202,17 +204,17 @@ export const activateRoute = createRoute({
 });
 
 /** Test a profile before it is saved. */
-export const testRoute = createRoute({
+export const testBackendRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
   summary: "Check whether an unsaved image backend can be used; the id of a saved one lends its key to the same origin",
   request: { body: jsonBody(ProfileBody) },
-  responses: { 200: json(Verdict, "Whether it answers as it should"), ...ERRORS },
+  responses: { 200: json(TestResult, "Whether it answers as it should"), ...ERRORS },
 });
 
 /** Look for running backends. */
-export const discoverRoute = createRoute({
+export const discoverBackendsRoute = createRoute({
   method: "post",
   path: "/api/image/discover",
   tags,
@@ -256,7 +258,7 @@ export const generateRoute = createRoute({
 const encoder = new TextEncoder();
 
 /** Makes one event of a picture's stream. */
-export function imageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
+export function toImageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
@@ -270,7 +272,7 @@ export type ImageBackendJson = z.output<typeof ProfileAnswer>;
 export type ImageBackendInputJson = z.input<typeof ProfileBody>;
 
 /** The result of a backend test. */
-export type ImageBackendTestJson = z.output<typeof Verdict>;
+export type ImageBackendTestJson = z.output<typeof TestResult>;
 
 /** An image backend that was detected. */
 export type DetectedBackendJson = z.output<typeof Found>;
@@ -283,3 +285,85 @@ export type GenerateImageJson = z.input<typeof GenerateBody>;
 
 /** The images that were generated. */
 export type GeneratedImagesJson = z.output<typeof Generated>;
+
+const Workflow = z.record(z.string(), z.unknown()).openapi("Workflow", {
+  description: "ComfyUI's API format: nodes by id",
+});
+
+const WorkflowListed = z.object({
+  id: Id,
+  name: z.string(),
+  updated_at: Time.optional(),
+  placeholders: z.array(z.string()),
+  problem: z.string().optional().openapi({ description: "Why it cannot be used" }),
+  builtin: z.boolean().optional(),
+}).openapi("WorkflowListed");
+
+/** Gives an entry of the list of workflows its form on the wire. */
+export function toWorkflowJson(entry: WorkflowEntry): z.infer<typeof WorkflowListed> {
+  const { id, name, updatedAtMs, placeholders, problem } = entry;
+  if (updatedAtMs === undefined) return { id, name, placeholders, problem, builtin: true };
+  return { id, name, placeholders, problem, updated_at: new Date(updatedAtMs).toISOString() };
+}
+
+const workflowsPath = "/api/image/workflows";
+
+/** All workflows. */
+export const workflowsRoute = createRoute({
+  method: "get",
+  path: workflowsPath,
+  tags,
+  summary: "The workflows in <datadir>/workflows, and the starter",
+  responses: { 200: json(z.array(WorkflowListed), "By name"), ...ERRORS },
+});
+
+/** One workflow. */
+export const workflowRoute = createRoute({
+  method: "get",
+  path: `${workflowsPath}/{id}`,
+  tags,
+  summary: "One workflow",
+  request: { params: IdParams },
+  responses: { 200: json(Workflow, "The workflow; the ETag is its version"), ...ERRORS },
+});
+
+/** Save a workflow. */
+export const putWorkflowRoute = createRoute({
+  method: "put",
+  path: `${workflowsPath}/{id}`,
+  tags,
+  summary: "Save a workflow in API format",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(z.unknown()) },
+  responses: { 200: json(Workflow, "Saved"), 201: json(Workflow, "Created"), ...ERRORS },
+});
+
+/** Remove a workflow. */
+export const deleteWorkflowRoute = createRoute({
+  method: "delete",
+  path: `${workflowsPath}/{id}`,
+  tags,
+  summary: "Move a workflow to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+const versioned = {
+  path: `${workflowsPath}/{id}`,
+  what: "a workflow",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: Workflow,
+};
+
+/** Earlier versions. */
+export const workflowVersionsRoute = createVersionsRoute(versioned);
+
+/** One of them. */
+export const workflowVersionRoute = createVersionRoute(versioned, Workflow);
+
+/** Restore one. */
+export const restoreWorkflowVersionRoute = createRestoreVersionRoute(versioned);
+
+/** A ComfyUI workflow in the list. */
+export type WorkflowJson = z.output<typeof WorkflowListed>;

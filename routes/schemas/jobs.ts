@@ -57,8 +57,8 @@ export const cancelRoute = createRoute({
  * Spells a job as the list of all jobs does: of its detail the single values. The report of an import has a thousand
  * lines, and the list is asked for with every progress of every job.
  */
-export function listedJob(job: JobSnapshot): z.infer<typeof Job> {
-  const { detail, ...same } = jobAnswer(job);
+export function toListedJobJson(job: JobSnapshot): z.infer<typeof Job> {
+  const { detail, ...same } = toJobJson(job);
   if (!isJsonObject(detail)) return { ...same, detail };
   return {
     ...same,
@@ -67,7 +67,7 @@ export function listedJob(job: JobSnapshot): z.infer<typeof Job> {
 }
 
 /** Spells a job as the API does. */
-export function jobAnswer(job: JobSnapshot): z.infer<typeof Job> {
+export function toJobJson(job: JobSnapshot): z.infer<typeof Job> {
   const { createdAtMs, updatedAtMs, key: _, ...same } = job;
   return {
     ...same,

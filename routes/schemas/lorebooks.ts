@@ -4,7 +4,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
 import { ERRORS, Id, IdParams, json, jsonBody, Time, Unreadable } from "./common.ts";
-import { documentFile, documentRoutes } from "./document_routes.ts";
+import { documentFile, documentRoutes } from "./versions.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
   description:
@@ -89,7 +89,7 @@ const TrialAnswer = z.object({
 }).openapi("LorebookTrial");
 
 /** Gives what a client sent its form inside the server. */
-export function inputOf(body: z.infer<typeof LorebookBody>): LorebookInput {
+export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookInput {
   const { name, enabled, scope, character_ids, persona_ids, book } = body;
   return {
     name: name ?? undefined,
@@ -102,7 +102,7 @@ export function inputOf(body: z.infer<typeof LorebookBody>): LorebookInput {
 }
 
 /** Gives a list entry its form on the wire. */
-export function itemOf({ id, head, createdAtMs, updatedAtMs }: ListedLorebook): z.infer<typeof LorebookItem> {
+export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLorebook): z.infer<typeof LorebookItem> {
   return {
     id,
     name: head?.name ?? "",
@@ -118,12 +118,12 @@ export function itemOf({ id, head, createdAtMs, updatedAtMs }: ListedLorebook): 
 }
 
 /** Gives a book its form on the wire. */
-export function answerOf(book: StoredLorebook): z.infer<typeof LorebookAnswer> {
-  return { ...itemOf(book), book: book.body };
+export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookAnswer> {
+  return { ...toLorebookItem(book), book: book.body };
 }
 
 /** Gives what a scan found its form on the wire. */
-export function trialOf({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
+export function toTrialJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
   return {
     entries: entries.map(({ isFirstToGo: _, bookId, bookName, entryId, entryName, ...entry }) => ({
       ...named({ bookId, bookName, entryId, entryName }),

@@ -3,11 +3,11 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
 import {
-  restoreVersionRouteOf,
-  versionAvatarRouteOf,
+  createRestoreVersionRoute,
+  createVersionAvatarRoute,
+  createVersionRoute,
+  createVersionsRoute,
   VersionNumber,
-  versionRouteOf,
-  versionsRouteOf,
 } from "./versions.ts";
 
 const PersonaAnswer = z.object({
@@ -135,19 +135,19 @@ const versioned = {
 };
 
 /** Earlier versions. */
-export const versionsRoute = versionsRouteOf(versioned);
+export const versionsRoute = createVersionsRoute(versioned);
 
 /** One of them. */
-export const versionRoute = versionRouteOf(
+export const versionRoute = createVersionRoute(
   versioned,
   z.object({ name: z.string(), description: z.string(), has_avatar: z.boolean() }).openapi("PersonaVersion"),
 );
 
 /** Its picture. */
-export const versionAvatarRoute = versionAvatarRouteOf(versioned);
+export const versionAvatarRoute = createVersionAvatarRoute(versioned);
 
 /** Restore one. */
-export const restoreVersionRoute = restoreVersionRouteOf(versioned);
+export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 
 /** A persona, as the API returns it. */
 export type PersonaJson = z.output<typeof PersonaAnswer>;

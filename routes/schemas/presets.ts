@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset_document.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
 import { ERRORS, IdParams, json, Time, Unreadable } from "./common.ts";
-import { documentFile, documentRoutes } from "./document_routes.ts";
+import { documentFile, documentRoutes } from "./versions.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
   description: "Models it is for: names, in which * stands for any characters",
@@ -74,7 +74,7 @@ const PresetBody = z.object({
 }).openapi("PresetInput", { description: "What is left out stays as it was, null empties it" });
 
 /** Gives what a client sent its form inside the server. */
-export function inputOf(body: z.infer<typeof PresetBody>): PresetInput {
+export function toPresetInput(body: z.infer<typeof PresetBody>): PresetInput {
   const { name, models, sampler, prompts, prompt_order, rest, dialect } = body;
   return {
     name: name ?? undefined,
@@ -90,7 +90,9 @@ export function inputOf(body: z.infer<typeof PresetBody>): PresetInput {
 }
 
 /** Gives a list entry its form on the wire. */
-export function itemOf({ id, head, isBuiltin, createdAtMs, updatedAtMs }: ListedPreset): z.infer<typeof PresetItem> {
+export function toPresetItem(
+  { id, head, isBuiltin, createdAtMs, updatedAtMs }: ListedPreset,
+): z.infer<typeof PresetItem> {
   return {
     id,
     name: head?.name ?? "",
@@ -104,9 +106,9 @@ export function itemOf({ id, head, isBuiltin, createdAtMs, updatedAtMs }: Listed
 }
 
 /** Gives a preset its form on the wire. */
-export function answerOf(preset: StoredPreset): z.infer<typeof PresetAnswer> {
+export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetAnswer> {
   const { sampler, prompts, prompt_order, rest, dialect } = preset.body;
-  return { ...itemOf(preset), sampler: sampler as Record<string, number>, prompts, prompt_order, rest, dialect };
+  return { ...toPresetItem(preset), sampler: sampler as Record<string, number>, prompts, prompt_order, rest, dialect };
 }
 
 const path = "/api/presets";

@@ -1,6 +1,6 @@
-/** The settings on the wire. */
+/** Settings of the owner, and the first-run wizard. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IfMatch, json, jsonBody } from "./common.ts";
+import { ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
 const FIELDS = {
   display_name: z.string().max(200),
@@ -46,7 +46,7 @@ const Body = z.object({
 }).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
 
 /** The settings as they stand. */
-export const getRoute = createRoute({
+export const getSettingsRoute = createRoute({
   method: "get",
   path: "/api/settings",
   tags: ["Settings"],
@@ -55,7 +55,7 @@ export const getRoute = createRoute({
 });
 
 /** Change some. */
-export const patchRoute = createRoute({
+export const patchSettingsRoute = createRoute({
   method: "patch",
   path: "/api/settings",
   tags: ["Settings"],
@@ -69,3 +69,31 @@ export type SettingsJson = z.output<typeof Answer>;
 
 /** Settings to change. */
 export type SettingsPatchJson = z.input<typeof Body>;
+
+const SetupStatus = z.object({
+  completed: z.boolean(),
+  in_container: z.boolean().describe("The server runs in a container: 127.0.0.1 is not the machine around it"),
+  discover_hosts: z.array(z.string()).describe("Hosts that the search for model servers asks"),
+}).openapi("SetupStatus");
+
+/** Whether the wizard has ended. */
+export const setupStatusRoute = createRoute({
+  method: "get",
+  path: "/api/setup/status",
+  tags: ["Setup"],
+  summary: "Whether the first-run wizard has ended",
+  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+});
+
+/** Mark the wizard finished. */
+export const completeSetupRoute = createRoute({
+  method: "post",
+  path: "/api/setup/complete",
+  tags: ["Setup"],
+  summary: "Mark the wizard dismissed or finished",
+  request: { body: optionalJsonBody(z.object({})) },
+  responses: { 200: json(SetupStatus, "The flag"), ...ERRORS },
+});
+
+/** The state of the first-run setup. */
+export type SetupStatusJson = z.output<typeof SetupStatus>;

@@ -21,7 +21,7 @@ const EnableBody = z.object({
 }).openapi("TailnetRequest");
 
 /** Gives the status its form on the wire. */
-export function statusOf(status: TailnetStatus): z.infer<typeof Status> {
+export function toStatusJson(status: TailnetStatus): z.infer<typeof Status> {
   const { enabled, mode, state, hostname, fqdn, port, url, authUrl, error } = status;
   return { enabled, mode, state, hostname, fqdn, port, url, auth_url: authUrl, error };
 }

@@ -1,7 +1,7 @@
-/** Earlier versions of resources on the wire. */
+/** Routes that resources share: earlier versions, and documents with a version and a file form (lorebooks, presets). */
 import { createRoute, z } from "@hono/zod-openapi";
 import { type Version, VERSION_CAUSES } from "../../services/storage/versions.ts";
-import { ERRORS, IfMatch, json, Time } from "./common.ts";
+import { ERRORS, IdParams, IfMatch, json, jsonBody, namedFile, Time } from "./common.ts";
 
 const VersionAnswer = z.object({
   n: z.number().int().min(1),
@@ -13,7 +13,7 @@ const VersionAnswer = z.object({
 export const VersionNumber = z.coerce.number().int().min(1);
 
 /** Returns a version as the API shows it. */
-export function versionAnswer({ n, createdAtMs, cause }: Version): z.infer<typeof VersionAnswer> {
+export function toVersionJson({ n, createdAtMs, cause }: Version): z.infer<typeof VersionAnswer> {
   return { n, created_at: new Date(createdAtMs).toISOString(), cause };
 }
 
@@ -31,7 +31,7 @@ interface Resource<Params extends z.ZodObject, Numbered extends z.ZodObject, Ans
 }
 
 /** Describes the list of earlier versions of a resource. */
-export function versionsRouteOf<Params extends z.ZodObject>(
+export function createVersionsRoute<Params extends z.ZodObject>(
   { path, what, tags, params }: Resource<Params, z.ZodObject, z.ZodType>,
 ) {
   return createRoute({
@@ -45,7 +45,7 @@ export function versionsRouteOf<Params extends z.ZodObject>(
 }
 
 /** Describes one earlier version. @param detail What it contains. */
-export function versionRouteOf<Numbered extends z.ZodObject, Detail extends z.ZodType>(
+export function createVersionRoute<Numbered extends z.ZodObject, Detail extends z.ZodType>(
   { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
   detail: Detail,
 ) {
@@ -60,7 +60,7 @@ export function versionRouteOf<Numbered extends z.ZodObject, Detail extends z.Zo
 }
 
 /** Describes the picture of an earlier version. */
-export function versionAvatarRouteOf<Numbered extends z.ZodObject>(
+export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
   { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
 ) {
   return createRoute({
@@ -87,7 +87,7 @@ export function versionAvatarRouteOf<Numbered extends z.ZodObject>(
 }
 
 /** Describes the restoring of an earlier version. */
-export function restoreVersionRouteOf<Numbered extends z.ZodObject, Answer extends z.ZodType>(
+export function createRestoreVersionRoute<Numbered extends z.ZodObject, Answer extends z.ZodType>(
   { path, what, tags, numbered, answer }: Resource<z.ZodObject, Numbered, Answer>,
 ) {
   return createRoute({
@@ -102,3 +102,61 @@ export function restoreVersionRouteOf<Numbered extends z.ZodObject, Answer exten
 
 /** An earlier version of a resource. */
 export type VersionJson = z.output<typeof VersionAnswer>;
+
+/** How a document is spoken of in the API document. */
+export interface DocumentWords<Path extends string> {
+  /** Without a slash at its end: `/api/presets`. */
+  path: Path;
+  tags: string[];
+  /** "preset". */
+  noun: string;
+  /** What a PUT does where there is one already. */
+  change: "change" | "replace";
+  /** What files are taken in. */
+  importSummary: string;
+}
+
+/** Describes fetching, saving, removing and taking in one document. */
+export function documentRoutes<Path extends string, Answer extends z.ZodType, Body extends z.ZodType>(
+  { path, tags, noun, change, importSummary }: DocumentWords<Path>,
+  { answer, body }: { answer: Answer; body: Body },
+) {
+  const one = `${path}/{id}` as const;
+  return {
+    getRoute: createRoute({
+      method: "get",
+      path: one,
+      tags,
+      summary: `Fetch one ${noun}`,
+      request: { params: IdParams },
+      responses: { 200: json(answer, `The ${noun}; its ETag is its version`), ...ERRORS },
+    }),
+    putRoute: createRoute({
+      method: "put",
+      path: one,
+      tags,
+      summary: `Create or ${change} a ${noun}`,
+      request: { params: IdParams, headers: IfMatch, body: jsonBody(body) },
+      responses: { 200: json(answer, "Saved"), 201: json(answer, "Created"), ...ERRORS },
+    }),
+    deleteRoute: createRoute({
+      method: "delete",
+      path: one,
+      tags,
+      summary: `Move a ${noun} to the trash`,
+      request: { params: IdParams, headers: IfMatch },
+      responses: { 204: { description: "Removed" }, ...ERRORS },
+    }),
+    importRoute: createRoute({
+      method: "post",
+      path: `${path}/import` as const,
+      tags,
+      summary: importSummary,
+      request: { body: namedFile },
+      responses: { 201: json(answer, "Imported"), ...ERRORS },
+    }),
+  };
+}
+
+/** A document as a file of some other program's. */
+export const documentFile = json(z.record(z.string(), z.unknown()), "The file");

@@ -12,7 +12,7 @@ import type {
 } from "../../../routes/schemas/conversations.ts";
 import type { DataReportJson as DataReport } from "../../../routes/schemas/data.ts";
 import type { ImageBackendJson as ImageBackend } from "../../../routes/schemas/images.ts";
-import type { ImportReportJson as ImportReport } from "../../../routes/schemas/imports.ts";
+import type { ImportReportJson as ImportReport } from "../../../routes/schemas/import_export.ts";
 import type {
   LorebookItemJson as LorebookItem,
   LorebookJson as Lorebook,
@@ -24,7 +24,7 @@ import type {
   ModelDownloadJson as ModelDownload,
 } from "../../../routes/schemas/models.ts";
 import type { PresetOrderJson as PresetOrder } from "../../../routes/schemas/presets.ts";
-import type { RevisionDiffJson as RevisionDiff } from "../../../routes/schemas/revisions.ts";
+import type { RevisionDiffJson as RevisionDiff } from "../../../routes/schemas/conversations.ts";
 
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
 export type { AuthStatus } from "../../../routes/schemas/auth.ts";
@@ -33,9 +33,9 @@ export type {
   MintedTokenJson as MintedToken,
   PasskeyJson as Passkey,
   TokenJson as Token,
-} from "../../../routes/schemas/auth_access.ts";
-export type { FoundCardJson as FoundCard } from "../../../routes/schemas/card_sites.ts";
-export type { CharacterGenerationJson as CharacterGenerationRequest } from "../../../routes/schemas/character_generation.ts";
+} from "../../../routes/schemas/auth.ts";
+export type { FoundCardJson as FoundCard } from "../../../routes/schemas/characters.ts";
+export type { CharacterGenerationJson as CharacterGenerationRequest } from "../../../routes/schemas/characters.ts";
 export type {
   CardDataJson as CardData,
   CardJson as Card,
@@ -62,9 +62,9 @@ export type {
 } from "../../../routes/schemas/conversations.ts";
 export type { DataReportJson as DataReport, FindingJson as Finding } from "../../../routes/schemas/data.ts";
 export type { ChangeEventJson as ChangeEvent } from "../../../routes/schemas/events.ts";
-export type { BranchesJson as Branches } from "../../../routes/schemas/forks.ts";
+export type { BranchesJson as Branches } from "../../../routes/schemas/conversations.ts";
 export type { HealthJson as Health } from "../../../routes/schemas/health.ts";
-export type { WorkflowJson as Workflow } from "../../../routes/schemas/image_workflows.ts";
+export type { WorkflowJson as Workflow } from "../../../routes/schemas/images.ts";
 export type {
   CheckpointJson as Checkpoint,
   DetectedBackendJson as DetectedBackend,
@@ -78,9 +78,9 @@ export type {
 export type {
   ImportableJson as Importable,
   ImportReportJson as ImportReport,
-} from "../../../routes/schemas/imports.ts";
+} from "../../../routes/schemas/import_export.ts";
 export type { JobJson as Job } from "../../../routes/schemas/jobs.ts";
-export type { LicenseNoticeJson as LicenseNotice } from "../../../routes/schemas/licenses.ts";
+export type { LicenseNoticeJson as LicenseNotice } from "../../../routes/schemas/data.ts";
 export type {
   LorebookEntryJson as LorebookEntry,
   LorebookItemJson as LorebookItem,
@@ -106,20 +106,23 @@ export type {
   PresetOrderJson as PresetOrder,
   PresetPromptJson as PresetPrompt,
 } from "../../../routes/schemas/presets.ts";
-export type { RevisionDiffJson as RevisionDiff, RevisionJson as Revision } from "../../../routes/schemas/revisions.ts";
-export type { ModelRunnerJson as ModelRunner, RunModelJson as RunModel } from "../../../routes/schemas/runner.ts";
+export type {
+  RevisionDiffJson as RevisionDiff,
+  RevisionJson as Revision,
+} from "../../../routes/schemas/conversations.ts";
+export type { ModelRunnerJson as ModelRunner, RunModelJson as RunModel } from "../../../routes/schemas/models.ts";
 export type { SearchHitJson as SearchHit } from "../../../routes/schemas/search.ts";
 export type { SettingsJson as Settings, SettingsPatchJson as SettingsPatch } from "../../../routes/schemas/settings.ts";
-export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/setup.ts";
+export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/settings.ts";
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
 export type { TrashItemJson as TrashItem } from "../../../routes/schemas/trash.ts";
 export type {
   SpeechConfigJson as SpeechConfig,
   SpeechConfigPatchJson as SpeechConfigPatch,
   VoicesJson as Voices,
-} from "../../../routes/schemas/tts.ts";
+} from "../../../routes/schemas/speech.ts";
 export type { VersionJson as Version } from "../../../routes/schemas/versions.ts";
-export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } from "../../../routes/schemas/voices.ts";
+export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } from "../../../routes/schemas/speech.ts";
 
 /** What the one error body contains; one that the page makes itself has no request id. */
 export type ErrorBody = Pick<ErrorJson, "code" | "message"> & Partial<ErrorJson>;
