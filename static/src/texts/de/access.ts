@@ -1,4 +1,4 @@
-/** Anmelden, Koppeln, und wer Zugang hat. */
+/** Texts of signing in, pairing and access. */
 import type { access as English } from "../en/access.ts";
 
 /** German. */

@@ -1,4 +1,4 @@
-/** The open chat and its composer. */
+/** Texts of the open chat and its composer. */
 import type { chat as English } from "../en/chat.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** Words used everywhere, and what the frame says. */
+/** Texts used everywhere, and those of the page frame. */
 import type { common as English } from "../en/common.ts";
 
 /** German. */

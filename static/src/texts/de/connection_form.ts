@@ -1,4 +1,4 @@
-/** The form of a connection, and what a test of one found. */
+/** Texts of the connection form and the connection test. */
 import type { connectionForm as English } from "../en/connection_form.ts";
 import { counter } from "../plural.ts";
 

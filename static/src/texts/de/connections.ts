@@ -1,4 +1,4 @@
-/** Connections to language models: their list, their state. */
+/** Texts of the list of connections and their state. */
 import type { connections as English } from "../en/connections.ts";
 import { counter } from "../plural.ts";
 

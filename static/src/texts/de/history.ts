@@ -1,4 +1,4 @@
-/** Frühere Fassungen von Figuren, Personas, Workflows und Stimmen. */
+/** Texts of earlier versions of characters, personas, workflows and voices. */
 import type { Texts } from "../en/en.ts";
 
 /** German. */

@@ -1,4 +1,4 @@
-/** Search, what runs, the trash. */
+/** Texts of search, activity and the trash. */
 import type { house as English } from "../en/house.ts";
 import { counter } from "../plural.ts";
 

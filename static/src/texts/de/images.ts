@@ -1,8 +1,8 @@
-/** Bilder: was sie zeichnet, Workflows, der Dialog dafür, große Ansicht. */
-import type { images as english } from "../en/images.ts";
+/** Texts of image servers, workflows and generated images. */
+import type { images as English } from "../en/images.ts";
 
-/** Deutsch. */
-export const images: typeof english = {
+/** German. */
+export const images: typeof English = {
   images: {
     title: "Bilder",
     intro: "Generieren Sie Bilder für Chats und Porträts für Figuren mit ComfyUI oder einem Server mit der A1111-API.",
@@ -60,7 +60,7 @@ export const images: typeof english = {
     workflowName: "Name",
     workflowNameHint: "Buchstaben ohne Umlaute, Ziffern, - und _",
     workflowText: "Workflow",
-    workflowTextHint: "In ComfyUI: Workflow, Export (API)",
+    workflowTextHint: "In ComfyUI unter Workflow, Export (API)",
     notJson: "Ungültiges JSON",
     tooLarge: "Diese Datei ist zu groß. Workflows dürfen bis zu 1 MB groß sein.",
     removeWorkflow: "Löschen",

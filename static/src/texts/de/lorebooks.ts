@@ -1,4 +1,4 @@
-/** Lorebooks: the list, the editor, the trial. */
+/** Texts of lorebooks: the list, the editor and the activation test. */
 import type { lorebooks as English } from "../en/lorebooks.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** Models: the hub, downloads, those on disk, the one that runs. */
+/** Texts of models: the hub, downloads, local files and the running model. */
 import type { models as English } from "../en/models.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** Moving in and out: imports, the export, backups that are asked for, licences. */
+/** Texts of import, export, backups and licenses. */
 import type { moving as English } from "../en/moving.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** The sidebar and the list of chats. */
+/** Texts of the sidebar and the chat list. */
 import type { nav as English } from "../en/nav.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** The command palette and the overview of keys. */
+/** Texts of the command palette and the keyboard shortcuts. */
 import type { palette as English } from "../en/palette.ts";
 
 /** German. */

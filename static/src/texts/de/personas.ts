@@ -1,4 +1,4 @@
-/** Personas: who the owner is in a chat. */
+/** Texts of personas. */
 import type { personas as English } from "../en/personas.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** Presets: the list, the editor. */
+/** Texts of presets: the list and the editor. */
 import type { presets as English } from "../en/presets.ts";
 import { counter } from "../plural.ts";
 

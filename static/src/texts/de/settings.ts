@@ -1,4 +1,4 @@
-/** The settings, but for connections. */
+/** Texts of the general settings. */
 import type { settings as English } from "../en/settings.ts";
 import { counter } from "../plural.ts";
 

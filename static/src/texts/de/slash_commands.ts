@@ -1,4 +1,4 @@
-/** What the commands behind `/` do. */
+/** Texts of the slash commands. */
 import type { slashCommands as English } from "../en/slash_commands.ts";
 
 /** German. */

@@ -1,4 +1,4 @@
-/** The node in the owner's tailnet. */
+/** Texts of the tailnet node. */
 import type { tailnet as English } from "../en/tailnet.ts";
 
 /** German. */

@@ -1,4 +1,4 @@
-/** What the owner looks after: data, backups, the installation. */
+/** Texts of the data and about pages of the settings. */
 import type { upkeep as English } from "../en/upkeep.ts";
 import { counter } from "../plural.ts";
 

@@ -1,4 +1,4 @@
-/** Speech: the server that speaks, the voices, the library of samples. */
+/** Texts of speech: the server, voices and samples. */
 import type { voice as English } from "../en/voice.ts";
 import { counter } from "../plural.ts";
 

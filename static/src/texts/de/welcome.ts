@@ -1,4 +1,4 @@
-/** The first visit. */
+/** Texts of the first visit. */
 import type { welcome as English } from "../en/welcome.ts";
 
 /** German. */

@@ -1,4 +1,4 @@
-/** Signing in, pairing, and who has access. */
+/** Texts of signing in, pairing and access. */
 
 /** English. */
 export const access = {

@@ -1,4 +1,4 @@
-/** Characters: the gallery, a character's page, its editor, the card site. */
+/** Texts of characters: the gallery, a character, its editor and the card site. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

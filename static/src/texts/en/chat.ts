@@ -1,4 +1,4 @@
-/** The open chat and its composer. */
+/** Texts of the open chat and its composer. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** Words used everywhere, and what the frame says. */
+/** Texts used everywhere, and those of the page frame. */
 
 /** English. */
 export const common = {

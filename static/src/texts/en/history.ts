@@ -1,4 +1,4 @@
-/** Earlier versions of characters, personas, workflows and voices. */
+/** Texts of earlier versions of characters, personas, workflows and voices. */
 
 /** English. */
 export const history = {

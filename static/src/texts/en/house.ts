@@ -1,4 +1,4 @@
-/** Search, what runs, the trash. */
+/** Texts of search, activity and the trash. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** Images: what draws them, workflows, the dialog that draws one, pictures shown large. */
+/** Texts of image servers, workflows and generated images. */
 
 /** English. */
 export const images = {

@@ -1,4 +1,4 @@
-/** Lorebooks: the list, the editor, the trial. */
+/** Texts of lorebooks: the list, the editor and the activation test. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** Models: the hub, downloads, those on disk, the one that runs. */
+/** Texts of models: the hub, downloads, local files and the running model. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

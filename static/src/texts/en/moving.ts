@@ -1,4 +1,4 @@
-/** Moving in and out: imports, the export, backups that are asked for, licences. */
+/** Texts of import, export, backups and licenses. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** The sidebar and the list of chats. */
+/** Texts of the sidebar and the chat list. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** Personas: who the owner is in a chat. */
+/** Texts of personas. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

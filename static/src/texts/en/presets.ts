@@ -1,4 +1,4 @@
-/** Presets: the list, the editor. */
+/** Texts of presets: the list and the editor. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** What goes along with a chat, and who speaks in it. */
+/** Texts of the chat options, the prompt preview and group chats. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

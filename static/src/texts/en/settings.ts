@@ -1,4 +1,4 @@
-/** The settings, but for connections. */
+/** Texts of the general settings. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

@@ -1,4 +1,4 @@
-/** What the commands behind `/` do. */
+/** Texts of the slash commands. */
 
 /** English. */
 export const slashCommands = {

@@ -1,4 +1,4 @@
-/** The node in the owner's tailnet. */
+/** Texts of the tailnet node. */
 
 /** English. */
 export const tailnet = {

@@ -1,4 +1,4 @@
-/** What the owner looks after: data, backups, the installation. */
+/** Texts of the data and about pages of the settings. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");

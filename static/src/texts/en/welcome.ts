@@ -1,4 +1,4 @@
-/** The first visit. */
+/** Texts of the first visit. */
 
 /** English. */
 export const welcome = {

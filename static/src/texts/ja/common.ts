@@ -1,4 +1,4 @@
-/** Words used everywhere, and what the frame says. */
+/** Texts used everywhere, and those of the page frame. */
 import type { common as English } from "../en/common.ts";
 
 /** Japanese. */
@@ -15,29 +15,33 @@ export const common: typeof English = {
   requestId: (id: string) => `リクエスト ${id}`,
   loading: "読み込み中",
   chunkFailed: "ページのこの部分を読み込めませんでした",
-  chunkFailedText: "サーバーが更新されたのかもしれません。ページを再読み込みすると新しい版になります。",
+  chunkFailedText: "サーバーが更新された可能性があります。再読み込みして最新版を表示してください。",
 
   errors: {
     noAnswer: "サーバーが応答しません",
     status: (status: number) => `サーバーがステータス ${status} を返しました`,
-    replyFailed: "返信は理由が示されないまま失敗しました",
+    replyFailed: "不明な理由で返信に失敗しました",
   },
 
   banner: {
     untrustedProxy:
-      "登録されていないプロキシがこのサーバーにリクエストを転送しています。trusted_proxies に登録されるまで、Parlor は誰からのアクセスかを判断できません。",
+      "プロキシがこのサーバーにリクエストを転送していますが、trusted_proxies に登録されていません。アクセス元を判別できるように登録してください。",
     bareProxy:
-      "このページは、サーバーからは見えないアドレスで開かれました。プロキシがアクセス元を隠しています。サインインなしのアクセスは再起動まで無効です。loopback_auth_bypass = false を設定し、プロキシを trusted_proxies に登録してください。",
+      "このページは、アクセス元を隠すプロキシ経由で開かれました。サーバーを再起動するまで、サインインなしのアクセスは無効です。loopback_auth_bypass = false を設定し、プロキシを trusted_proxies に追加してください。",
     offline: "サーバーに接続できません。再試行しています。",
   },
 
   refused: {
     signIn: "サインインが必要です",
-    signInText: "このサーバーは保護されています。サーバーが動いているマシンで localhost のアドレスを開いてください。",
-    host: "このアドレスは許可されていません",
-    hostText:
-      "呼び出しに使われた名前をサーバーが認識していません。allowed_hosts に追加してから再読み込みしてください。",
+    signInText:
+      "このサーバーは保護されています。サーバーが動いているマシンで、localhost のアドレスから開いてください。",
+    host: "許可されていないアドレスです",
+    hostText: "サーバーがこのホスト名を認識できません。allowed_hosts に追加してから再読み込みしてください。",
   },
 
-  unknown: { title: "ここには何もありません", text: "このアドレスにページはありません。", home: "チャットへ" },
+  unknown: {
+    title: "ページが見つかりません",
+    text: "このアドレスにページはありません。",
+    home: "チャットへ",
+  },
 };

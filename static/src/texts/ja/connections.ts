@@ -1,4 +1,4 @@
-/** Connections to language models: their list, their state. */
+/** Texts of the list of connections and their state. */
 import type { connections as English } from "../en/connections.ts";
 import { counter } from "../plural.ts";
 
@@ -8,8 +8,8 @@ const count = counter("ja");
 export const connections: typeof English = {
   connection: {
     untested: "未テスト",
-    refused: "応答しますが、アクセスを拒否しています",
-    none: "接続中のモデルはありません",
+    refused: "アクセスが拒否されました",
+    none: "モデルが接続されていません",
     checking: "モデルを確認しています",
     ready: "準備完了",
     away: "接続できません",
@@ -20,18 +20,19 @@ export const connections: typeof English = {
     searchAgain: "もう一度探す",
     testAll: "すべてテスト",
     hasKey: "キー保存済み",
-    intro: "返信の送り元です。使われる接続は一度に一つです。",
+    intro: "返信の送信元です。一度に 1 つの接続が使われます。",
     add: "接続を追加",
     discover: "サーバーを探す",
     searching: "サーバーを探しています",
     found: "見つかったサーバー",
     noneFound: "サーバーは見つかりませんでした",
-    noneFoundAdvice: "llama.cpp、Ollama、LM Studio などを起動してもう一度探すか、アドレスを直接入力してください。",
+    noneFoundAdvice:
+      "llama.cpp、Ollama、LM Studio などを起動して、もう一度探してください。または URL を入力してください。",
     discoverFailed: "検索に失敗しました",
     addAndUse: "追加して使う",
     use: "使う",
     inUse: "使用中",
-    activated: (name: string) => `これからは「${name}」が返信します`,
+    activated: (name: string) => `「${name}」を使用します`,
     saved: "接続を保存しました",
     removed: "接続を削除しました",
     remove: "削除",
@@ -41,12 +42,12 @@ export const connections: typeof English = {
     models: (n: number) => count(n, { other: "個のモデル" }),
     starting: "起動中",
     needsKey: "キーが必要",
-    none: "接続がまだありません",
-    noneText: "このマシンでサーバーを探すか、アドレスを直接入力してください。",
+    none: "接続はまだありません",
+    noneText: "このマシンでサーバーを探すか、URL を入力してください。",
     loadFailed: "接続を読み込めませんでした",
     kinds: { openai: "OpenAI 互換", anthropic: "Anthropic", demo: "デモ" },
-    demoNote: "一語ずつ自動で返信します。言語モデルではありません。",
-    unreadable: "保存された記録を読めません。削除してから接続を追加し直してください。",
-    noModel: "サーバーが最初に示すモデル",
+    demoNote: "内蔵のサンプル返信です。言語モデルではありません。",
+    unreadable: "この接続を読み込めません。削除してから追加し直してください。",
+    noModel: "サーバーの最初のモデル",
   },
 };

@@ -1,4 +1,4 @@
-/** The sidebar and the list of chats. */
+/** Texts of the sidebar and the chat list. */
 import type { nav as English } from "../en/nav.ts";
 import { counter } from "../plural.ts";
 
@@ -9,7 +9,7 @@ export const nav: typeof English = {
   nav: {
     label: "チャットと設定",
     open: "チャット一覧を開く",
-    fold: "サイドバーを隠す",
+    fold: "サイドバーを非表示",
     unfold: "サイドバーを表示",
     characters: "キャラクター",
     newChat: "新しいチャット",
@@ -18,11 +18,11 @@ export const nav: typeof English = {
     today: "今日",
     yesterday: "昨日",
     thisWeek: "今週",
-    none: "チャットはここに並びます。",
+    none: "チャットはここに表示されます。",
     untitled: "無題",
     failed: "チャット一覧を読み込めませんでした",
     answering: "返信を作成中",
-    replyEnded: "返信が終わりました",
+    replyEnded: "返信が完了しました",
     search: "検索",
     activity: "実行状況",
     runningCount: (n: number) => `、${n} 件実行中`,
@@ -32,15 +32,15 @@ export const nav: typeof English = {
     rename: "名前を変更",
     pin: "ピン留めする",
     unpin: "ピン留めを外す",
-    file: "フォルダーに入れる",
+    file: "フォルダーに移動",
     delete: "削除",
     renameTitle: "チャットの名前を変更",
     titleLabel: "タイトル",
-    fileTitle: "チャットをフォルダーに入れる",
+    fileTitle: "チャットをフォルダーに移動",
     folderLabel: "フォルダー",
-    folderHint: "新しい名前を入れると新しいフォルダーができます。最後のチャットがなくなるとフォルダーも消えます。",
-    unfile: "フォルダーから出す",
+    folderHint: "新しい名前を入力するとフォルダーが作成されます。空のフォルダーは自動的に消えます。",
+    unfile: "フォルダーから外す",
     removed: "チャットを削除しました",
-    skip: "会話へ移動",
+    skip: "チャットへスキップ",
   },
 };

@@ -1,17 +1,17 @@
-/** The command palette and the overview of keys. */
+/** Texts of the command palette and the keyboard shortcuts. */
 import type { palette as English } from "../en/palette.ts";
 
 /** Japanese. */
 export const palette: typeof English = {
   palette: {
     title: "コマンド",
-    placeholder: "チャット、コマンド、設定",
+    placeholder: "チャット、コマンド、設定を検索",
     recent: "最近のチャット",
     commands: "コマンド",
     searchFor: (query: string) => `すべてのチャットで「${query}」を検索`,
     light: "ライトテーマ",
     dark: "ダークテーマ",
-    system: "システムに合わせたテーマ",
+    system: "システムのテーマ",
   },
 
   shortcuts: {
@@ -22,11 +22,11 @@ export const palette: typeof English = {
     escape: "返信を停止し、次に開いているものを閉じる",
     send: "メッセージを送信",
     line: "改行",
-    editLast: "空の入力欄で：自分の最後のメッセージを編集",
-    commands: "空の入力欄で：コマンド",
-    variants: "最後の返信の別案",
+    editLast: "自分の最後のメッセージを編集（入力欄が空のとき）",
+    commands: "コマンドを表示（入力欄が空のとき）",
+    variants: "最後の返信のほかのバージョン",
     find: "このチャット内を検索",
-    step: "一行進む、または戻る",
-    ends: "最初と最後の行",
+    step: "前または次の行",
+    ends: "最初または最後の行",
   },
 };

@@ -1,4 +1,4 @@
-/** The settings, but for connections. */
+/** Texts of the general settings. */
 import type { settings as English } from "../en/settings.ts";
 import { counter } from "../plural.ts";
 
@@ -8,8 +8,8 @@ const count = counter("ja");
 export const settings: typeof English = {
   settings: {
     search: "設定を検索",
-    found: "見つかった設定",
-    foundNone: "この語句を含む設定はありません。",
+    found: "一致する設定",
+    foundNone: "一致する設定はありません。",
     foundCount: (n: number) => count(n, { other: "件の設定" }),
     title: "設定",
     sections: "項目",
@@ -21,29 +21,29 @@ export const settings: typeof English = {
 
   general: {
     displayName: "あなたの名前",
-    displayNameHint: "キャラクターやモデルがあなたを呼ぶときに使います。",
+    displayNameHint: "キャラクターやモデルがあなたを呼ぶときの名前です。",
     chats: "チャット",
     sendOnEnter: "Enter で送信",
-    sendOnEnterHint: "Shift と Enter で改行します。オフにすると逆になります。",
+    sendOnEnterHint: "Shift+Enter で改行します。オフにすると逆になります。",
     autoTitle: "チャットに自動で名前を付ける",
-    autoTitleHint: "モデルが空いているときに題名を考えさせます。",
-    notify: "返信が終わったら知らせる",
-    notifyHint: "この端末で、ページが見えていないときに知らせます。ブラウザーの確認は一度だけです。",
-    notifyRefused: "ブラウザーに拒否されました。ブラウザーの設定でこのページの通知を許可してください。",
+    autoTitleHint: "モデルが空いているときにタイトルを考えさせます。",
+    notify: "返信が完了したら通知する",
+    notifyHint: "このデバイスで、Parlor がバックグラウンドにあるときに通知します。ブラウザーが一度だけ許可を求めます。",
+    notifyRefused: "ブラウザーが通知をブロックしました。ブラウザーの設定でこのサイトの通知を許可してください。",
     notifyImpossible: "このブラウザーでは、HTTPS または localhost でのみ通知を使えます。",
-    look: "表示",
-    note: "すべての端末に反映されます。",
+    look: "外観",
+    note: "これらの設定はすべてのデバイスに同期されます。",
     language: "言語",
-    languageHint: "このページの言語です。モデルは、書きかけられた言語で返信します。",
-    languageAuto: "ブラウザーに合わせる",
+    languageHint: "このページの表示言語です。モデルは、あなたが書いた言語で返信します。",
+    languageAuto: "ブラウザーの設定に従う",
     theme: "テーマ",
-    themes: { system: "システムに合わせる", light: "ライト", dark: "ダーク" },
+    themes: { system: "システム", light: "ライト", dark: "ダーク" },
     size: "文字の大きさ",
-    percent: (n: number) => `${n} %`,
-    reading: "本文の書体",
+    percent: (n: number) => `${n}%`,
+    reading: "フォント",
     sans: "ゴシック体",
     serif: "明朝体",
-    hue: "アクセントの色",
+    hue: "アクセントカラー",
     sample: "いろはにほへと ちりぬるを わかよたれそ つねならむ。夜は静かに更けていきます。",
   },
 };

@@ -1,25 +1,25 @@
-/** What the commands behind `/` do. */
+/** Texts of the slash commands. */
 import type { slashCommands as English } from "../en/slash_commands.ts";
 
 /** Japanese. */
 export const slashCommands: typeof English = {
   slashCommands: {
     new: "新しいチャット",
-    temporary: "一時チャット（どこにも保存しません）",
-    title: "このチャットの名前を変える",
+    temporary: "一時チャット（保存されません）",
+    title: "このチャットの名前を変更",
     model: "モデルを選ぶ",
-    persona: "名前で選んだペルソナとして話す",
-    image: "最後のやり取りまたはプロンプトから画像を描く",
-    lorebook: "キャラクターのロアブック",
-    regenerate: "最後の返信を書き直す",
+    persona: "名前でペルソナを切り替える",
+    image: "場面またはプロンプトから画像を生成",
+    lorebook: "キャラクターのロアブックを開く",
+    regenerate: "最後の返信を再生成",
     continue: "最後の返信の続きを書く",
-    write: "次の自分のメッセージを代わりに書く",
-    fork: "最後のメッセージから分岐する",
-    hide: "最後のメッセージをモデルから隠す、または再び見せる",
-    delete: "最後のメッセージを削除する",
+    write: "次のメッセージを代わりに書く",
+    fork: "最後のメッセージから分岐",
+    hide: "最後のメッセージをモデルから隠す、または再び表示",
+    delete: "最後のメッセージを削除",
     search: "このチャット内を検索",
-    options: "このチャットの設定",
-    preview: "送信される内容",
+    options: "チャットの設定",
+    preview: "プロンプトのプレビュー",
     history: "以前のバージョン",
   },
 };

@@ -1,4 +1,4 @@
-/** The node in the owner's tailnet. */
+/** Texts of the tailnet node. */
 import type { tailnet as English } from "../en/tailnet.ts";
 
 /** Japanese. */
@@ -6,51 +6,49 @@ export const tailnet: typeof English = {
   tailnet: {
     title: "Tailnet",
     intro:
-      "Parlor をあなたの tailnet のマシンにします。どこからでも名前で届き、インターネットにポートを開きません。専用のノードを動かし、このマシンのノードには触れません。",
-    loadFailed: "ノードの状態を読み込めませんでした",
+      "Parlor を tailnet にマシンとして追加します。インターネットにポートを開かずに、どこからでもデバイスから名前で接続できます。このマシンの Tailscale には影響しません。",
+    loadFailed: "Tailnet の状態を読み込めませんでした",
     states: {
       disabled: "オフ",
       starting: "起動中",
-      needs_auth: "サインイン待ち",
+      needs_auth: "サインインが必要",
       running: "オン",
       stopped: "停止",
       error: "失敗",
     },
-    name: "tailnet での名前",
-    nameHint: "英小文字、数字、ハイフン。tailnet がドメインを付け、名前が使われていれば番号も付けます。",
-    nameWrong: "英小文字、数字、ハイフンで 1～63 文字。先頭と末尾にハイフンは使えません",
+    name: "マシン名",
+    nameHint: "英字、数字、ハイフン。tailnet がドメインを付け、名前が使われている場合は番号も付けます。",
+    nameWrong: "英小文字、数字、ハイフンを 1～63 文字で入力してください。先頭と末尾にハイフンは使えません",
     turnOn: "オンにする",
     before: "オンにする前に",
     beforeOpen:
-      "tailnet にいる人は誰でも Parlor に届くようになります。新しいアドレスで最初のパスキーが作られるまでは、それだけで使えてしまいます。最初に開いてください。",
-    beforeLog: "HTTPS では、名前が公開の証明書ログに載ります。",
+      "tailnet の全員が Parlor に接続できるようになり、新しいアドレスで最初のパスキーが作成されるまでは誰でも使えます。最初に開いてパスキーを作成してください。",
+    beforeLog: "HTTPS では、名前が公開の証明書ログに記録されます。",
     beforeClosed:
-      "このマシンのほかのものは tailnet に閉じたままです。ただし 127.0.0.1 で待ち受ける UDP サービスは例外です。tailnet のアクセスルールでポート 80 と 443 だけを許可すれば、それも閉じられます。",
-    starting: "ノードを起動しています。数秒かかります。最初の証明書には最長 1 分かかります。",
+      "127.0.0.1 で待ち受ける UDP サービスを除き、このマシンのほかのものは tailnet から接続できません。UDP サービスも遮断するには、tailnet のアクセスルールでポート 80 と 443 だけを許可してください。",
+    starting: "ノードを起動しています。数秒かかります。最初の証明書の取得には最長 1 分かかります。",
     stopping: "ノードをオフにしています。",
-    signIn: "ノードをサインインさせる",
-    signInText:
-      "tailnet のアカウントでサインインさせてください。ここからでも、アカウントのある端末でこれを読み取っても。",
-    signInQr: "サインイン用アドレスの QR コード",
+    signIn: "tailnet にサインイン",
+    signInText: "ここでサインインするか、tailnet のアカウントがあるデバイスでこのコードを読み取ってください。",
+    signInQr: "サインインリンクの QR コード",
     address: "アドレス",
     addressQr: "アドレスの QR コード",
-    copied: "tailnet の端末で開き、そこでパスキーを作ってください。それまでは tailnet の誰もが使えます。",
-    plain: "暗号化なしの HTTP",
+    copied: "tailnet のデバイスで開き、パスキーを作成してください。それまでは tailnet の全員が Parlor を使えます。",
+    plain: "暗号化されていない HTTP",
     plainOpen:
-      "このアドレスはパスキーで閉じられないため、tailnet の誰もがそこで Parlor を使えます。それを避けるには pairing = “code” を設定し、トークンでサインインしてください。",
-    stopped: "このマシンで誰かがノードを停止しました。",
-    failed: "ノードが失敗しました",
-    notOn: "ノードをオンにできません",
+      "このアドレスではパスキーを使えないため、tailnet の全員が Parlor を使えます。これを防ぐには、pairing = “code” を設定し、トークンでサインインしてください。",
+    stopped: "ノードはこのマシンで停止されました。",
+    failed: "ノードでエラーが発生しました",
+    notOn: "ノードをオンにできませんでした",
     again: "もう一度試す",
     rename: "名前を変更",
     turnOff: "オフにする",
     turnOffAsk: "tailnet のノードをオフにしますか？",
-    turnOffReach: (address: string) => `${address} では Parlor に届かなくなります。`,
-    turnOffHere: "今このアドレスを使っています。このページは動かなくなります。",
-    turnOffWipe:
-      "ノードはサインアウトし、鍵や証明書を含め、持っているものはすべて削除されます。パスキーとチャットは残ります。",
+    turnOffReach: (address: string) => `${address} では Parlor に接続できなくなります。`,
+    turnOffHere: "現在このアドレスを使っているため、このページは動作しなくなります。",
+    turnOffWipe: "ノードはサインアウトされ、鍵と証明書は削除されます。パスキーとチャットは残ります。",
     turnOffAgain:
-      "もう一度使うには、改めてサインインが必要です。tailnet の一覧には古いマシンが残るため、そこで削除するまで新しい名前に番号が付くことがあります。",
+      "もう一度使うには、再びサインインする必要があります。tailnet の一覧には古いマシンが残るため、そこで削除するまで新しいマシンの名前に番号が付くことがあります。",
     turnedOff: "tailnet のノードをオフにしました",
   },
 };

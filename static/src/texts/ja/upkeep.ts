@@ -1,25 +1,26 @@
-/** What the owner looks after: data, backups, the installation. */
+/** Texts of the data and about pages of the settings. */
 import type { upkeep as English } from "../en/upkeep.ts";
 
 /** Japanese. */
 export const upkeep: typeof English = {
   about: {
     version: "バージョン",
-    text: "Parlor はご自身のマシンで動きます。このページはほかの場所から何も読み込みません。",
-    licence: "Parlor は MIT ライセンスのフリーソフトウェアです。含まれる作品とその条件はここで読めます。",
-    findings: "インストールの状態",
-    findingsFailed: "インストールを確認できませんでした",
-    looking: "確認しています",
+    text: "Parlor はご自身のマシンで動きます。このページはほかのサーバーから何も読み込みません。",
+    licence:
+      "Parlor は MIT ライセンスのフリーソフトウェアです。含まれるオープンソースパッケージには、それぞれのライセンスがあります。",
+    findings: "動作状況の確認",
+    findingsFailed: "動作状況を確認できませんでした",
+    looking: "確認中",
     lookAgain: "もう一度確認",
-    wrong: (n: number) => n === 0 ? "問題はありません。" : `直すべき点が ${n} 件あります。`,
-    levels: { ok: "正常", note: "お知らせ", problem: "問題" },
+    wrong: (n: number) => n === 0 ? "問題は見つかりませんでした。" : `${n} 件の問題が見つかりました。`,
+    levels: { ok: "正常", note: "注意", problem: "問題" },
   },
 
   data: {
     title: "データ",
-    failed: "データを測定できませんでした",
-    space: "使用容量",
-    total: (size: string) => `合計 ${size}`,
+    failed: "使用容量を計算できませんでした",
+    space: "ストレージ",
+    total: (size: string) => `合計 ${size} を使用しています。`,
     uses: {
       chats: "チャットと設定",
       characters: "キャラクター",
@@ -29,11 +30,12 @@ export const upkeep: typeof English = {
       rest: "その他",
     },
     backups: "バックアップ",
-    noBackups: "自動バックアップは行われていません",
-    noBackupsText: "backup_dir に別のディスクのフォルダーを設定すると、毎日バックアップが作られます。",
-    daily: (folder: string, keep: number) => `毎日 ${folder} に作成し、新しいものから ${keep} 個を残します。`,
-    noneYet: "まだありません。起動後まもなく最初のものが作られ、アクティビティに表示されます。",
-    byHand: "サーバーを動かしたまま手動で作るには:",
-    key: "バックアップを開くには保存用の鍵が必要です。parlor key export で控えを別の場所に保管してください。",
+    noBackups: "自動バックアップはオフです",
+    noBackupsText: "backup_dir に別のディスクのフォルダーを設定すると、毎日バックアップされます。",
+    daily: (folder: string, keep: number) => `毎日 ${folder} に作成します。最新の ${keep} 個が保存されます。`,
+    noneYet:
+      "バックアップはまだありません。起動後まもなく最初のバックアップが作成されます。進行状況は「実行状況」で確認できます。",
+    byHand: "サーバーの実行中にコマンドラインからバックアップするには:",
+    key: "バックアップの復元には保存用の鍵が必要です。parlor key export で書き出し、別の場所に保管してください。",
   },
 };

@@ -405,7 +405,7 @@ test("what does not come in is told with its reasons in the language of the page
   await choose(page, zipFile("default-user.zip", tavernFolder()));
   await main.getByRole("button", { name: "Importvorschau" }).click();
   await main.locator(".moving-lines summary").first().click();
-  await main.getByText("Hintergründe bleiben weg: Chats haben hier keine").waitFor();
+  await main.getByText("Hintergründe werden nicht importiert: Parlor hat keine Chat-Hintergründe").waitFor();
   expect(await main.getByText("left out").count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();
