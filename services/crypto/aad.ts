@@ -1,33 +1,34 @@
-/** Where a sealed value belongs, and the bytes that bind it there. */
+/** Additional authenticated data: binds a sealed value to the place it is stored at. */
 
 import { AppError } from "../errors.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
-/** The one place a sealed value may be opened for. */
+/** The place that a sealed value is bound to. It opens nowhere else. */
 export interface Place {
-  /** Table, or the folder of a sealed file. */
+  /** SQL table, or the folder of a sealed file. */
   table: string;
   /** Row id or file name. */
   id: string;
-  /** Column, or what the value is when a row holds several. */
+  /** Column, or the name of the value if a row holds several. */
   field: string;
-  /** Number that moves with every change of the value, so that an older one does not pass for the present one. */
+  /** Increases with every change, so that an older value isn't accepted as the current one. */
   version: number;
 }
 
 /**
- * Gives the additional authenticated data of a place.
+ * Returns the additional authenticated data for a place.
  *
- * A JSON array keeps the parts apart, so that no two places share their bytes: `["a","bc"]` is not `["ab","c"]`, and
- * half a surrogate pair is escaped instead of replaced. Part of the stored format, never changed.
+ * The parts are encoded as a JSON array so that no two places share their bytes: `["a","bc"]` differs from
+ * `["ab","c"]`, and unpaired surrogates are escaped, not replaced. The encoding is part of the stored format and must
+ * not change.
  *
- * @param formatVersion First byte of the sealed value, bound with the place.
- * @throws {AppError} `internal` when the version is no safe integer from 0, since others can share their spelling.
+ * @param formatVersion First byte of the sealed value; authenticated with the place.
+ * @throws {AppError} `internal` unless the version is a safe integer from 0. Other numbers can share a spelling.
  */
 export function additionalData(formatVersion: number, place: Place): Uint8Array<ArrayBuffer> {
   const { table, id, field, version } = place;
   if (!Number.isSafeInteger(version) || version < 0) {
-    throw new AppError("internal", `Cannot bind a sealed value to ${table}: its version is ${version}`);
+    throw new AppError("internal", `Can't seal a value for ${table}: invalid version ${version}`);
   }
   return utf8Bytes(JSON.stringify([formatVersion, table, id, field, version]));
 }

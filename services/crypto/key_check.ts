@@ -1,4 +1,4 @@
-/** Tells a storage key that fits the sealed data from one that does not, before anything is read or written with it. */
+/** Verifies that the storage key belongs to the sealed data before anything is read or written with it. */
 
 import { AppError } from "../errors.ts";
 import type { Place, Sealer } from "./sealer.ts";
@@ -7,18 +7,18 @@ const PURPOSE = "key-check";
 const PLACE: Place = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
 const KNOWN_TEXT = "parlor";
 
-/** The part of the database that the check needs. */
+/** The database operations that the check needs. */
 export interface KeyCheckStore {
   get<T>(sql: string, ...params: string[]): T | undefined;
   write(statements: { sql: string; params: (string | number | Uint8Array)[] }[]): Promise<unknown>;
 }
 
 /**
- * Checks that the storage key is the one the data was sealed with; in a new data directory makes it the one.
+ * Verifies that the data was sealed with this storage key. A new data directory records the key.
  *
- * The check is a known text, sealed in a row of table `setting`.
+ * The check is a known text, sealed in a row of the table `setting`.
  *
- * @throws {AppError} `internal` when the key is another one, or the check itself was changed.
+ * @throws {AppError} `internal` if the data was sealed with another key, or the check was modified.
  */
 export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Promise<void> {
   const purpose = sealer.forPurpose(PURPOSE);
@@ -35,7 +35,7 @@ export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Prom
   } catch (cause) {
     throw new AppError(
       "internal",
-      "Cannot use this storage key: the data directory was sealed with another one; put the right key file back",
+      "Wrong storage key: the data directory was sealed with another key. Restore the matching key file",
       { cause },
     );
   }

@@ -1,20 +1,20 @@
-/** Files that hold a secret key: private, whole from their first moment, never overwritten. What the keys are for is up to others. */
+/** Files that hold a secret key: private (0600), created atomically, never overwritten. */
 
 import { AppError, messageOf } from "../errors.ts";
 import { randomBytes, randomToken } from "./random.ts";
 
-/** Length of every key kept in such a file. */
+/** Length of the key in every such file. */
 export const KEY_BYTES = 32;
 
-/** A key file is 64 hex digits and a line end at most; anything much longer is some other file. */
+/** A key file has at most 64 hex digits and a newline. A much longer file is something else. */
 const MAX_KEY_FILE_BYTES = 1024;
 
 /**
- * Reads a key file, up to more bytes than any key has.
+ * Reads a key file, at most 1 KiB.
  *
- * @param what Named in errors: `"storage key"`.
- * @returns `undefined` when there is no such file.
- * @throws {AppError} `internal` when it cannot be read.
+ * @param what Name of the key in errors: `"storage key"`.
+ * @returns `undefined` if there is no such file.
+ * @throws {AppError} `internal` if the file can't be read.
  */
 export async function readKeyFile(path: string, what: string): Promise<Uint8Array | undefined> {
   try {
@@ -29,14 +29,14 @@ export async function readKeyFile(path: string, what: string): Promise<Uint8Arra
     return buffer.subarray(0, length);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw new AppError("internal", `Cannot read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
   }
 }
 
 /**
- * Says whether a key file is there.
+ * Reports whether a key file exists.
  *
- * @throws {AppError} `internal` when it is something that must not be used: no regular file, or one open to others.
+ * @throws {AppError} `internal` if it isn't a regular file, or if other users can read it.
  */
 export async function isPrivateFile(path: string, what: string): Promise<boolean> {
   let info: Deno.FileInfo;
@@ -44,24 +44,24 @@ export async function isPrivateFile(path: string, what: string): Promise<boolean
     info = await Deno.lstat(path);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw new AppError("internal", `Cannot read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
   }
   if (!info.isFile) {
-    throw new AppError("internal", `Cannot use "${path}" as ${what}: it is no regular file`);
+    throw new AppError("internal", `Can't use "${path}" as ${what}: not a regular file`);
   }
   if (Deno.build.os !== "windows" && info.mode !== null && (info.mode & 0o777) !== 0o600) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, "0");
     throw new AppError(
       "internal",
-      `Cannot use "${path}" as ${what}: its mode is ${mode} and must be 0600, since others may have read it`,
+      `Can't use "${path}" as ${what}: its mode is ${mode} but must be 0600, because other users could have read it`,
     );
   }
   return true;
 }
 
 /**
- * Makes a key under a temporary name and links it to its own, so that no start ever sees half a key; one that another
- * start made meanwhile stays.
+ * Creates a key file atomically: writes a temporary file and hard-links it to the final name. If another process
+ * created the file first, that file stays.
  *
  * @throws {AppError} `internal`
  */
@@ -70,14 +70,14 @@ export async function createKeyFile(path: string, what: string): Promise<void> {
   try {
     await writeNewFile(temporary, randomBytes(KEY_BYTES));
     try {
-      await Deno.link(temporary, path); // never replaces a key that another start made meanwhile
+      await Deno.link(temporary, path); // never replaces a key that another process created first
     } catch (cause) {
       if (cause instanceof Deno.errors.AlreadyExists) return;
-      // A file system without hard links: the process lock keeps other starts away from this moment.
+      // The file system has no hard links. The process lock prevents a concurrent start.
       await writeNewFile(path, await Deno.readFile(temporary));
     }
   } catch (cause) {
-    throw new AppError("internal", `Cannot create the ${what} "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't create the ${what} "${path}": ${messageOf(cause)}`, { cause });
   } finally {
     await Deno.remove(temporary).catch(() => {});
   }
@@ -87,12 +87,12 @@ export async function createKeyFile(path: string, what: string): Promise<void> {
 async function writeNewFile(path: string, content: Uint8Array): Promise<void> {
   using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   const count = await file.write(content);
-  if (count !== content.byteLength) throw new Error(`only ${count} of ${content.byteLength} bytes could be written`);
+  if (count !== content.byteLength) throw new Error(`wrote only ${count} of ${content.byteLength} bytes`);
   await file.sync();
 }
 
 async function syncFolderOf(path: string): Promise<void> {
-  if (Deno.build.os === "windows") return; // a folder cannot be opened there
+  if (Deno.build.os === "windows") return; // Windows can't open a folder
   using folder = await Deno.open(path.slice(0, path.lastIndexOf("/")) || "/");
   await folder.sync();
 }

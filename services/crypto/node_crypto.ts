@@ -1,13 +1,13 @@
 /**
- * `node:crypto`, loaded when it is first used: the runtime takes longer to load it than we need for everything else before
- * the first answer. For what the start loads; a room that is opened later imports the module as any other.
+ * Loads `node:crypto` on first use. Loading it takes longer than the rest of a start, so code that runs during a start
+ * uses this instead of an import.
  */
 
 type NodeCrypto = typeof import("node:crypto");
 
 let loaded: NodeCrypto | undefined;
 
-/** Gives the module. */
+/** Returns the module. */
 export function nodeCrypto(): NodeCrypto {
   // deno-lint-ignore no-process-global -- to import node:process takes half as long again, and that at every start
   return loaded ??= process.getBuiltinModule("node:crypto") as NodeCrypto;

@@ -1,22 +1,22 @@
 /**
- * How a command on the server's own machine shows that it may read the data folder: a statement signed by the session key.
- * Whoever can read that file could sign any session, so the proof gives nobody more than he has; it counts as the
- * loopback bypass does, also where that is switched off.
+ * Lets a command on the server's own machine prove that it can read the data folder: a statement signed with the
+ * session key. Anyone who can read that file could sign a session, so the proof grants nothing new. It works like the
+ * loopback bypass, even if the bypass is off.
  */
 import { Buffer } from "node:buffer";
 import { nodeCrypto } from "./node_crypto.ts";
 
 const PREFIX = "parlor-operator.";
-/** Long enough for a slow machine, too short to be of use in somebody's shell history. */
+/** Long enough for a slow machine, too short to be useful if it leaks into a shell history. */
 const VALID_MS = 60_000;
 
-/** Makes a proof, to be sent as `Authorization: Bearer`. */
+/** Creates a proof, sent as `Authorization: Bearer`. */
 export function operatorProof(sessionKey: Uint8Array, nowMs: number): string {
   const signed = `${PREFIX}${nowMs}`;
   return `${signed}.${macOf(sessionKey, signed)}`;
 }
 
-/** Tells whether a bearer token is a proof made by this key within the last minute. */
+/** Reports whether a bearer token is a proof signed with this key within the last minute. */
 export function isOperatorProof(token: string, sessionKey: Uint8Array, nowMs: number): boolean {
   if (!token.startsWith(PREFIX) || token.length > 200) return false;
   const end = token.lastIndexOf(".");

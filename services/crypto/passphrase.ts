@@ -1,25 +1,25 @@
-/** A secret under a passphrase: what a person can remember opens what no disk may hold in the clear. */
+/** Seals a secret with a passphrase (scrypt and AES-256-GCM). */
 import { Buffer } from "node:buffer";
 import { scrypt } from "node:crypto";
 import { AppError } from "../errors.ts";
 import { randomBytes } from "./random.ts";
 import { createSealer, type Place, type PurposeSealer } from "./sealer.ts";
 
-/** A sealed secret with what is needed, beside the passphrase, to open it; JSON. */
+/** A secret sealed with a passphrase, and the parameters to open it. JSON. */
 export interface PassphraseSeal {
   kdf: "scrypt";
   n: number;
   r: number;
   p: number;
-  /** base64 */
+  /** Base64. */
   salt: string;
-  /** base64 */
+  /** Base64. */
   sealed: string;
 }
 
-/** 128 MiB and some tenths of a second a try: the cost for whoever guesses. @see RFC 7914, section 2 */
+/** 128 MiB and a few tenths of a second per attempt, for an attacker too. @see RFC 7914, section 2 */
 const COST = { n: 2 ** 17, r: 8, p: 1 };
-/** A damaged or hostile file must not make us reserve all memory. */
+/** Limits the memory that a damaged or hostile file can request. */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MIN_LENGTH = 8;
 const PURPOSE = "passphrase";
@@ -28,11 +28,11 @@ const PLACE: Place = { table: "passphrase", id: "secret", field: "sealed", versi
 /**
  * Seals a secret of a few bytes.
  *
- * @throws {AppError} `invalid_request` when the passphrase is too short to be one.
+ * @throws {AppError} `invalid_request` if the passphrase is too short.
  */
 export async function sealWithPassphrase(passphrase: string, secret: Uint8Array): Promise<PassphraseSeal> {
   if (passphrase.length < MIN_LENGTH) {
-    throw new AppError("invalid_request", `Bad passphrase: it needs ${MIN_LENGTH} characters at least`);
+    throw new AppError("invalid_request", `The passphrase is too short: use at least ${MIN_LENGTH} characters`);
   }
   const salt = randomBytes(16);
   const sealer = await sealerOf(passphrase, salt, COST);
@@ -40,24 +40,24 @@ export async function sealWithPassphrase(passphrase: string, secret: Uint8Array)
 }
 
 /**
- * Opens it again.
+ * Opens a sealed secret.
  *
- * @throws {AppError} `invalid_request` for another passphrase, `unprocessable` for a seal that is none.
+ * @throws {AppError} `invalid_request` if the passphrase is wrong, `unprocessable` if the seal is malformed.
  */
 export async function openWithPassphrase(passphrase: string, seal: PassphraseSeal): Promise<Uint8Array<ArrayBuffer>> {
   if (!isPassphraseSeal(seal)) {
-    throw new AppError("unprocessable", "Cannot read how the passphrase seals the key: it is damaged");
+    throw new AppError("unprocessable", "Can't open the key: the passphrase data is damaged");
   }
   const { n, r, p, salt, sealed } = seal;
   const sealer = await sealerOf(passphrase, Buffer.from(salt, "base64"), { n, r, p });
   try {
     return sealer.openNow(PLACE, Buffer.from(sealed, "base64"));
   } catch (cause) {
-    throw new AppError("invalid_request", "Bad passphrase: it is another one that this was sealed with", { cause });
+    throw new AppError("invalid_request", "Wrong passphrase", { cause });
   }
 }
 
-/** Tells whether a value has the shape of a seal, with costs that this machine can pay. */
+/** Reports whether a value has the shape of a seal and a memory cost within the limit. */
 export function isPassphraseSeal(value: unknown): value is PassphraseSeal {
   if (typeof value !== "object" || value === null) return false;
   const { kdf, n, r, p, salt, sealed } = value as Partial<PassphraseSeal>;
@@ -72,7 +72,7 @@ async function sealerOf(
   { n, r, p }: typeof COST,
 ): Promise<PurposeSealer> {
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };
-  // One spelling of what looks the same, whatever keyboard it was typed on.
+  // Different keyboards can encode the same character differently.
   const key = await new Promise<Uint8Array>((resolve, reject) =>
     scrypt(
       passphrase.normalize("NFKC"),

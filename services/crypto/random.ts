@@ -1,13 +1,16 @@
 /** Random ids, tokens and bytes from the runtime's cryptographic source. */
 
-/** Most bytes one call of `getRandomValues` may fill. @see Web Cryptography API, section 10.1.1 */
+/**
+ * Most bytes that one call of `getRandomValues` can fill. @see
+ * https://www.w3.org/TR/WebCryptoAPI/#Crypto-method-getRandomValues
+ */
 const MAX_BYTES_PER_CALL = 65_536;
 
-/** The two digits of each byte. */
+/** Two hex digits for each byte. */
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
- * Gives fresh random bytes.
+ * Returns random bytes.
  *
  * @param byteLength Any number from 0.
  */
@@ -20,9 +23,9 @@ export function randomBytes(byteLength: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Gives a random text that fits into URLs and headers as it is.
+ * Returns a random string that is safe in URLs and headers.
  *
- * @param byteLength Random bytes inside; 32 make 43 characters.
+ * @param byteLength Number of random bytes; 32 make 43 characters.
  * @returns base64url without padding.
  */
 export function randomToken(byteLength: number): string {
@@ -31,9 +34,9 @@ export function randomToken(byteLength: number): string {
 }
 
 /**
- * Gives a new UUID of version 7: 48 bits of milliseconds since 1970, then 74 random bits.
+ * Returns a new UUID version 7: 48 bits of milliseconds since 1970, then 74 random bits.
  *
- * Ids of different milliseconds sort by time; within one millisecond their order is random.
+ * Ids of different milliseconds sort by time. Within one millisecond their order is random.
  *
  * @returns Lower case with hyphens, 36 characters.
  * @see RFC 9562, section 5.7

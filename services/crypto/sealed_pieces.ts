@@ -1,23 +1,23 @@
 /**
- * Streams sealed piece by piece, so that none is ever held whole. Each piece is bound to its place, its number and whether
- * it is the last: pieces can neither be swapped nor left out, nor a stream cut at the end of one.
+ * Seals streams in chunks, so that none is held in memory as a whole. Each chunk is bound to its place, its index and a
+ * flag for the last chunk: chunks can't be swapped or dropped, and a stream can't be truncated.
  */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import { type Place, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "./sealer.ts";
 
-/** Bytes of a piece before sealing; part of the stored format. */
+/** Size of a chunk before sealing; part of the stored format. */
 const PIECE_BYTES = 64 * 1024;
 const RECORD_BYTES = PIECE_BYTES + SEAL_OVERHEAD_BYTES;
 
-/** Seals a stream; what the source throws passes. An empty one still has its last piece. */
+/** Seals a stream. Errors of the source pass through. An empty stream still produces a last chunk. */
 export async function* sealPieces(
   sealer: Pick<PurposeSealer, "seal">,
   place: Place,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let index = 0;
-  // A full piece waits for what comes behind it: it may be the last one.
+  // Hold a full chunk back until the next one arrives: it could be the last.
   for await (const [piece, isLast] of cut(source, PIECE_BYTES)) {
     yield await sealer.seal(piecePlace(place, index++, isLast), piece);
   }
@@ -26,7 +26,7 @@ export async function* sealPieces(
 /**
  * Opens a sealed stream.
  *
- * @throws {AppError} `internal` when it was changed or cut; what came before was genuine.
+ * @throws {AppError} `internal` if the stream was modified or truncated. Chunks before that are authentic.
  */
 export async function* openPieces(
   sealer: Pick<PurposeSealer, "open">,
@@ -40,10 +40,10 @@ export async function* openPieces(
 }
 
 /**
- * Gives the bytes of a file from where it stands to its end.
+ * Reads a file from its current position to the end.
  *
- * @param sizeBytes Bytes to give; a file that has fewer has become shorter.
- * @throws {AppError} `internal` when it ends before; what the runtime throws.
+ * @param sizeBytes Number of bytes to read.
+ * @throws {AppError} `internal` if the file is shorter; the runtime's own errors.
  */
 export async function* bytesOfFile(
   file: Deno.FsFile,
@@ -53,13 +53,13 @@ export async function* bytesOfFile(
   for (let left = sizeBytes; left > 0;) {
     const chunk = new Uint8Array(Math.min(left, RECORD_BYTES));
     const count = await file.read(chunk);
-    if (count === null) throw new AppError("internal", `Cannot read "${what}": it became shorter`);
+    if (count === null) throw new AppError("internal", `Can't read "${what}": the file became shorter`);
     left -= count;
     yield chunk.subarray(0, count);
   }
 }
 
-/** Cuts a stream into parts of one size, each with whether it is the last; the last one is shorter, or empty. */
+/** Cuts a stream into parts of one size, each with a flag for the last one, which may be shorter or empty. */
 async function* cut(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<[Uint8Array, boolean]> {
   let waiting: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {

@@ -1,4 +1,4 @@
-/** Sealing of what lies at rest: one subkey a purpose, one fresh IV a value, every value bound to its place. */
+/** Encryption at rest: one subkey per purpose, a random IV per value, every value bound to its place. */
 
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
@@ -9,63 +9,64 @@ import { utf8Bytes } from "./utf8_bytes.ts";
 
 export type { Place } from "./aad.ts";
 
-/** First byte of a sealed value: AES-256-GCM, 12-byte IV, 16-byte tag behind the ciphertext. */
+/** First byte of a sealed value: AES-256-GCM, 12-byte IV, ciphertext followed by a 16-byte tag. */
 const FORMAT_VERSION = 1;
 const IV_BYTES = 12; // NIST SP 800-38D, section 8.2.2: 96 random bits
 const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + IV_BYTES;
 
-/** Bytes that a sealed value is longer than its content. */
+/** How much longer a sealed value is than its content, in bytes. */
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
 
-/** Salt of the subkeys' derivation, which names the scheme. */
+/** Salt of the key derivation; names the scheme. */
 const SCHEME = "parlor storage v1";
 
-/** IVs drawn from the system at a time. */
+/** Number of IVs read from the system at a time. */
 const IVS_AT_ONCE = 256;
 
-/** Values one subkey may seal: beyond it two random IVs could meet. @see NIST SP 800-38D, section 8.3 */
+/** Most values that one subkey may seal. Beyond it, two random IVs could collide. @see NIST SP 800-38D, section 8.3 */
 const MAX_SEALS_PER_KEY = 2 ** 32;
 
 /** Seals and opens the values of one purpose. */
 export interface PurposeSealer {
   /**
-   * Seals off the serving thread (Web Crypto).
+   * Seals a value off the serving thread (Web Crypto).
    *
-   * @param plain Bytes, or a text sealed as UTF-8. A text with half a surrogate pair is refused, since UTF-8 has no
-   *   bytes for it; `JSON.stringify` escapes such halves.
+   * @param plain Bytes, or a text to be encoded as UTF-8. A text with an unpaired surrogate is refused because UTF-8
+   *   can't encode it; `JSON.stringify` escapes such characters.
    * @returns `[version byte][12-byte IV][ciphertext and tag]`.
    */
   seal(place: Place, plain: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Opens off the serving thread (Web Crypto).
+   * Opens a value off the serving thread (Web Crypto).
    *
-   * @throws {AppError} `internal` when the value was changed, cut, moved from elsewhere, or sealed by another key.
+   * @throws {AppError} `internal` if the value was modified, truncated, moved from another place, or sealed with
+   *   another key.
    */
   open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Like `seal`, on this thread and at once; for values of a few KiB. The result is the same format.
+   * Like `seal`, but synchronous, for values of a few KiB. The format is the same.
    *
-   * @param roomBytes Zero bytes in front of the sealed value, for what the caller puts before it.
+   * @param roomBytes Number of zero bytes to reserve in front of the sealed value.
    */
   sealNow(place: Place, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
-  /** Like `open`, on this thread and at once. */
+  /** Like `open`, but synchronous. */
   openNow(place: Place, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
-   * Gives a copy of this purpose's subkey, for a Worker of this process that makes an opener of it. It is the whole
-   * secret of the purpose: transfer it, so that no copy stays behind, and give it to nobody else.
+   * Returns a copy of the subkey for a Worker that creates an opener. The subkey is the whole secret of the purpose:
+   * transfer it, so that no copy stays behind.
    */
   copyKey(): Uint8Array<ArrayBuffer>;
-  /** Values sealed for this purpose since the sealer was made. */
+  /** Number of values sealed for this purpose since the sealer was created. */
   readonly sealCount: number;
 }
 
-/** Opens the values of one purpose and can seal none. */
+/** Opens the values of one purpose. Can't seal. */
 export interface Opener {
   /**
-   * Opens off the calling thread (Web Crypto).
+   * Opens a value off the calling thread (Web Crypto).
    *
-   * @throws {AppError} `internal` as `PurposeSealer.open` does.
+   * @throws {AppError} `internal`, as `PurposeSealer.open`.
    */
   open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
 }
@@ -73,22 +74,22 @@ export interface Opener {
 /** Holds the storage key. */
 export interface Sealer {
   /**
-   * Gives the sealer of one purpose; asking twice gives the same one.
+   * Returns the sealer for a purpose; the same one for every call.
    *
-   * @param purpose Name of the subkey, such as `"conversations"`; part of the format, so never renamed.
+   * @param purpose Name of the subkey, such as `"conversations"`. Part of the stored format; never rename it.
    */
   forPurpose(purpose: string): PurposeSealer;
 }
 
 /**
- * Makes the sealer of a storage key.
+ * Creates the sealer for a storage key.
  *
- * @param storageKey 32 bytes, as `loadStorageKey` gives them.
- * @throws {AppError} `internal` when the key has another length.
+ * @param storageKey 32 bytes, from `loadStorageKey`.
+ * @throws {AppError} `internal` if the key has another length.
  */
 export function createSealer(storageKey: Uint8Array): Sealer {
   if (storageKey.byteLength !== 32) {
-    throw new AppError("internal", `Cannot seal with a storage key of ${storageKey.byteLength} bytes: it takes 32`);
+    throw new AppError("internal", `Can't use a storage key of ${storageKey.byteLength} bytes: it must have 32`);
   }
   const rootKey = new Uint8Array(storageKey);
   const sealers = new Map<string, PurposeSealer>();
@@ -105,10 +106,9 @@ export function createSealer(storageKey: Uint8Array): Sealer {
 }
 
 /**
- * Makes the opener of one purpose in a Worker, and wipes the key it was made of: what is left can neither seal nor be
- * read out again.
+ * Creates the opener for a purpose in a Worker and wipes the key it was created from.
  *
- * @param subkey As `copyKey` gives it; all zero once the promise settles.
+ * @param subkey From `copyKey`; all zeros once the promise settles.
  */
 export async function createOpener(subkey: Uint8Array<ArrayBuffer>): Promise<Opener> {
   try {
@@ -130,15 +130,15 @@ async function openWith(key: CryptoKey, place: Place, sealed: Uint8Array): Promi
   }
 }
 
-/** The subkey of a purpose, derived when it is first used: at once, or off this thread. */
+/** Subkey of a purpose, derived on first use: synchronously, or off this thread. */
 interface Subkey {
   /** Its 32 bytes. */
   bytes(): Uint8Array<ArrayBuffer>;
-  /** The same for Web Crypto, which never gives it out. */
+  /** The same key for Web Crypto; not extractable. */
   forWeb(): Promise<CryptoKey>;
 }
 
-/** Derives as RFC 5869 has it: the salt names the scheme, the info the purpose. */
+/** Derives a subkey with HKDF (RFC 5869): the salt names the scheme, the info names the purpose. */
 function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
   const info = `purpose:${purpose}`;
   let bytes: Uint8Array<ArrayBuffer> | undefined;
@@ -158,13 +158,16 @@ function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
 
 function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
   let sealCount = 0;
-  /** Random bytes of the IVs to come: to ask the system for each takes longer than to seal a short text. */
+  /** Random bytes for the next IVs. A system call for each would take longer than sealing a short text. */
   let ivs: Uint8Array<ArrayBuffer> | undefined;
   let ivsUsed = 0;
 
   function freshIv(): Uint8Array<ArrayBuffer> {
     if (sealCount >= MAX_SEALS_PER_KEY) {
-      throw new AppError("internal", `Cannot seal more for "${purpose}": its key is used up until the next start`);
+      throw new AppError(
+        "internal",
+        `Can't seal more values for "${purpose}" before a restart: the limit of its key is reached`,
+      );
     }
     sealCount++;
     if (ivs === undefined || ivsUsed === ivs.length) {
@@ -222,7 +225,7 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
         decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
         const plain = new Uint8Array(textEnd);
         plain.set(decipher.update(body.subarray(0, textEnd)));
-        decipher.final(); // throws unless the tag fits; nothing was given out before
+        decipher.final(); // throws unless the tag matches
         return plain;
       } catch (cause) {
         throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
@@ -236,7 +239,7 @@ function plainBytes(place: Place, plain: string | Uint8Array): Uint8Array<ArrayB
     return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
   }
   if (!plain.isWellFormed()) {
-    throw new AppError("internal", `Cannot seal ${describe(place)}: the text holds half a surrogate pair`);
+    throw new AppError("internal", `Can't seal ${describe(place)}: the text has an unpaired surrogate`);
   }
   return utf8Bytes(plain);
 }
@@ -258,7 +261,7 @@ function splitSealed(place: Place, sealed: Uint8Array): SealedParts {
 }
 
 function cannotOpen(place: Place, found: string, cause?: unknown): AppError {
-  return new AppError("internal", `Cannot open ${describe(place)}: ${found}`, { cause });
+  return new AppError("internal", `Can't open ${describe(place)}: ${found}`, { cause });
 }
 
 function describe(place: Place): string {

@@ -1,4 +1,6 @@
-/** Finds or first makes the storage key. It judges the key file alone; whether the key fits is asked in key_check.ts. */
+/**
+ * Finds the storage key, or creates it on the first start. `key_check.ts` verifies that the key belongs to the data.
+ */
 
 import { AppError } from "../errors.ts";
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "./key_file.ts";
@@ -6,29 +8,32 @@ import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "./key_file
 /** Length of the storage key. */
 export const STORAGE_KEY_BYTES = KEY_BYTES;
 
-/** Name of the key file inside the data directory. */
+/** Name of the key file in the data directory. */
 export const STORAGE_KEY_FILE_NAME = "storage-key";
 
-/** What the file is called in errors. */
+/** Name of the key in errors. */
 const WHAT = "storage key";
 
-/** Where a storage key may lie. */
+/** Where the storage key can be. */
 export interface StorageKeyOptions {
   dataDir: string;
-  /** Key file outside the data directory; read only, never created, of any mode (a container's secret is open to all). */
+  /**
+   * Key file outside the data directory. It is never created and can have any mode, because container secrets are
+   * readable by everyone.
+   */
   storageKeyFile?: string;
-  /** True when the data directory holds anything sealed: then a missing key is an error, not a first start. */
+  /** True if the data directory has sealed data. A missing key is an error then, not a first start. */
   sealedDataExists: boolean;
 }
 
 /**
- * Reads the storage key, or makes it on the first start.
+ * Reads the storage key, or creates it on the first start.
  *
- * A new key is made only in the data directory and only while nothing there is sealed.
+ * Creates a key only in the data directory, and only if nothing there is sealed.
  *
  * @returns 32 bytes.
- * @throws {AppError} `internal` when the key is missing beside sealed data, or its file is unreadable, open to others,
- *   no regular file, or no key.
+ * @throws {AppError} `internal` if sealed data exists without its key, or if the key file is unreadable, readable by
+ *   other users, not a regular file, or not a key.
  */
 export async function loadStorageKey(options: StorageKeyOptions): Promise<Uint8Array> {
   const found = await findStorageKey(options);
@@ -37,23 +42,23 @@ export async function loadStorageKey(options: StorageKeyOptions): Promise<Uint8A
   if (options.sealedDataExists) {
     throw new AppError(
       "internal",
-      `Cannot find the storage key "${path}", and "${options.dataDir}" holds data sealed by it: ` +
-        "put the key file back (parlor key import), or set storage_key_file to where it lies",
+      `Can't find the storage key "${path}", but "${options.dataDir}" has data sealed with it: ` +
+        "restore the key file (parlor key import), or set storage_key_file to its path",
     );
   }
   await createKeyFile(path, WHAT);
   const made = await findStorageKey(options);
   if (made === undefined) {
-    throw new AppError("internal", `Cannot read the storage key from "${path}": the file went away`);
+    throw new AppError("internal", `Can't read the storage key from "${path}": the file disappeared`);
   }
   return made;
 }
 
 /**
- * Reads the storage key and makes none.
+ * Reads the storage key without creating one.
  *
- * @returns 32 bytes, or `undefined` when the data directory has none and no other place is set.
- * @throws {AppError} `internal` as `loadStorageKey` does for a file that is no usable key.
+ * @returns 32 bytes, or `undefined` if the data directory has none and no other file is configured.
+ * @throws {AppError} `internal`, as `loadStorageKey`, if the file is not a usable key.
  */
 export async function findStorageKey(
   { dataDir, storageKeyFile }: Omit<StorageKeyOptions, "sealedDataExists">,
@@ -62,26 +67,26 @@ export async function findStorageKey(
   if (storageKeyFile === undefined && !await isPrivateFile(path, WHAT)) return undefined;
   const content = await readKeyFile(path, WHAT);
   if (content !== undefined) return parseStorageKey(content, path);
-  throw new AppError("internal", `Cannot read the storage key from "${path}": there is no such file`);
+  throw new AppError("internal", `Can't read the storage key from "${path}": no such file`);
 }
 
 /**
- * Reads the three spellings of a key: 32 raw bytes, 64 hex digits, or base64 (either alphabet); a text may end in white space.
+ * Parses a key: 32 raw bytes, 64 hex digits, or base64 (either alphabet). Text may end with white space.
  *
- * @param path Named in the error only.
- * @throws {AppError} `internal` when it is none of them, or a key of zeros.
+ * @param path For the error message.
+ * @throws {AppError} `internal` for other content or an all-zero key.
  */
 export function parseStorageKey(content: Uint8Array, path: string): Uint8Array {
   const key = content.byteLength === STORAGE_KEY_BYTES ? new Uint8Array(content) : parseKeyText(content);
   if (key === undefined) {
     throw new AppError(
       "internal",
-      `Cannot use "${path}" as storage key: it has ${content.byteLength} bytes, ` +
+      `Can't use "${path}" as storage key: it has ${content.byteLength} bytes, ` +
         "and a key is 32 raw bytes, 64 hex digits or 44 characters of base64",
     );
   }
   if (key.every((byte) => byte === 0)) {
-    throw new AppError("internal", `Cannot use "${path}" as storage key: it is all zeros`);
+    throw new AppError("internal", `Can't use "${path}" as storage key: it is all zeros`);
   }
   return key;
 }

@@ -1,12 +1,12 @@
-/** The bytes of texts that are short and nearly always ASCII: frames, journal records, what a sealed value is bound to. */
+/** Fast UTF-8 encoding for short, mostly ASCII texts: stream frames, journal records, additional authenticated data. */
 
 const encoder = new TextEncoder();
-/** Beyond this the runtime's encoder is faster than a loop. */
+/** Longer texts are faster with the runtime's encoder. */
 const SHORT_CHARS = 600;
 
 /**
- * Gives a text as UTF-8, exactly as `TextEncoder` does. The way into the runtime and back costs several times the
- * few hundred bytes of a short text, and most where it runs once between two waits.
+ * Encodes a text as UTF-8, exactly as `TextEncoder` does. For a few hundred bytes, the call into the runtime costs
+ * several times the encoding itself.
  */
 export function utf8Bytes(text: string): Uint8Array<ArrayBuffer> {
   const length = text.length;

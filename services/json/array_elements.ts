@@ -1,17 +1,17 @@
-/** Takes a long JSON array apart into its elements without parsing the whole of it. */
+/** Splits a long JSON array into its elements without parsing it as a whole. */
 
 const [QUOTE, ESCAPE, COMMA] = [0x22, 0x5c, 0x2c];
 const OPENING = [0x5b, 0x7b];
 const CLOSING = [0x5d, 0x7d];
 
 /**
- * Gives the bytes of each element of the array that a text is.
+ * Yields the bytes of each element of a JSON array.
  *
- * @throws {SyntaxError} when the text is no array, or ends within.
+ * @throws {SyntaxError} if the text isn't an array or is incomplete.
  */
 export function* elementsOf(bytes: Uint8Array): Generator<Uint8Array> {
-  let at = bytes.findIndex((byte) => byte > 0x20 && byte < 0x80); // behind blanks and a byte-order mark
-  if (at < 0 || bytes[at] !== OPENING[0]) throw new SyntaxError("It is no array");
+  let at = bytes.findIndex((byte) => byte > 0x20 && byte < 0x80); // skip white space and a byte order mark
+  if (at < 0 || bytes[at] !== OPENING[0]) throw new SyntaxError("Not an array");
   let depth = 0;
   let isInText = false;
   let begin = at + 1;
@@ -31,7 +31,7 @@ export function* elementsOf(bytes: Uint8Array): Generator<Uint8Array> {
       begin = at + 1;
     }
   }
-  throw new SyntaxError("It is cut off");
+  throw new SyntaxError("The array is incomplete");
 }
 
 function isBlank(bytes: Uint8Array, begin: number, end: number): boolean {

@@ -1,14 +1,14 @@
-/** How deep JSON nests, told from its bytes before anything is made of them. */
+/** Measures how deeply JSON nests from its bytes, before parsing. */
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-/** `[` and `{`, `]` and `}`, which differ in this bit alone. */
+/** `[` and `{`, `]` and `}` differ in this bit only. */
 const CASE_BIT = 0x20;
 const [OPENING, CLOSING] = [0x5b | CASE_BIT, 0x5d | CASE_BIT];
 
 /**
- * Says whether JSON has more levels than a limit. What walks through such a value would meet the end of the stack.
+ * Reports whether JSON nests deeper than a limit. Recursive code would overflow the stack on such a value.
  *
- * @param bytes UTF-8. Of what is no JSON the answer means nothing: the parser will refuse it.
+ * @param bytes UTF-8. The result is meaningless for invalid JSON, which the parser refuses anyway.
  */
 export function isNestedDeeper(bytes: Uint8Array, limit: number): boolean {
   if (bytes.length <= limit) return false;
@@ -25,7 +25,7 @@ export function isNestedDeeper(bytes: Uint8Array, limit: number): boolean {
   return false;
 }
 
-/** Gives the place of the quotation mark that ends a string; -1 where none does. */
+/** Returns the position of the closing quotation mark of a string; -1 if there is none. */
 function endOfString(bytes: Uint8Array, begin: number): number {
   for (let end = bytes.indexOf(QUOTE, begin + 1);; end = bytes.indexOf(QUOTE, end + 1)) {
     if (end < 0) return -1;

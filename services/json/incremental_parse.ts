@@ -1,29 +1,29 @@
-/** Reads long JSON documents in turns with others: `JSON.parse` by itself holds the thread for 5 ms a megabyte. */
+/** Parses long JSON documents in pieces. `JSON.parse` alone would block the thread for 5 ms per megabyte. */
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 
-/** Bytes of a list that are read together: some 0.3 ms of work. */
+/** Bytes of a list to parse at a time: about 0.3 ms of work. */
 const PIECE_BYTES = 64 * 1024;
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** A list directly inside the document's object, between its brackets. */
+/** A list that is a direct member of the document's object, between its brackets. */
 interface List {
   start: number;
   end: number;
-  /** Where the commas stand at which it is taken apart. */
+  /** Positions of the commas where the list is split. */
   cuts: number[];
 }
 
 /**
- * Gives what `JSON.parse` would, of a document whose bulk is the items of lists directly inside its object: they are
- * parsed a piece at a time. Any other document is parsed at once.
+ * Parses a document like `JSON.parse`, but yields to the event loop between pieces of lists that are direct members of
+ * its object. Other documents are parsed at once.
  *
- * @param bytes UTF-8; a byte order mark at its begin is left out.
- * @param maxDepth Levels a document may have.
- * @throws {TypeError} for what is no UTF-8
- * @throws {SyntaxError} for what is no JSON
- * @throws {RangeError} for what has more levels
+ * @param bytes UTF-8, with or without a byte order mark.
+ * @param maxDepth Most levels of nesting.
+ * @throws {TypeError} if the bytes aren't UTF-8.
+ * @throws {SyntaxError} if the text isn't JSON.
+ * @throws {RangeError} if it nests deeper.
  */
 export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
   const search = new ListSearch(bytes);
@@ -32,7 +32,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
     if (search.deepest > maxDepth) throw new RangeError(`Nested deeper than ${maxDepth} levels`);
     await yieldIfTickUsedUp();
   }
-  // Stands for the items of a list; no document can hold it by itself.
+  // A placeholder for the items of a list. No document can contain it.
   const token = crypto.randomUUID();
   let [around, from] = ["", 0];
   const lists: unknown[][] = [];
@@ -43,7 +43,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
   }
   const document: unknown = JSON.parse(around + textOf(bytes.subarray(from), from > 0));
   if (lists.length > 0) {
-    // A name that occurs twice has its last value, as ever: that one has its own number, or is no such list.
+    // If a name occurs twice, the last value counts, as in `JSON.parse`.
     for (const value of Object.values(document as object)) {
       const first: unknown = Array.isArray(value) ? value[0] : undefined;
       if (typeof first !== "string" || !first.startsWith(token)) continue;
@@ -54,7 +54,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
   return document;
 }
 
-/** Parses the items of a list. What is no JSON as a whole is none in some piece or around them. */
+/** Parses the items of a list. Text that isn't valid JSON as a whole is invalid in one of the pieces or around them. */
 async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List): Promise<unknown[]> {
   const items: unknown[] = [];
   let from = start;
@@ -72,22 +72,22 @@ function textOf(bytes: Uint8Array, ignoreBOM: boolean): string {
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes);
 }
 
-/** Looks for lists that are long enough to be taken apart. It judges nothing: in what is no JSON it may find anything. */
+/** Finds lists that are long enough to be split. It doesn't validate: for invalid JSON it can find anything. */
 class ListSearch {
   readonly lists: List[] = [];
-  /** Levels of the deepest place so far. */
+  /** Deepest level of nesting so far. */
   deepest = 0;
   readonly #isObject: boolean;
   readonly #bytes: Uint8Array;
   #at = 0;
   #depth = 0;
   #isInString = false;
-  /** The list whose items come, where these lie directly in a list directly in the object. */
+  /** The list being read, if it is a direct member of the document's object. */
   #list: List | undefined;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    // A list in another list is no member of an object.
+    // A list inside a list isn't a member of the object.
     this.#isObject = bytes.find((byte) => [QUOTE, LIST_BEGIN, OBJECT_BEGIN].includes(byte)) === OBJECT_BEGIN;
   }
 
@@ -95,7 +95,7 @@ class ListSearch {
     return this.#at >= this.#bytes.length;
   }
 
-  /** Looks through some bytes more. */
+  /** Scans the next bytes. */
   goOn(): void {
     const bytes = this.#bytes;
     const until = Math.min(this.#at + 4 * PIECE_BYTES, bytes.length);

@@ -1,9 +1,9 @@
-/** Sentences with places in them, so that other languages can say the same. */
+/** Message templates with parameters, so that messages can be translated. */
 
-/** What stands in the places of a sentence, by their names. */
+/** Parameters by name. */
 export type TextParams = Record<string, string | number>;
 
-/** Fills `{name}`; a place that nothing is known of stays as it is. */
+/** Replaces each `{name}` with its parameter. Unknown names stay as written. */
 export function filledText(text: string, params: TextParams): string {
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
 }

@@ -1,25 +1,24 @@
-/** Reads JSON that is still being written, or was written carelessly: what is there is read, nothing is refused. */
+/** Reads JSON that is still being streamed or that a model wrote carelessly. Never throws. */
 
 type Value = string | number | boolean | null | Value[] | { [key: string]: Value };
 
-/** An object, as far as it came. */
+/** An object, as far as it was received. */
 export type PartialObject = { [key: string]: Value };
 
-/** Deeper than any card; what lies deeper is left out. */
+/** No card is nested deeper. Deeper values are dropped. */
 const MAX_DEPTH = 32;
 
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 
 /**
- * Finds the first object in a text and reads it, also inside a code fence or behind words.
+ * Finds the first object in a text and reads it, even inside a code fence or after other text.
  *
- * Line breaks and quotation marks that stand in a text without their backslash are taken as part of it, where that is the
- * only sense they make.
+ * Unescaped line breaks and quotation marks inside a string are accepted where no other reading makes sense.
  *
- * @returns `undefined` where no object begins.
+ * @returns `undefined` if the text has no object.
  */
 export function readPartialObject(text: string): PartialObject | undefined {
-  // `{{char}}` is no object.
+  // `{{char}}` isn't an object.
   const start = text.search(/(?<!\{)\{(?!\{)\s*(?:"|$)/);
   return start < 0 ? undefined : new Reader(text, start).object(0);
 }
@@ -99,14 +98,14 @@ class Reader {
     return { text: read, isWhole: false };
   }
 
-  /** Gives what comes behind the white space, `""` at the end. */
+  /** Returns the next character after white space; `""` at the end. */
   #next(): string {
     while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
     return this.#text[this.#at] ?? "";
   }
 }
 
-/** An escape that has not come whole says nothing yet; one that JSON does not know says its letter. */
+/** An incomplete escape yields nothing yet; an unknown one yields its letter. */
 function escapeAt(text: string, at: number): { said: string; length: number } {
   const letter = text[at + 1];
   if (letter === undefined) return { said: "", length: 1 };
@@ -114,14 +113,14 @@ function escapeAt(text: string, at: number): { said: string; length: number } {
   const digits = text.slice(at + 2, at + 6);
   if (/^[0-9a-f]{4}$/i.test(digits)) {
     const code = Number.parseInt(digits, 16);
-    // The first half of a pair waits for the second.
+    // Wait for the second half of the surrogate pair.
     const isFirstHalf = code >= 0xd800 && code < 0xdc00 && at + 6 >= text.length;
     return { said: isFirstHalf ? "" : String.fromCharCode(code), length: 6 };
   }
   return { said: "", length: at + 6 > text.length ? text.length - at : 2 };
 }
 
-/** A quotation mark ends a text only where JSON goes on behind it. */
+/** A quotation mark ends a string only if valid JSON follows. */
 function endsText(text: string, at: number): boolean {
   return /^\s*(?:$|[}\]:]|,\s*(?:$|["}\]{[]))/.test(text.slice(at, at + 200));
 }

@@ -1,11 +1,11 @@
-/** Finds programs of others on this machine. */
+/** Finds external programs. */
 import { join } from "node:path";
 
 /**
- * Finds a program as a shell would: the first file of that name on PATH.
+ * Finds a program like a shell: the first file with that name on PATH.
  *
  * @param name Without `.exe`.
- * @param otherFolders Looked into after PATH, which is often a short one where the system starts its services.
+ * @param otherFolders Searched after PATH, which is often short for system services.
  */
 export async function findOnPath(name: string, otherFolders: readonly string[] = []): Promise<string | undefined> {
   const isWindows = Deno.build.os === "windows";
@@ -18,7 +18,7 @@ export async function findOnPath(name: string, otherFolders: readonly string[] =
   return undefined;
 }
 
-/** Says whether a path leads to a file. */
+/** Reports whether a path is a file, or a link to one. */
 export async function isFile(path: string): Promise<boolean> {
   return await Deno.stat(path).then((info) => info.isFile, () => false);
 }

@@ -1,26 +1,26 @@
-/** Runs a foreign program in a process group of its own, with limits, and leaves nothing of it behind. */
+/** Runs an external program in its own process group, with limits, and leaves no process behind. */
 import { spawn } from "node:child_process";
 import { AppError, messageOf } from "../errors.ts";
 
-/** What is to be run. */
+/** What to run. */
 export interface ChildGroupOptions {
   program: string;
   args: readonly string[];
-  /** The working folder; its bytes are watched. */
+  /** The working folder. Its size is limited. */
   folder: string;
   /** The whole environment. */
   env: Record<string, string>;
   timeoutMs: number;
-  /** Bytes that stdout and stderr may hold together. */
+  /** Limit for stdout and stderr together, in bytes. */
   maxOutputBytes: number;
-  /** Bytes that may lie in the folder. */
+  /** Limit for the size of the folder, in bytes. */
   maxFolderBytes: number;
   signal: AbortSignal;
-  /** Told each whole line of stdout as it comes. */
+  /** Called with each line of stdout as it arrives. */
   onLine?(line: string): void;
 }
 
-/** How it ended by itself. */
+/** The result of a program that ended within its limits. */
 export interface ChildGroupResult {
   code: number | null;
   stdout: string;
@@ -30,9 +30,10 @@ export interface ChildGroupResult {
 const WATCH_INTERVAL_MS = 250;
 
 /**
- * Runs a program to its end.
+ * Runs a program until it ends.
  *
- * @throws {AppError} `not_available` when it cannot be started, `unprocessable` when it broke a limit; the reason of `signal`.
+ * @throws {AppError} `not_available` if it can't be started, `unprocessable` if it exceeded a limit; the reason of
+ *   `signal`.
  */
 export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGroupResult> {
   const { program, args, folder, env, signal } = options;
@@ -75,12 +76,12 @@ export async function runChildGroup(options: ChildGroupOptions): Promise<ChildGr
     return { code, stdout: output.stdout, stderr: output.stderr };
   } catch (error) {
     if (failure !== undefined) throw failure.reason;
-    throw new AppError("not_available", `Cannot start "${program}": ${messageOf(error)}`, { cause: error });
+    throw new AppError("not_available", `Can't start "${program}": ${messageOf(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
     clearInterval(watch);
     signal.removeEventListener("abort", leave);
-    // What it left running: its own children, which nobody else would end.
+    // Its own child processes may still run.
     killGroup(child.pid);
   }
 }
@@ -89,13 +90,13 @@ function lastLineOf(text: string): string {
   return text.slice(text.lastIndexOf("\n") + 1);
 }
 
-/** Ends every process of the group at once: a program that ignores the polite signal is the reason for the limits. */
+/** Kills every process of the group. Programs that ignore SIGTERM are the reason for the limits. */
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     Deno.kill(Deno.build.os === "windows" ? pid : -pid, "SIGKILL");
   } catch {
-    // Over already.
+    // Already ended.
   }
 }
 
@@ -108,7 +109,7 @@ async function folderBytes(folder: string): Promise<number> {
       else sum += (await Deno.lstat(path)).size;
     }
   } catch {
-    // A file that went while we looked has no size.
+    // A file that disappeared in the meantime counts as empty.
   }
   return sum;
 }

@@ -1,6 +1,6 @@
-/** What the system says of memory: Deno gives no program /proc, so other processes are asked for by `ps`. */
+/** Memory figures of the system. Deno doesn't allow reading /proc, so other processes are measured with `ps`. */
 
-/** Gives the resident memory of a process in bytes; `undefined` when it is gone or cannot be asked. */
+/** Returns the resident memory of a process in bytes; `undefined` if it has ended or can't be measured. */
 export async function residentBytes(pid: number): Promise<number | undefined> {
   if (Deno.build.os === "windows") return undefined;
   try {
@@ -16,7 +16,7 @@ export async function residentBytes(pid: number): Promise<number | undefined> {
   }
 }
 
-/** Gives what memory there is and what is left of it, in bytes; on systems that count it otherwise nothing ever lacks. */
+/** Returns total and available memory in bytes. Systems that don't report it seem to have unlimited memory. */
 export function freeMemory(): { free: number; total: number } {
   const { available, total } = Deno.systemMemoryInfo();
   return { free: Deno.build.os === "linux" ? available : total, total };

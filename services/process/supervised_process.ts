@@ -1,4 +1,4 @@
-/** A program that cannot outlive this process, however this process ends; its last lines of output are kept. */
+/** A child process that can't outlive Parlor. The last lines of its output are available for error messages. */
 import { AppError, messageOf } from "../errors.ts";
 
 /** A running program. */
@@ -6,20 +6,20 @@ export interface WatchedProcess {
   readonly pid: number;
   /** The last lines of its output, oldest first. */
   readonly lines: readonly string[];
-  /** Resolves when it has ended and its output is read. */
+  /** Resolves when the program has ended and its output was read. */
   readonly ended: Promise<Deno.CommandStatus>;
-  /** Asks it to end, insists after a while, and waits. May be called twice. */
+  /** Sends SIGTERM, then SIGKILL after a while, and waits. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** How to start one. */
+/** How to start a program. */
 export interface WatchedOptions {
   args: string[];
-  /** Beside what it inherits. */
+  /** Added to the inherited variables. */
   env: Record<string, string>;
-  /** Variables of this process that it inherits; by default all but Parlor's own. */
+  /** Variables to inherit; by default all except Parlor's own. */
   inherits?: readonly string[];
-  /** Between the polite signal and the one that no program ignores. */
+  /** Time between SIGTERM and SIGKILL, in milliseconds. */
   stopWithinMs?: number;
 }
 
@@ -28,9 +28,9 @@ const MAX_LINE = 500;
 const STOP_WITHIN_MS = 4_000;
 
 /**
- * The shell becomes the program, so that the process is the program's own. Before that it leaves a watcher behind whose
- * input is a pipe from Parlor: its end without a word means that Parlor is gone, even by SIGKILL, and the watcher ends the
- * program. A line on the pipe sends the watcher home, so that it never signals a number that may be another's by then.
+ * The shell becomes the program (`exec`), so the process id is the program's. Before that it starts a watcher that
+ * reads a pipe from Parlor. If the pipe closes without a line, Parlor is gone, even by SIGKILL, and the watcher kills
+ * the program. A line on the pipe ends the watcher, so that it never signals a process id that was reused.
  */
 const WATCH_SCRIPT = `
 exec 3<&0
@@ -40,9 +40,9 @@ exec "$@" 3<&- </dev/null
 `;
 
 /**
- * Starts a program. On Windows there is no shell to watch it: there it can outlive a sudden death of Parlor.
+ * Starts a program. Windows has no shell to watch it: there it can outlive Parlor if Parlor is killed.
  *
- * @throws {AppError} `not_available` when it cannot be started
+ * @throws {AppError} `not_available` if it can't be started.
  */
 export function startWatched(program: string, options: WatchedOptions): WatchedProcess {
   const isWatched = Deno.build.os !== "windows";
@@ -62,7 +62,7 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
     const status = await child.status;
     isOver = true;
     const pipe = child.stdin.getWriter();
-    await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // no watcher, nobody to tell
+    await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // no watcher on Windows
     await pipe.close().catch(() => {});
     await Promise.all(reading);
     return status;
@@ -99,7 +99,7 @@ function spawn(command: string, args: string[], env: Record<string, string>): De
       stderr: "piped",
     }).spawn();
   } catch (cause) {
-    throw new AppError("not_available", `Cannot start "${args.at(3) ?? command}": ${messageOf(cause)}`, { cause });
+    throw new AppError("not_available", `Can't start "${args.at(3) ?? command}": ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -112,7 +112,7 @@ async function eachLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (
       parts.forEach(take);
     }
   } catch {
-    // The pipe broke with the process; what it said so far counts.
+    // The pipe broke when the process ended. Keep the output so far.
   }
   if (rest !== "") take(rest);
 }

@@ -150,7 +150,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
       await docker.must("rm", "--force", NAME);
       const { code, stderr } = await docker.run("run", "--rm", ...HARDENED, ...volume, IMAGE);
       expect(code).toBe(1);
-      expect(stderr).toContain("Cannot find the storage key");
+      expect(stderr).toContain("Can't find the storage key");
     } finally {
       await docker.run("rm", "--force", NAME);
       await docker.run("volume", "rm", "--force", `${VOLUME}-key`);

@@ -22,7 +22,7 @@ test("a wrong or missing storage key stops the start, and the right one put back
   const path = `${dataDir}/storage-key`;
   const key = await Deno.readFile(path);
   await Deno.writeFile(path, key.map((byte) => byte ^ 1));
-  await expect(openAndClose()).rejects.toThrow("sealed with another one");
+  await expect(openAndClose()).rejects.toThrow("sealed with another key");
   await Deno.remove(path);
   await expect(openAndClose()).rejects.toThrow(/storage.key/i);
   await expect(Deno.stat(path)).rejects.toThrow(Deno.errors.NotFound);

@@ -43,7 +43,7 @@ test("many starts racing for the first key all get the same one", { tags: ["K05"
 test("a missing key beside sealed data is refused, and no new one appears", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
-  expect(message).toContain(`Cannot find the storage key "${folder.file("storage-key")}"`);
+  expect(message).toContain(`Can't find the storage key "${folder.file("storage-key")}"`);
   expect(await namesIn(folder.path)).toEqual([]);
 });
 
@@ -120,11 +120,11 @@ test(
     await using folder = await tempFolder();
     const storageKeyFile = folder.file("secret");
     const message = await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile, sealedDataExists: false }));
-    expect(message).toBe(`Cannot read the storage key from "${storageKeyFile}": there is no such file`);
+    expect(message).toBe(`Can't read the storage key from "${storageKeyFile}": no such file`);
     expect(
       await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile: folder.path, sealedDataExists: false })),
     )
-      .toContain(`Cannot read the storage key from "${folder.path}": `);
+      .toContain(`Can't read the storage key from "${folder.path}": `);
     expect(await namesIn(folder.path)).toEqual([]);
   },
 );
@@ -138,7 +138,7 @@ test("a key is read as raw bytes, hex or either base64, and nothing near them", 
   const rawThatLooksLikeText = new TextEncoder().encode("0123456789abcdef0123456789abcdef");
   expect(parseStorageKey(rawThatLooksLikeText, "k")).toEqual(rawThatLooksLikeText);
   for (const text of [key.toHex().slice(1), `${key.toHex()}0`, `${key.toBase64()}=`, "x".repeat(64), " ".repeat(40)]) {
-    expect(() => read(text)).toThrow(/^Cannot use "k" as storage key: it has \d+ bytes/);
+    expect(() => read(text)).toThrow(/^Can't use "k" as storage key: it has \d+ bytes/);
   }
   // The content of a file that is no key may be another secret: it is not repeated.
   expect(() => read("hunter2-hunter2")).toThrow(
@@ -160,6 +160,6 @@ test("the right key passes the check at every start, and a wrong one is refused 
   const before = database.all("SELECT * FROM setting");
   expect(before).toHaveLength(1);
   expect(await refusalOf(settleKeyCheck(createSealer(randomBytes(32)), database)))
-    .toBe("Cannot use this storage key: the data directory was sealed with another one; put the right key file back");
+    .toBe("Wrong storage key: the data directory was sealed with another key. Restore the matching key file");
   expect(database.all("SELECT * FROM setting")).toEqual(before);
 });
