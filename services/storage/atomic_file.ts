@@ -1,32 +1,35 @@
-/** Whole-file writes that a crash leaves either old or new. What the files mean is up to the rooms that own them. */
+/** Atomic writes of whole files: after a crash, a file has either its old or its new content. */
 
 import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 
-/** Ending of a file that is still being written; a leftover of a crash may be removed at any start. */
+/** Suffix of a file that is still being written. Leftovers of a crash can be removed at any start. */
 export const TEMPORARY_ENDING = ".tmp";
 
-/** System error numbers of a full disk, a met file size limit, an exceeded quota; Deno names only the first of them. */
+/** System error numbers for a full disk, a file size limit and an exceeded quota. Deno names only the first. */
 const FULL_ERROR_NUMBERS: Partial<Record<typeof Deno.build.os, number[]>> = {
   linux: [28, 27, 122],
   darwin: [28, 27, 69],
   windows: [112, 39],
 };
 
-/** How a file is to be written. */
+/** How to write a file. */
 export interface WriteFileOptions {
-  /** Permission bits, 0600 unless told. */
+  /** Permission bits; 0600 by default. */
   mode?: number;
-  /** A last look before the new content takes its place; what it throws becomes the cause of the failure, and the old file stands. */
+  /**
+   * Called just before the new content replaces the old. If it throws, the old file stays and the error becomes the
+   * cause.
+   */
   beforeReplace?: () => void;
 }
 
 /**
- * Replaces a file as one step: temporary file in the same folder, fsync, rename, fsync of the folder.
+ * Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder.
  *
- * When the promise resolves, the new content survives a power cut; until then the old file stands.
+ * When the promise resolves, the new content survives a power failure.
  *
- * @throws {AppError} `storage_full` when the disk is, `internal` for any other failure; nothing half-written remains.
+ * @throws {AppError} `storage_full` if the disk is full, otherwise `internal`. No partial file remains.
  */
 export async function writeFileAtomic(
   path: string,
@@ -38,9 +41,9 @@ export async function writeFileAtomic(
 }
 
 /**
- * Does the same with content that comes in pieces, none of which is kept.
+ * Like `writeFileAtomic`, for content that arrives in chunks; holds one chunk at a time.
  *
- * @throws Also whatever the source of the pieces throws, if that is an AppError as it is.
+ * @throws Also an AppError thrown by the source, unchanged.
  */
 export async function writeChunksAtomic(
   path: string,
@@ -55,31 +58,31 @@ export async function writeChunksAtomic(
     await Deno.rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
-    // After the rename there is nothing to remove, and the name is too random to hit anything else.
+    // Nothing to remove after the rename; the random name can't match another file.
     await Deno.remove(temporary).catch(() => {});
-    throw fileError(`Cannot write "${path}"`, cause);
+    throw fileError(`Can't write "${path}"`, cause);
   }
 }
 
 /**
- * Reads a file that may not be there yet.
+ * Reads a file that may not exist.
  *
- * @returns `undefined` only when there is no such file.
- * @throws {AppError} `internal` for every other failure, so that an unreadable file is never taken for an absent one.
+ * @returns `undefined` only if there is no such file.
+ * @throws {AppError} `internal` for any other failure: an unreadable file is never treated as missing.
  */
 export async function readFileIfExists(path: string): Promise<Uint8Array | undefined> {
   try {
     return await Deno.readFile(path);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Cannot read "${path}"`, cause);
+    throw fileError(`Can't read "${path}"`, cause);
   }
 }
 
 /**
- * Says whether anything has this name, a dangling link included.
+ * Reports whether a name exists, including a dangling link.
  *
- * @throws {AppError} `internal` when that cannot be seen.
+ * @throws {AppError} `internal` if that can't be determined.
  */
 export async function fileExists(path: string): Promise<boolean> {
   try {
@@ -87,14 +90,14 @@ export async function fileExists(path: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw fileError(`Cannot look at "${path}"`, cause);
+    throw fileError(`Can't look at "${path}"`, cause);
   }
 }
 
 /**
- * Makes the names inside a folder survive a power cut.
+ * Makes the names in a folder survive a power failure.
  *
- * @throws What the runtime throws; nothing on Windows, where folders cannot be synced.
+ * @throws The runtime's errors. Does nothing on Windows, which can't sync folders.
  */
 export async function syncFolder(path: string): Promise<void> {
   if (Deno.build.os === "windows") return;
@@ -103,10 +106,10 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Turns a failed file operation into an error for the outside.
+ * Converts a failed file operation to an AppError.
  *
- * @param tried What was tried on what, as in `Cannot write "/data/tokens.json"`.
- * @returns `storage_full` for a full disk, an exceeded quota or file size limit, else `internal`.
+ * @param tried What failed, such as `Can't write "/data/tokens.json"`.
+ * @returns `storage_full` for a full disk, an exceeded quota or file size limit; otherwise `internal`.
  */
 export function fileError(tried: string, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
@@ -120,7 +123,7 @@ async function writeWhole(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   mode: number,
 ): Promise<void> {
-  // Never opened wider than it ends: the mode is given at creation and a umask can only narrow it.
+  // Never readable by others, not even briefly: the mode is set at creation, and a umask can only narrow it.
   using file = await Deno.open(path, { write: true, createNew: true, mode });
   for await (const bytes of chunks) {
     let written = 0;

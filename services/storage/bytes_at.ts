@@ -1,6 +1,6 @@
-/** Reads of a file at any place. */
+/** Random access reads. */
 
-/** Gives that many bytes from a place on; `undefined` where the file ends before. */
+/** Reads a number of bytes at a position; `undefined` if the file ends before. */
 export async function bytesAt(
   file: Deno.FsFile,
   at: number,

@@ -1,4 +1,4 @@
-/** Puts pieces of bytes together, in a buffer of their own. */
+/** Concatenates chunks into a new buffer. */
 export function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

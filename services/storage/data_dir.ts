@@ -1,4 +1,4 @@
-/** The data directory: its modes, its lock, its folders. What lies in it belongs to the other rooms. */
+/** The data directory: modes, lock, folders. */
 
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
@@ -10,34 +10,35 @@ const FILE_MODE = 0o600;
 /** Name of the lock file. */
 const LOCK_FILE_NAME = "lock";
 
-/** Files that only Parlor writes or reads under these names: a folder holding one of them is ours to put right. */
+/** File names that only Parlor uses. A folder with one of them belongs to Parlor, so its mode can be changed. */
 const OWN_FILE_NAMES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json", "config.toml"];
 
-/** An opened data directory; this process alone has it. */
+/** An open data directory, locked by this process. */
 export interface DataDir {
-  /** Absolute path, without symbolic links. */
+  /** Absolute path without symbolic links. */
   readonly path: string;
-  /** Gives the path of something inside: `file("voices", "a.wav")`. */
+  /** Returns a path inside: `file("voices", "a.wav")`. */
   file(...names: string[]): string;
   /**
-   * Makes a folder inside, 0700, or puts the mode of an existing one right.
+   * Creates a folder with mode 0700, or corrects the mode of an existing one.
    *
    * @param name One path segment.
    * @returns Its path.
-   * @throws {AppError} `internal` when something else has that name (a symbolic link too) or it cannot be made.
+   * @throws {AppError} `internal` if the name belongs to something else, such as a symbolic link, or the folder can't
+   *   be created.
    */
   ensureFolder(name: string): Promise<string>;
-  /** Gives the lock back. */
+  /** Releases the lock. */
   close(): void;
 }
 
 /**
- * Opens a data directory, made with mode 0700 when missing, and takes its lock.
+ * Opens a data directory and takes its lock. Creates the directory with mode 0700 if it's missing.
  *
- * A directory that others may enter is put right when it is empty or already Parlor's; a foreign one is refused, so
- * that a mistyped path does not close somebody's home or /tmp.
+ * If other users can enter the directory, its mode is corrected only if it's empty or already Parlor's. A foreign
+ * directory is refused, so that a mistyped path doesn't lock up a home directory or /tmp.
  *
- * @throws {AppError} `conflict` when another process holds it, `internal` when it cannot be made, entered or written.
+ * @throws {AppError} `conflict` if another process holds it; `internal` if it can't be created, entered or written.
  */
 export async function openDataDir(path: string): Promise<DataDir> {
   let root: string;
@@ -54,7 +55,7 @@ export async function openDataDir(path: string): Promise<DataDir> {
     file: (...names) => join(root, ...names),
     async ensureFolder(name) {
       if (name === "" || name === "." || name === ".." || /[/\\\0]/.test(name)) {
-        throw new AppError("internal", `Cannot make the folder "${name}" in "${root}": it is no single name`);
+        throw new AppError("internal", `Can't create the folder "${name}" in "${root}": not a single name`);
       }
       const folder = join(root, name);
       await makeFolder(folder);
@@ -71,7 +72,7 @@ async function lockFolder(root: string): Promise<ProcessLock> {
     file.close();
   } catch (cause) {
     if (!(cause instanceof Deno.errors.AlreadyExists)) throw cannotWrite(root, cause);
-    // What is mounted for reading alone would be noticed by the first write of all, long after the start.
+    // A read-only mount would otherwise show only at the first write, long after the start.
     const now = new Date();
     await Deno.utime(lockPath, now, now).catch((reason) => {
       throw cannotWrite(root, reason);
@@ -81,14 +82,14 @@ async function lockFolder(root: string): Promise<ProcessLock> {
 }
 
 async function settleRootMode(root: string): Promise<void> {
-  if (Deno.build.os === "windows") return; // access lists of the user's profile folder stand in for modes
+  if (Deno.build.os === "windows") return; // Windows uses the access lists of the user profile instead of modes
   try {
     const { mode } = await Deno.stat(root);
     if (mode === null || (mode & 0o7077) === 0) return;
     const entries = (await Array.fromAsync(Deno.readDir(root))).map((entry) => entry.name);
-    const isFresh = entries.every((name) => name === "lost+found"); // of a file system's own root
+    const isFresh = entries.every((name) => name === "lost+found"); // created by the file system itself
     const isOurs = entries.some((name) => OWN_FILE_NAMES.includes(name));
-    const isShared = (mode & 0o1000) !== 0; // the sticky bit marks a folder many write to, such as /tmp
+    const isShared = (mode & 0o1000) !== 0; // the sticky bit marks a shared folder such as /tmp
     if (isShared || !(isFresh || isOurs)) {
       const found = (mode & 0o7777).toString(8).padStart(4, "0");
       throw cannotOpen(
@@ -112,12 +113,12 @@ async function makeFolder(folder: string): Promise<void> {
       if (!(cause instanceof Deno.errors.AlreadyExists)) throw cause;
     }
     const info = await Deno.lstat(folder);
-    if (!info.isDirectory) throw new Error("something that is no folder has that name");
+    if (!info.isDirectory) throw new Error("the name belongs to something that isn't a folder");
     if (Deno.build.os !== "windows" && info.mode !== null && (info.mode & 0o777) !== FOLDER_MODE) {
       await Deno.chmod(folder, FOLDER_MODE);
     }
   } catch (cause) {
-    throw new AppError("internal", `Cannot make the folder "${folder}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't create the folder "${folder}": ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -126,5 +127,5 @@ function cannotWrite(root: string, cause: unknown): AppError {
 }
 
 function cannotOpen(path: string, found: string, cause?: unknown): AppError {
-  return new AppError("internal", `Cannot open the data directory "${path}": ${found}`, { cause });
+  return new AppError("internal", `Can't open the data directory "${path}": ${found}`, { cause });
 }

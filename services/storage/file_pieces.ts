@@ -1,10 +1,10 @@
-/** Files too large to be held, read and written from begin to end. */
+/** Streams large files. */
 import { fileError } from "./atomic_file.ts";
 
 const PIECE_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
 
-/** Gives a file piece by piece. @throws {AppError} `internal` when it cannot be read */
+/** Reads a file in chunks. @throws {AppError} `internal` if it can't be read. */
 export async function* filePieces(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   try {
     using file = await Deno.open(path);
@@ -15,15 +15,15 @@ export async function* filePieces(path: string): AsyncGenerator<Uint8Array<Array
       yield piece.subarray(0, count);
     }
   } catch (cause) {
-    throw fileError(`Cannot read "${path}"`, cause);
+    throw fileError(`Can't read "${path}"`, cause);
   }
 }
 
 /**
- * Writes a new file chunk by chunk, so that the sender waits for the disk. It is not synced: a file that outlives the
- * process is written by `writeChunksAtomic`.
+ * Writes a new file chunk by chunk; the sender waits for the disk. The file isn't synced: use `writeChunksAtomic` for
+ * files that must survive.
  *
- * @throws {AppError} `storage_full`, `internal`; what `pieces` throws, as it is
+ * @throws {AppError} `storage_full`, `internal`; errors of `pieces`, unchanged.
  */
 export async function writePieces(
   path: string,
@@ -34,7 +34,7 @@ export async function writePieces(
     try {
       for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));
     } catch (cause) {
-      throw fileError(`Cannot write "${path}"`, cause);
+      throw fileError(`Can't write "${path}"`, cause);
     }
   }
 }

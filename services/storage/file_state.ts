@@ -1,20 +1,23 @@
-/** Tells whether a file changed since the last look, for what has to be known at every request. */
+/** Detects changes of a file that is checked on every request. */
 
-/** How a file looked. */
+/** State of a file at one moment. */
 export interface FileState {
-  /** Changes whenever the file does; `"absent"` only when there surely is none, `"unknown"` when that cannot be seen. */
+  /**
+   * Changes whenever the file does. `"absent"` only if there is certainly no file; `"unknown"` if that can't be
+   * determined.
+   */
   id: string;
   /**
-   * False right after a change: a second one in the same tick of the file system's clock could look the same, so what was
-   * read now must be read again.
+   * False right after a change. A second change in the same tick of the file system's clock could look the same, so
+   * content read now must be read again.
    */
   isSettled: boolean;
 }
 
-/** Twice the coarsest tick of the kernels we run on; NTFS and ext4 keep finer times than that. */
+/** Twice the coarsest clock tick of supported kernels; NTFS and ext4 have finer timestamps. */
 const SETTLED_AFTER_MS = 20;
 
-/** Looks at once: the way to another thread and back takes longer than the look. */
+/** Reads the state synchronously, which is faster than a trip to another thread. */
 export function fileState(path: string): FileState {
   try {
     const { isFile, ino, size, mode, mtime } = Deno.lstatSync(path);

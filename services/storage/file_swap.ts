@@ -1,42 +1,43 @@
 /**
- * Replaces many files of a data directory as one step: everything new is put beside the old, one marker says that it is
- * whole, and from then on the change is carried through, at the next start where a kill interrupted it.
+ * Replaces many files of a data directory as one step. The new files are prepared next to the old; a marker file then
+ * commits the replacement, which the next start completes if the process is killed.
  */
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, fileExists, readFileIfExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";
 
-/** Folder in the data directory; nothing else may use the name. */
+/** Name of the folder in the data directory. Nothing else may use it. */
 export const INCOMING_FOLDER = "incoming";
 const READY = "ready";
 const FOLDER_MODE = 0o700;
 
-/** What the marker says. */
+/** Content of the marker file. */
 interface Plan {
   /** Names in the data directory that get a new file or folder. */
   placed: string[];
-  /** Names there that go away. */
+  /** Names that are removed. */
   removed: string[];
-  /** Name of the folder in the data directory that keeps what was there; without it that is deleted. */
+  /** Name of the folder in the data directory that receives the old files; without it they are deleted. */
   keepOldIn?: string;
 }
 
-/** A replacement that is being prepared. */
+/** A replacement being prepared. */
 export interface Incoming {
-  /** Folder for the new files, laid out as in the data directory. */
+  /** Folder for the new files, with the layout of the data directory. */
   readonly folder: string;
   /**
-   * Carries the replacement through; a kill before it leaves everything old, a kill in it is made good by `finishIncoming`.
+   * Commits the replacement. If the process is killed before, the old files stay; if it is killed during the commit,
+   * `finishIncoming` completes it.
    *
-   * @param removed Names in the data directory that have no successor and go away.
+   * @param removed Names in the data directory to remove without a replacement.
    */
   commit(removed: readonly string[], keepOldIn?: string): Promise<void>;
 }
 
-/** A look at each step, for tests that end there. */
+/** Called at each step; tests stop there. */
 export type StepWatch = (step: string) => void;
 
-/** Prepares a replacement; the caller holds the directory's lock. What an earlier one left unfinished is dropped. */
+/** Prepares a replacement. The caller holds the directory's lock. Drops what an earlier attempt left. */
 export async function openIncoming(dataDir: string, watch: StepWatch = () => {}): Promise<Incoming> {
   await finishIncoming(dataDir, watch);
   const root = join(dataDir, INCOMING_FOLDER);
@@ -44,7 +45,7 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
   try {
     await Deno.mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   } catch (cause) {
-    throw fileError(`Cannot make the folder "${folder}"`, cause);
+    throw fileError(`Can't make the folder "${folder}"`, cause);
   }
   return {
     folder,
@@ -63,9 +64,10 @@ export async function openIncoming(dataDir: string, watch: StepWatch = () => {})
 }
 
 /**
- * Carries through what was ready, or drops what never was. To be called with the lock held, before anything is read.
+ * Completes a committed replacement, or drops one that wasn't committed. Call it with the lock held, before anything is
+ * read.
  *
- * @throws {AppError} `internal` when that fails; nothing may be opened then, since the files are of two states.
+ * @throws {AppError} `internal` if it fails. Don't open anything then: files are in mixed states.
  */
 export async function finishIncoming(dataDir: string, watch: StepWatch = () => {}): Promise<void> {
   const root = join(dataDir, INCOMING_FOLDER);
@@ -77,13 +79,13 @@ export async function finishIncoming(dataDir: string, watch: StepWatch = () => {
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       "internal",
-      `Cannot finish replacing the files of "${dataDir}": ${messageOf(cause)}; the next start tries again`,
+      `Can't finish replacing the files of "${dataDir}": ${messageOf(cause)}. The next start tries again`,
       { cause },
     );
   }
 }
 
-/** Each step may have been taken before: where the new file is gone from its folder, it stands in its place. */
+/** Every step may have run before: if the new file isn't in its folder, it is already in place. */
 async function carryThrough(dataDir: string, root: string, plan: Plan, watch: StepWatch): Promise<void> {
   const old = join(root, "old");
   await Deno.mkdir(old, { recursive: true, mode: FOLDER_MODE });
@@ -104,7 +106,7 @@ async function carryThrough(dataDir: string, root: string, plan: Plan, watch: St
     await moveIfThere(old, join(dataDir, plan.keepOldIn));
     await syncFolder(dataDir);
   }
-  // The marker goes first: what remains is then only to be deleted.
+  // Remove the marker first: the rest is only cleanup.
   await Deno.remove(join(root, READY));
   await syncFolder(root);
   watch("done");

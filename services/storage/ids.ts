@@ -1,30 +1,33 @@
-/** What may be an id of a resource, for the routes and for files whose names somebody else chose. */
+/** Rules for resource ids, shared by the routes and by files that other programs name. */
 
 /**
- * Words that stand in a path where an id stands in another and are therefore none. `test` is an id: nothing
- * that is done with an id is done under `POST …/test`, and many things are called so.
+ * Path segments that appear where an id could be, so they can't be ids. `test` is allowed: no operation on an id ends
+ * in `/test`, and it's a common name.
  */
 const PATH_WORDS = new Set(["create", "discover", "from-url", "import", "import-url", "restore-app", "search"]);
 
-/** Says whether a word is part of a path, so that no id can be called so. */
+/** Reports whether a word is reserved as a path segment. */
 export function isPathWord(text: string): boolean {
   return PATH_WORDS.has(text);
 }
 
 /**
- * Names of devices on Windows, alone or with any extension. Ids become file names (cards, personas, workflows, exports), and
- * a data folder may move to a Windows machine, where such a file can't be created, opened or deleted.
+ * Windows device names, with or without an extension. Ids become file names (cards, personas, workflows, exports), and
+ * a data folder can move to Windows, where such files can't be created, opened or deleted.
  *
  * @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file
  */
 const DEVICE_NAME = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *(\.|$)/i;
 
-/** Tells whether Windows takes a file name for a device: `con`, `NUL.json`, `Com1.tar.gz`, `LPT¹`. */
+/** Reports whether Windows treats a file name as a device: `con`, `NUL.json`, `Com1.tar.gz`, `LPT¹`. */
 export function isDeviceName(name: string): boolean {
   return DEVICE_NAME.test(name);
 }
 
-/** Tells whether a text is an id: 1 to 64 letters, digits, `_` or `-`, no word of a path and no device name. */
+/**
+ * Reports whether a text is a valid id: 1 to 64 letters, digits, `_` or `-`, not a reserved path segment or device
+ * name.
+ */
 export function isId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,64}$/.test(text) && !isPathWord(text) && !isDeviceName(text);
 }

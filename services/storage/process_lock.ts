@@ -1,4 +1,4 @@
-/** One process at a time in a data directory. */
+/** Allows one process per data directory. */
 
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../errors.ts";
@@ -12,15 +12,15 @@ export interface ProcessLock {
 /**
  * Takes a lock file for this process.
  *
- * The lock is one of the operating system, so a killed process leaves none behind. SQLite takes it for us: its
- * exclusive lock is such a lock on every platform, it never waits, and it is the same on every Deno. (Deno 2.6.10 has
- * no `FsFile.tryLock`, and its `lock` waits without end and cannot be called off.)
+ * The operating system holds the lock, so a killed process leaves none. It is taken through SQLite, whose exclusive
+ * lock works the same on every platform and never waits. (Deno 2.6.10 has no `FsFile.tryLock`, and `lock` waits forever
+ * and can't be canceled.)
  *
- * The file stays empty; the journal in memory keeps a second file away. Nothing else in this process may open and close
- * it: POSIX drops a process's locks with the first such close. The lock lasts as long as the result is held.
+ * The file stays empty; an in-memory journal avoids a second file. Nothing else in this process may open and close the
+ * file: POSIX drops all locks of a process on the first close. The lock lasts as long as the returned object.
  *
- * @param path Lock file, made when missing; its folder has to exist.
- * @throws {AppError} `conflict` when another process, or this one, holds it; `internal` when the file cannot be opened.
+ * @param path Lock file, created if missing; its folder must exist.
+ * @throws {AppError} `conflict` if this or another process holds it; `internal` if the file can't be opened.
  */
 export function takeProcessLock(path: string): ProcessLock {
   let database: DatabaseSync | undefined;
@@ -34,11 +34,11 @@ export function takeProcessLock(path: string): ProcessLock {
     if (isLocked(cause)) {
       throw new AppError(
         "conflict",
-        `Cannot lock "${path}": another Parlor process uses this data directory; stop it first, or name another by --data-dir`,
+        `Can't lock "${path}": another Parlor process is using this data directory. Stop it first, or choose another directory with --data-dir`,
         { cause },
       );
     }
-    throw new AppError("internal", `Cannot lock "${path}": ${describeLockFailure(cause)}`, { cause });
+    throw new AppError("internal", `Can't lock "${path}": ${describeLockFailure(cause)}`, { cause });
   }
 }
 

@@ -1,28 +1,28 @@
-/** What was removed and can still come back: sealed records of every kind, for seven days. What a record holds its kind knows. */
+/** The trash: removed resources as sealed records, kept for seven days. Each kind of resource knows its own records. */
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database, Statement } from "./database/database.ts";
 
-/** One entry of the trash. */
+/** An item in the trash. */
 export interface TrashItem {
   id: string;
   kind: string;
-  /** What the owner knew it by. */
+  /** Title shown to the owner. */
   title: string;
   deleted_at: string;
 }
 
-/** What one kind of removed things does with its records. */
+/** Handles the records of one kind of resource. */
 export interface TrashKind {
   /**
-   * Brings a thing back in one write with `takeOut`, which removes the entry.
+   * Restores a resource, in one write with `takeOut`, which removes the trash item.
    *
-   * @throws {AppError} `conflict` when its place is gone or taken; the entry stays then.
+   * @throws {AppError} `conflict` if its place is gone or occupied; the item stays in the trash.
    */
   restore(record: unknown, takeOut: Statement): Promise<void>;
-  /** Removes for good what lies outside the record, in one write with `takeOut`. Absent where there is nothing. */
+  /** Deletes data outside the record, in one write with `takeOut`. Absent if there is none. */
   purge?(record: unknown, takeOut: Statement): Promise<void>;
 }
 
@@ -40,19 +40,21 @@ export interface TrashOptions {
   sealer: PurposeSealer;
   events: EventHub;
   now(): number;
-  /** Opens who registers a kind that nobody has registered yet. */
+  /** Opens the service that registers a kind. */
   openKind?(kind: string): Promise<unknown>;
 }
 
-/** How long an entry stays. */
+/** How long items stay in the trash. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
-/** The sealed title stands first, behind its length, so that a list need not read the record: 200 characters at most. */
+/**
+ * The sealed title comes first, after its length, so that lists don't need to read the record. At most 200 characters.
+ */
 const BEGIN_BYTES = 2 + 2048;
 
 const decoder = new TextDecoder();
 
-/** The trash of all kinds. */
+/** The trash for all kinds of resources. */
 export class Trash {
   #db: Database;
   #sealer: PurposeSealer;
@@ -69,12 +71,12 @@ export class Trash {
     this.#openKind = openKind;
   }
 
-  /** Makes a kind known: what opens it does so before anybody can ask for it. */
+  /** Registers a kind. Must happen before its items are used. */
   register(kind: string, handler: TrashKind): void {
     this.#kinds.set(kind, handler);
   }
 
-  /** Statement that puts something into the trash. @param record What its kind needs to bring it back; JSON. */
+  /** Returns the statement that adds an item. @param record What the kind needs to restore the resource; JSON. */
   put(kind: string, title: string, record: unknown, id = uuidV7()): Statement {
     const deletedAt = this.#now();
     const sealedTitle = this.#sealer.sealNow(place(id, "title", deletedAt), title.slice(0, MAX_TITLE).toWellFormed());
@@ -89,12 +91,12 @@ export class Trash {
     };
   }
 
-  /** Tells everybody who listens that there is more, or less, in it than before; to be called after the write. */
+  /** Publishes that the trash changed. Call it after the write. */
   changed(): void {
     this.#events.publish({ kind: "trash", id: "trash" });
   }
 
-  /** Lists what can be restored, removed last first. */
+  /** Lists the items that can be restored, most recently removed first. */
   list(): TrashItem[] {
     return this.#db.all<Row>(
       `SELECT id, kind, deleted_at, substr(sealed, 1, ${BEGIN_BYTES}) AS sealed FROM trash WHERE deleted_at >= ?
@@ -108,7 +110,7 @@ export class Trash {
     }));
   }
 
-  /** An item whose title can't be read is listed all the same, and can be purged. */
+  /** An item with an unreadable title is listed too, and can be purged. */
   #title({ id, deleted_at, sealed }: Row): string {
     try {
       return decoder.decode(this.#sealer.openNow(place(id, "title", deleted_at), titlePart(sealed)));
@@ -117,25 +119,28 @@ export class Trash {
     }
   }
 
-  /** @throws {AppError} `not_found`, `conflict` when its place is gone or taken */
+  /**
+   * Restores a resource and removes its item. @throws {AppError} `not_found`; `conflict` if its place is gone or
+   * occupied.
+   */
   async restore(id: string): Promise<void> {
     const row = this.#rows("id = ? AND deleted_at >= ?", id, this.#now() - KEPT_MS)[0];
-    if (row === undefined) throw new AppError("not_found", `There is nothing "${id}" in the trash`);
+    if (row === undefined) throw new AppError("not_found", `The trash has no item "${id}"`);
     await (await this.#kind(row.kind)).restore(this.#record(row), takeOut(row.id));
     this.changed();
   }
 
-  /** Removes everything in it for good. */
+  /** Deletes every item for good. */
   async empty(): Promise<void> {
     await this.#purge(this.#rows("deleted_at <= ?", this.#now()));
   }
 
-  /** Removes for good what has been in it for longer than it is kept. */
+  /** Deletes items that are older than seven days. */
   async sweep(): Promise<void> {
     await this.#purge(this.#rows("deleted_at < ?", this.#now() - KEPT_MS));
   }
 
-  /** One that can't be purged keeps no other from it. @throws What the first of them threw, once all were tried. */
+  /** Deletes items; one that fails doesn't stop the others. @throws The first error, after all were tried. */
   async #purge(rows: Row[]): Promise<void> {
     const failures: unknown[] = [];
     for (const row of rows) {
@@ -158,7 +163,9 @@ export class Trash {
   async #kind(kind: string): Promise<TrashKind> {
     if (!this.#kinds.has(kind)) await this.#openKind(kind);
     const handler = this.#kinds.get(kind);
-    if (handler === undefined) throw new AppError("internal", `Nobody knows what to do with a removed "${kind}"`);
+    if (handler === undefined) {
+      throw new AppError("internal", `No handler is registered for removed items of kind "${kind}"`);
+    }
     return handler;
   }
 

@@ -1,10 +1,10 @@
 /**
  * Earlier versions of files and small documents: cards, personas, attachments, workflows, voices.
  *
- * A version is a folder, `versions/<kind>/<hash of the id>/<n>.<milliseconds>.<cause>/`, with the replaced files in it. Its
- * name holds all that is known of it, so there is no index that could disagree with the files. A replaced file is kept by a
- * hard link, which copies nothing. The folder is complete before the new file takes its place, so a crash at any moment
- * leaves the current file, and never replaces one that isn't kept.
+ * A version is a folder, `versions/<kind>/<hash of the id>/<n>.<milliseconds>.<cause>/`, with the replaced files. The
+ * folder name has all metadata, so there is no index to disagree with the files. Replaced files are kept as hard links,
+ * without copying. The folder is complete before the new file replaces the old, so a crash at any moment leaves the
+ * current file in place and never loses a replaced one.
  */
 import { basename, dirname, join } from "node:path";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
@@ -27,7 +27,7 @@ export interface VersionedResource {
 
 /** A version that can be restored. */
 export interface Version {
-  /** Counts up from 1 per resource; a number isn't used again. */
+  /** Starts at 1 for each resource. Numbers are never reused. */
   n: number;
   /** When it was replaced, in milliseconds since 1970. */
   createdAtMs: number;
@@ -37,7 +37,7 @@ export interface Version {
 /** A part of a version: an existing file, or bytes, which may be sealed for their number. */
 export type VersionPart = { name: string } & ({ path: string } | { bytes(n: number): Uint8Array });
 
-/** How long a version is kept, and how much of one resource. */
+/** How long versions are kept, and how many of one resource. */
 export interface VersionLimits {
   maxAgeMs: number;
   maxCount: number;
@@ -51,13 +51,13 @@ const DEFAULT_LIMITS: VersionLimits = {
   maxBytes: 256 * 1024 * 1024,
 };
 
-/** Takes what went wrong where nothing can be done about it. */
+/** Logs failures that can't be handled. */
 type Log = (level: "warn" | "error", message: string, facts: { error: string }) => void;
 
-/** A version folder that is still being made; it has no number of its own until it is complete. */
+/** Suffix of a version folder that is still being written; it gets its number when it is complete. */
 const UNFINISHED = ".new";
 const VERSION_NAME = new RegExp(`^([1-9]\\d{0,14})\\.(\\d{1,15})\\.(${VERSION_CAUSES.join("|")})$`);
-/** An empty file that remembers the highest number after its version expired. */
+/** Name of the empty file that remembers the highest number after its version expired. */
 const LAST_NUMBER = /^last\.(\d{1,15})$/;
 const TRASH_PREFIX = "trash-";
 const FOLDER_MODE = 0o700;
@@ -93,17 +93,18 @@ export class Versions {
    */
   async parts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
     const version = (await this.list(resource)).find((one) => one.n === n);
-    if (version === undefined) throw new AppError("not_found", `There is no version ${n} of "${resource.id}"`);
+    if (version === undefined) throw new AppError("not_found", `"${resource.id}" has no version ${n}`);
     const folder = join(this.#folderOf(resource), nameOf(version));
     return new Map((await namesIn(folder)).map((name) => [name, join(folder, name)]));
   }
 
   /**
-   * Runs a write that replaces a resource and keeps what it replaces. A write that fails leaves the files as they were.
+   * Runs a write that replaces a resource and keeps the replaced files as a version. A failed write leaves all files as
+   * they were.
    *
-   * @param options.parts What is replaced; without any, nothing is kept.
+   * @param options.parts The replaced files; without any, no version is created.
    * @param options.touched Every file that `write` creates, replaces or removes.
-   * @throws {AppError} `storage_full`, `internal`; what `write` throws
+   * @throws {AppError} `storage_full`, `internal`; errors of `write`.
    */
   async replace<T>(
     resource: VersionedResource,
@@ -125,37 +126,37 @@ export class Versions {
   }
 
   /**
-   * Sets the versions of a removed resource apart, so that a new one with the same id doesn't have them.
+   * Moves the versions of a removed resource aside, so that a new resource with the same id doesn't get them.
    *
-   * To be called last: an interrupted removal leaves them in their place, where a restored resource finds them.
+   * Call it last: an interrupted removal leaves the versions in place, where a restored resource finds them.
    *
-   * @param entry Names them in the trash; a UUID.
+   * @param entry Id of the trash item; a UUID.
    */
   async moveToTrash(resource: VersionedResource, entry: string): Promise<void> {
     const folder = this.#folderOf(resource);
     if (await fileExists(folder)) await renamed(folder, this.#trashed(resource.kind, entry));
   }
 
-  /** Gives a resource that came back from the trash its versions again. */
+  /** Returns the versions to a resource restored from the trash. */
   async restoreFromTrash(resource: VersionedResource, entry: string | undefined): Promise<void> {
     if (entry === undefined) return;
     const from = this.#trashed(resource.kind, entry);
     const to = this.#folderOf(resource);
-    // Only an interrupted removal leaves the folder in its place; the versions in it are then the ones to have.
+    // Only an interrupted removal leaves the folder in place. Its versions are the current ones.
     if (await fileExists(from) && !await fileExists(to)) await renamed(from, to);
   }
 
-  /** Removes the versions of a resource that is removed for good without having been in the trash. */
+  /** Deletes the versions of a resource that is deleted without going to the trash. */
   async remove(resource: VersionedResource): Promise<void> {
     await removeTree(this.#folderOf(resource));
   }
 
-  /** Removes the versions of a resource that left the trash for good. */
+  /** Deletes the versions of a resource that was purged from the trash. */
   async purge(kind: VersionedKind, entry: string | undefined): Promise<void> {
     if (entry !== undefined) await removeTree(this.#trashed(kind, entry));
   }
 
-  /** Removes versions that are too old, and what an interrupted write left. */
+  /** Deletes expired versions and leftovers of interrupted writes. */
   async sweep(): Promise<void> {
     const oldestMs = this.#now() - this.#limits.maxAgeMs;
     for (const kind of await namesIn(this.#folder)) {
@@ -170,7 +171,7 @@ export class Versions {
     }
   }
 
-  /** Puts the files that are being replaced into a version of their own. @returns Its folder. */
+  /** Creates a version from files that are about to be replaced. @returns Its folder. */
   async #keep(resource: VersionedResource, cause: VersionCause, parts: readonly VersionPart[]): Promise<string> {
     const folder = this.#folderOf(resource);
     const unfinished = join(folder, UNFINISHED);
@@ -190,11 +191,11 @@ export class Versions {
       return version;
     } catch (cause) {
       await removeTree(unfinished).catch(() => {});
-      throw fileError(`Cannot keep the earlier version of "${resource.id}"`, cause);
+      throw fileError(`Can't keep the earlier version of "${resource.id}"`, cause);
     }
   }
 
-  /** Undoes a failed write: it needs no disk space, so it works on a full disk. */
+  /** Undoes a failed write. Needs no disk space, so it works on a full disk. */
   async #putBack(
     version: string | undefined,
     parts: readonly VersionPart[],
@@ -206,14 +207,14 @@ export class Versions {
       for (const part of parts) if ("path" in part) await Deno.rename(join(version, part.name), part.path);
       await removeTree(version);
     } catch (error) {
-      // The version stays, and can be restored.
-      this.#log("error", "Cannot put back what a failed write replaced", { error: messageOf(error) });
+      // The version stays and can be restored.
+      this.#log("error", "Can't restore the files after a failed write", { error: messageOf(error) });
     }
   }
 
   /**
-   * Removes versions beyond the limits: the one that was current for the shortest time first, so that an hour of automatic
-   * saves doesn't push out the version of last week. The newest stays.
+   * Deletes versions beyond the limits, starting with the one that was current for the shortest time: an hour of
+   * autosaves doesn't push out last week's version. The newest version stays.
    */
   async #thin(resource: VersionedResource): Promise<void> {
     const { maxCount, maxBytes } = this.#limits;
@@ -232,7 +233,7 @@ export class Versions {
         await removeTree(join(folder, nameOf(removed!)));
       }
     } catch (error) {
-      this.#log("warn", "Cannot remove surplus versions", { error: messageOf(error) });
+      this.#log("warn", "Can't delete surplus versions", { error: messageOf(error) });
     }
   }
 
@@ -253,7 +254,7 @@ export class Versions {
     return { versions, last: Math.max(0, ...names.map((name) => Number(LAST_NUMBER.exec(name)?.[1] ?? 0))) };
   }
 
-  /** Hashed: ids that differ by letter case alone, and names of devices, are plain folder names on every system. */
+  /** Hashed, because ids can differ by case only or be device names, which not every file system supports. */
   #folderOf({ kind, id }: VersionedResource): string {
     return join(this.#folder, kind, nodeCrypto().createHash("sha256").update(id).digest("hex").slice(0, 40));
   }
@@ -272,7 +273,7 @@ async function placePart(part: VersionPart, n: number, to: string): Promise<void
   await linkOrCopy(part.path, to);
 }
 
-/** Gives a file a second name, or where the file system has no hard links (exFAT, some network shares) a copy. */
+/** Creates a hard link, or a copy if the file system has no hard links (exFAT, some network shares). */
 export async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await Deno.link(from, to);
@@ -285,18 +286,18 @@ export async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Names what a sealed part of a version is bound to. */
+/** Returns the additional authenticated data for a sealed part of a version. */
 export function versionPlace({ kind, id }: VersionedResource, n: number): Place {
   return { table: "version", id: `${kind}/${id}`, field: "sealed", version: n };
 }
 
-/** Returns the number in the name of a version's folder. */
+/** Parses the number in the name of a version folder. */
 export function versionNumber(name: string): number | undefined {
   const n = VERSION_NAME.exec(name)?.[1];
   return n === undefined ? undefined : Number(n);
 }
 
-/** A file that several versions link to counts once among them. */
+/** A file linked by several versions counts once. */
 async function sizeOf(folder: string): Promise<number> {
   let sizeBytes = 0;
   for (const name of await namesIn(folder)) {
@@ -311,7 +312,7 @@ async function namesIn(folder: string): Promise<string[]> {
     return await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return [];
-    throw fileError(`Cannot list "${folder}"`, cause);
+    throw fileError(`Can't list "${folder}"`, cause);
   }
 }
 
@@ -320,7 +321,7 @@ async function renamed(from: string, to: string): Promise<void> {
     await Deno.rename(from, to);
     await syncFolder(dirname(to));
   } catch (cause) {
-    throw fileError(`Cannot move "${from}"`, cause);
+    throw fileError(`Can't move "${from}"`, cause);
   }
 }
 
@@ -328,6 +329,6 @@ async function removeTree(path: string): Promise<void> {
   try {
     await Deno.remove(path, { recursive: true });
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${path}"`, cause);
+    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
   }
 }

@@ -34,7 +34,7 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
   await Deno.writeTextFile(folder.file("other"), "ab".repeat(32));
   expect(await key(["import", folder.file("other")])).toMatchObject({
     code: 1,
-    stderr: "parlor: Cannot import the key: the data was sealed with another one\n",
+    stderr: "parlor: Can't import the key: the data was sealed with another key\n",
   });
   expect(await key(["import", file], { PARLOR_BACKUP_PASSPHRASE: "another one" })).toMatchObject({
     code: 1,

@@ -1,4 +1,4 @@
-/** `app.db` as the rest of the program sees it: reads at once, writes durable when they resolve. */
+/** `app.db`: synchronous reads, and writes that are durable when they resolve. */
 
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { openReader } from "./reader.ts";
@@ -12,45 +12,45 @@ export type { Migration } from "./migrations.ts";
 
 /** An open database. Reads see every write that has resolved. */
 export interface Database {
-  /** Gives all rows. @throws {AppError} `internal` when the file cannot be read. */
+  /** Returns all rows. @throws {AppError} `internal` if the file can't be read. */
   all<T>(sql: string, ...params: SqlValue[]): T[];
-  /** Gives the first row. @throws {AppError} `internal` when the file cannot be read. */
+  /** Returns the first row. @throws {AppError} `internal` if the file can't be read. */
   get<T>(sql: string, ...params: SqlValue[]): T | undefined;
   /**
-   * Gives rows one at a time, all as they were when the first was read, however long it takes.
-   * End it (`break` does): until then the write-ahead log cannot be emptied.
+   * Yields rows one at a time from a snapshot taken at the first read, however long it takes.
+   * Always finish it (`break` does): the write-ahead log can't be truncated before.
    */
   iterate<T>(sql: string, ...params: SqlValue[]): Iterable<T>;
   /**
-   * Runs statements as one atomic unit; units written about the same time share one transaction.
+   * Runs statements as one atomic unit. Concurrent units share a transaction.
    *
-   * Blobs must stay unchanged until the promise settles. With `isMoved` they are empty afterwards: they move to the
-   * writer's thread, where a copy of many megabytes would take memory and hold up the serving thread.
+   * Blobs must not change until the promise settles. With `isMoved` they are transferred and empty afterwards, because
+   * copying many megabytes would block the serving thread.
    *
-   * @returns One result a statement, once the unit is on disk (`synchronous=FULL`).
-   * @throws {AppError} `conflict` when a statement changed another number of rows than `expectChanges` or its key is
-   *   taken, `storage_full` when the disk is, else `internal`; nothing of the unit remains.
+   * @returns One result per statement, once the unit is on disk (`synchronous=FULL`).
+   * @throws {AppError} `conflict` if a statement changed a number of rows other than `expectChanges`, or its key
+   *   exists; `storage_full` if the disk is full; otherwise `internal`. Nothing of the unit is stored then.
    */
   write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
-  /** Gets the writer ready, so that the first write need not wait for its thread. */
+  /** Starts the writer ahead of the first write. */
   prepare(): void;
-  /** Waits for the writes under way, then closes the file. */
+  /** Waits for pending writes, then closes the file. */
   close(): Promise<void>;
 }
 
 /** How to open a database. */
 export interface DatabaseOptions {
   path: string;
-  /** The schema, oldest first; the program's own unless a test brings another. */
+  /** The schema, oldest migration first; the program's own by default. */
   migrations?: Migration[];
 }
 
 /**
- * Opens a database file, made or upgraded as needed.
+ * Opens a database file; creates or upgrades it if needed.
  *
- * Writing happens in a Worker, since an fsync takes 10 to 100 ms on an SD card and would hold up every request.
+ * Writes run in a Worker, because an fsync takes 10 to 100 ms on an SD card and would block every request.
  *
- * @throws {AppError} `internal`, `conflict` or `storage_full` with the reason; see `settleSchema`.
+ * @throws {AppError} `internal`, `conflict` or `storage_full`; see `settleSchema`.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { path, migrations = MIGRATIONS } = options;
@@ -73,7 +73,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     write: writer.write,
     prepare: writer.prepare,
     async close() {
-      // The writer goes last: only a connection that may write can empty the log into the file.
+      // Close the writer last: only a writing connection can move the write-ahead log into the file.
       closeReader();
       await writer.close();
     },

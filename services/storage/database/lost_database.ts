@@ -1,16 +1,16 @@
-/** Says whether a data directory was in use before: then its storage key and its database have to be there too. */
+/** Detects a data directory that was in use but lost its storage key or database. */
 
 import { AppError } from "../../errors.ts";
 import { fileError } from "../atomic_file.ts";
 import type { DataDir } from "../data_dir.ts";
 
-/** Files and folders that hold sealed values, and that nobody makes before there is a key. */
+/** Files and folders with sealed values, which only exist once there is a key. */
 const SEALED_NAMES = ["app.db", "app.db-wal", "credentials.json", "tokens.json", "attachments", "replies"];
 
 /**
- * Says whether anything in the data directory may be sealed. To be asked before the database is opened, which makes it.
+ * Reports whether the data directory may have sealed data. Call it before the database is opened, which creates it.
  *
- * @throws {AppError} `internal` when that cannot be seen: an unreadable folder is not an empty one.
+ * @throws {AppError} `internal` if that can't be determined: an unreadable folder isn't an empty one.
  */
 export async function holdsSealedData(dataDir: DataDir): Promise<boolean> {
   for (const name of SEALED_NAMES) {
@@ -20,7 +20,7 @@ export async function holdsSealedData(dataDir: DataDir): Promise<boolean> {
       for await (const _ of Deno.readDir(path)) return true;
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) continue;
-      throw fileError(`Cannot look for sealed data in "${path}"`, cause);
+      throw fileError(`Can't look for sealed data in "${path}"`, cause);
     }
   }
   return false;
@@ -29,14 +29,17 @@ export async function holdsSealedData(dataDir: DataDir): Promise<boolean> {
 /** Files and folders that are only filled once there is a database. */
 const NAMES_BESIDE_DATABASE = ["credentials.json", "tokens.json", "attachments", "replies", "trash"];
 
-/** Place of `user_version` in the header of a database file. @see https://www.sqlite.org/fileformat.html#the_database_header */
+/**
+ * Offset of `user_version` in the header of a database file. @see
+ * https://www.sqlite.org/fileformat.html#the_database_header
+ */
 const USER_VERSION_OFFSET = 60;
 
 /**
- * Refuses to start with an empty database where other data says that there was one. To be asked before the database is
- * opened, which makes it.
+ * Refuses to start with an empty database if other data shows that there was one. Call it before the database is
+ * opened, which creates it.
  *
- * @throws {AppError} `internal` with what is there and the ways out.
+ * @throws {AppError} `internal`, listing the data found and the ways out.
  */
 export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   const path = dataDir.file("app.db");
@@ -46,7 +49,7 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   for (const name of NAMES_BESIDE_DATABASE) {
     if (await isFilled(dataDir.file(name))) others.push(name);
   }
-  // Made before an upgrade, of a database that was in use.
+  // Created before an upgrade of a database that was in use.
   for await (const { name } of Deno.readDir(dataDir.path)) if (name.startsWith("app.db.schema-")) others.push(name);
   if (others.length === 0) return;
   throw new AppError(
@@ -61,7 +64,7 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
 
 async function stateOfDatabase(path: string): Promise<"missing" | "empty" | "used"> {
   try {
-    // What was written last may be in the log alone.
+    // The latest writes may only be in the log.
     if (await isFilled(`${path}-wal`)) return "used";
     using file = await Deno.open(path);
     const header = new Uint8Array(USER_VERSION_OFFSET + 4);
@@ -71,11 +74,11 @@ async function stateOfDatabase(path: string): Promise<"missing" | "empty" | "use
     return isVersioned ? "used" : "empty";
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return "missing";
-    throw fileError(`Cannot open the database "${path}"`, cause);
+    throw fileError(`Can't open the database "${path}"`, cause);
   }
 }
 
-/** Says whether a file has content, or a folder an entry. */
+/** Reports whether a file has content, or a folder has entries. */
 async function isFilled(path: string): Promise<boolean> {
   try {
     const { isDirectory, size } = await Deno.stat(path);
@@ -84,6 +87,6 @@ async function isFilled(path: string): Promise<boolean> {
     return false;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
-    throw fileError(`Cannot look for data in "${path}"`, cause);
+    throw fileError(`Can't look for data in "${path}"`, cause);
   }
 }

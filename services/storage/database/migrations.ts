@@ -1,14 +1,14 @@
-/** Every schema the database has had, oldest first. Entries are never edited once released, only added. */
+/** All schema versions, oldest first. Released migrations are never edited; new ones are added. */
 
-/** One step of the schema. */
+/** One migration. */
 export interface Migration {
-  /** Schema version after it (`PRAGMA user_version`); counts up from 1 without gaps. */
+  /** Schema version after it (`PRAGMA user_version`); starts at 1 without gaps. */
   version: number;
-  /** Statements, run inside the transaction of the whole upgrade. */
+  /** SQL, run inside the transaction of the whole upgrade. */
   sql: string;
 }
 
-/** The schema of this program. `sealed`, `head` and `summary` hold sealed values, times are milliseconds since 1970. */
+/** The program's schema. `sealed`, `head` and `summary` hold sealed values; times are milliseconds since 1970. */
 export const MIGRATIONS: Migration[] = [
   {
     version: 1,
@@ -155,7 +155,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 2,
-    // Of files that lie beside in the clear, so nothing here is sealed; without a name where a file cannot be read.
+    // Metadata of plain files, so nothing is sealed; no name if the file can't be read.
     sql: `
       DROP TABLE card_file;
       CREATE TABLE card_file(
@@ -182,7 +182,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 3,
-    // Message IDs are unique within their conversation: the API addresses a message by both IDs.
+    // Message ids are unique only within their conversation.
     sql: `
       CREATE TABLE new_message(
         conversation_id TEXT NOT NULL,
@@ -221,7 +221,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 4,
-    // Ordered by keys of another kind: the next list looks through the files anew.
+    // The sort keys changed: the next list scans the files again.
     sql: `
       DELETE FROM card_tag;
       DELETE FROM card_file;
@@ -244,7 +244,7 @@ export const MIGRATIONS: Migration[] = [
   },
   {
     version: 6,
-    // A user message may have versions, each followed by messages of its own: docs/decisions/0031-conversation-tree.md.
+    // A user message can have versions, each with its own continuation: docs/decisions/0031-conversation-tree.md.
     sql: `
       ALTER TABLE block ADD COLUMN segment INTEGER NOT NULL DEFAULT 0;
       DROP INDEX block_by_position;

@@ -1,4 +1,4 @@
-/** Read-only connections of the serving thread. */
+/** Read-only connections for the serving thread. */
 
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../../errors.ts";
@@ -6,13 +6,13 @@ import { readError } from "./sqlite_errors.ts";
 import { createStatementCache, type StatementCache } from "./statement_cache.ts";
 import type { SqlValue } from "./write_group.ts";
 
-/** How long recovery by another process may hold the file. */
+/** How long another process may lock the file for recovery, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/** Connections kept for the next iteration; more may be open while that many iterations run. */
+/** Idle connections kept for iterations; more can be open while iterations run. */
 const MAX_IDLE_ITERATORS = 2;
 
-/** Reads what is committed. */
+/** Reads committed data. */
 export interface Reader {
   all<T>(sql: string, ...params: SqlValue[]): T[];
   get<T>(sql: string, ...params: SqlValue[]): T | undefined;
@@ -26,9 +26,9 @@ interface Connection {
 }
 
 /**
- * Opens the reader of a database file that has its schema.
+ * Opens a reader for a database file with the current schema.
  *
- * @throws What SQLite throws when the file cannot be read.
+ * @throws SQLite's errors.
  */
 export function openReader(path: string): Reader {
   const main = connect(path);
@@ -37,7 +37,7 @@ export function openReader(path: string): Reader {
   let isClosed = false;
 
   function query<T>(read: () => T): T {
-    if (isClosed) throw new AppError("internal", `Cannot read the database "${path}": it is closed`);
+    if (isClosed) throw new AppError("internal", `Can't read the database "${path}": it is closed`);
     try {
       return read();
     } catch (error) {
@@ -46,8 +46,8 @@ export function openReader(path: string): Reader {
   }
 
   /**
-   * An open iteration holds its connection at one moment's state, and whatever else that connection read would be as
-   * old: so each runs on a connection of its own.
+   * An open iteration pins its connection to one snapshot, and other reads on that connection would see old data. Each
+   * iteration therefore has its own connection.
    */
   function* iterate<T>(sql: string, params: SqlValue[]): Generator<T, void, undefined> {
     const connection = query(() => idle.pop() ?? connect(path));
@@ -67,7 +67,7 @@ export function openReader(path: string): Reader {
       isWhole = true;
     } finally {
       busy.delete(connection);
-      // A connection is kept only when it is known to be at rest.
+      // Keep a connection only if it is idle.
       if (isWhole && !isClosed && idle.length < MAX_IDLE_ITERATORS) idle.push(connection);
       else if (!isClosed) connection.database.close();
     }

@@ -1,4 +1,4 @@
-/** Brings a database file to the schema of this program, or refuses it untouched. */
+/** Upgrades a database file to the program's schema, or refuses it unchanged. */
 
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,21 +10,21 @@ import { isDamaged, isFull, isLocked, isReadOnly } from "./sqlite_errors.ts";
 
 const FILE_MODE = 0o600;
 
-/** How long another program may hold the file while we open it. */
+/** How long another program may lock the file while it is opened, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2000;
 
-/** Result code of a file or folder that cannot be opened, as SQLite words it when it gives no code. */
+/** SQLite's message for a file or folder that can't be opened; it has no error code. */
 const CANNOT_OPEN = /unable to open database file/;
 
 /**
- * Makes the database file when it is missing, and brings its schema up to date.
+ * Creates the database file if it's missing, and upgrades its schema.
  *
- * All pending migrations are one transaction: a killed upgrade leaves the old schema. An existing database is copied
- * to `<path>.schema-<old version>` before. Refused without a byte of the file changed: a newer schema than the
- * program knows, a damaged file, a file of another program.
+ * All pending migrations run in one transaction: a killed upgrade leaves the old schema. An existing database is copied
+ * to `<path>.schema-<old version>` first. Refused without changing the file: a schema newer than the program's, a
+ * damaged file, a file of another program.
  *
- * @throws {AppError} `internal` with the reason of the refusal, `conflict` when another program has it locked,
- *   `storage_full` when there is no room for the copy or the upgrade.
+ * @throws {AppError} `internal` with the reason for the refusal; `conflict` if another program has the file locked;
+ *   `storage_full` if there is no space for the copy or the upgrade.
  */
 export async function settleSchema(path: string, migrations: Migration[]): Promise<void> {
   await settleFile(path);
@@ -44,12 +44,12 @@ export async function settleSchema(path: string, migrations: Migration[]): Promi
   });
 }
 
-/** Makes the file with its final mode before SQLite opens it, since SQLite's own files beside it take over that mode. */
+/** Creates the file with its final mode before SQLite opens it: SQLite's own files inherit that mode. */
 async function settleFile(path: string): Promise<void> {
   try {
     const size = await sizeOf(path);
     if (!size && await sizeOf(`${path}-wal`)) {
-      // SQLite would throw that log away as a leftover, and with it what was written last.
+      // SQLite would discard the log as a leftover, and the latest writes with it.
       throw cannotOpen(path, `the file is ${size === 0 ? "empty" : "missing"} but its log "${path}-wal" is not`);
     }
     if (size === undefined) {
@@ -65,13 +65,13 @@ async function settleFile(path: string): Promise<void> {
       }
     }
   } catch (cause) {
-    throw fileError(`Cannot open the database "${path}"`, cause);
+    throw fileError(`Can't open the database "${path}"`, cause);
   }
 }
 
 /**
- * Reads over a connection that cannot write, so that not even its closing changes the file. Where a power cut in the very
- * first start left a rollback journal, that has to be played back first, as any program of SQLite's would.
+ * Reads with a read-only connection, so that even closing it doesn't change the file. If a power failure during the
+ * very first start left a rollback journal, it is played back first.
  */
 async function readVersion(path: string): Promise<number> {
   try {
@@ -109,7 +109,7 @@ function connectForUpgrade(path: string): DatabaseSync {
   }
 }
 
-/** Copies the database, its log included, to a file of its own; a copy from a killed attempt is replaced. */
+/** Copies the database with its log to a new file. Replaces the copy of a killed attempt. */
 async function copyBefore(path: string, version: number, connection: DatabaseSync): Promise<void> {
   const copy = `${path}.schema-${version}`;
   const temporary = `${copy}${TEMPORARY_ENDING}`;
@@ -117,7 +117,7 @@ async function copyBefore(path: string, version: number, connection: DatabaseSyn
     await Deno.remove(temporary).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     });
-    // Copying the file by hand would open and close it in this process, which drops SQLite's POSIX locks on it.
+    // A manual copy would open and close the file in this process, which drops SQLite's POSIX locks.
     await copyDatabase(connection, temporary);
     using written = await Deno.open(temporary, { read: true, write: true });
     await written.sync();
@@ -126,7 +126,7 @@ async function copyBefore(path: string, version: number, connection: DatabaseSyn
   } catch (cause) {
     await Deno.remove(temporary).catch(() => {});
     if (isFull(cause) || isDamaged(cause)) throw cause;
-    throw fileError(`Cannot copy the database "${path}" to "${basename(copy)}" before its upgrade`, cause);
+    throw fileError(`Can't copy the database "${path}" to "${basename(copy)}" before its upgrade`, cause);
   }
 }
 
@@ -136,7 +136,7 @@ function upgrade(connection: DatabaseSync, pending: Migration[], from: number): 
     let version = from;
     for (const migration of pending) {
       if (migration.version !== version + 1) {
-        throw new Error(`migration ${migration.version} does not follow schema ${version}`);
+        throw new Error(`migration ${migration.version} doesn't follow schema ${version}`);
       }
       connection.exec(migration.sql);
       version = migration.version;
@@ -149,17 +149,17 @@ function upgrade(connection: DatabaseSync, pending: Migration[], from: number): 
   }
 }
 
-/** Words what SQLite found as a refusal. */
+/** Converts SQLite's errors to refusals. */
 async function refusing<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     if (isFull(cause)) {
-      throw new AppError("storage_full", `Cannot open the database "${path}": the disk is full`, { cause });
+      throw new AppError("storage_full", `Can't open the database "${path}": the disk is full`, { cause });
     }
     if (isLocked(cause)) {
-      throw new AppError("conflict", `Cannot open the database "${path}": another program has it locked`, { cause });
+      throw new AppError("conflict", `Can't open the database "${path}": another program has it locked`, { cause });
     }
     const text = messageOf(cause);
     if (isDamaged(cause)) {
@@ -182,5 +182,5 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 function cannotOpen(path: string, found: string, cause?: unknown): AppError {
-  return new AppError("internal", `Cannot open the database "${path}": ${found}`, { cause });
+  return new AppError("internal", `Can't open the database "${path}": ${found}`, { cause });
 }

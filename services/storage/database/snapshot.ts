@@ -1,19 +1,19 @@
-/** A copy of the database as it is at one moment, whoever writes meanwhile. */
+/** Consistent copies of the database during writes. */
 import { backup, DatabaseSync } from "node:sqlite";
 import { AppError, messageOf } from "../../errors.ts";
 import { fileError } from "../atomic_file.ts";
 import { isFull } from "./sqlite_errors.ts";
 
 const BUSY_TIMEOUT_MS = 5000;
-/** All pages under one lock: a copy in several steps begins anew whenever another process writes between two of them. */
+/** Copy all pages under one lock: a copy in several steps starts over when another process writes in between. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies a database, its log included, into a file of its own and checks the copy. Blocks its thread for as long as the
- * disk takes: on the server it belongs into a Worker.
+ * Copies the database with its log to a new file and verifies the copy. Blocks its thread; on the server it runs in a
+ * Worker.
  *
- * @param to A file that is not there yet; made with mode 0600.
- * @throws {AppError} `storage_full`, or `internal` when either cannot be read or written, or the copy is damaged.
+ * @param to A file that doesn't exist yet; created with mode 0600.
+ * @throws {AppError} `storage_full`; `internal` if a file can't be read or written, or the copy is damaged.
  */
 export async function snapshotDatabase(from: string, to: string): Promise<void> {
   try {
@@ -22,33 +22,32 @@ export async function snapshotDatabase(from: string, to: string): Promise<void> 
     await copyDatabase(source, to);
   } catch (cause) {
     if (isFull(cause)) {
-      throw new AppError("storage_full", `Cannot copy the database "${from}": the disk is full`, { cause });
+      throw new AppError("storage_full", `Can't copy the database "${from}": the disk is full`, { cause });
     }
-    throw fileError(`Cannot copy the database "${from}"`, cause);
+    throw fileError(`Can't copy the database "${from}"`, cause);
   }
   checkDatabase(to);
 }
 
 /**
- * Copies what a connection sees. (`VACUUM INTO` attaches the target, which Deno allows only to programs that may do
- * everything.)
+ * Copies what a connection sees. (`VACUUM INTO` would attach the target, which Deno allows only with all permissions.)
  *
- * @param to A file that is not there yet; made with mode 0600, without a log beside it.
- * @throws What SQLite or the runtime throws.
+ * @param to A file that doesn't exist yet; created with mode 0600, without a log.
+ * @throws SQLite's or the runtime's errors.
  */
 export async function copyDatabase(source: DatabaseSync, to: string): Promise<void> {
   Deno.openSync(to, { write: true, createNew: true, mode: 0o600 }).close();
   await backup(source, to, { rate: ALL_PAGES });
   using copy = new DatabaseSync(to);
-  // The source's mode comes along with its pages, and in that every reader would make two files beside the copy.
+  // The copy has the journal mode of the source, in which every reader would create two more files.
   copy.exec("PRAGMA journal_mode = DELETE");
 }
 
 /**
- * Looks through a whole database file.
+ * Verifies a whole database file.
  *
  * @returns Its schema version.
- * @throws {AppError} `internal` when it is damaged.
+ * @throws {AppError} `internal` if it is damaged.
  */
 export function checkDatabase(path: string): number {
   let found: unknown;

@@ -1,4 +1,4 @@
-/** What SQLite's result codes mean to us. */
+/** SQLite's result codes. */
 
 import { AppError, messageOf } from "../../errors.ts";
 
@@ -13,56 +13,57 @@ const SQLITE_NOTADB = 26;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 const SQLITE_CONSTRAINT_ROWID = 2579;
-/** The shared-memory file of the write-ahead log could not grow, which only a full disk causes. */
+/** The shared-memory file of the write-ahead log couldn't grow, which only happens on a full disk. */
 const SQLITE_IOERR_SHMSIZE = 4874;
 
-/** A failed unit as it crosses from the writer Worker to the serving thread. */
+/** A failed unit, as sent from the writer Worker to the serving thread. */
 export interface WriteFailure {
   message: string;
-  /** Extended result code, absent when SQLite was not the one to complain. */
+  /** Extended result code; absent if the error isn't SQLite's. */
   resultCode?: number;
-  /** Set when a statement changed another number of rows than it promised. */
+  /** Set if a statement changed an unexpected number of rows. */
   expectation?: { expected: number; changed: number };
 }
 
-/** Gives SQLite's extended result code of a thrown value, if it carries one. */
+/** Returns SQLite's extended result code of an error, if it has one. */
 export function resultCodeOf(thrown: unknown): number | undefined {
   if (typeof thrown !== "object" || thrown === null || !("errcode" in thrown)) return undefined;
   return typeof thrown.errcode === "number" ? thrown.errcode : undefined;
 }
 
-/** Says whether another connection held the lock. */
+/** Reports whether another connection held the lock. */
 export function isLocked(thrown: unknown): boolean {
   return hasPrimaryCode(thrown, SQLITE_BUSY, /database (table )?is locked/);
 }
 
-/** Says whether the file is damaged or no database at all. */
+/** Reports whether the file is damaged or not a database. */
 export function isDamaged(thrown: unknown): boolean {
   return hasPrimaryCode(thrown, SQLITE_CORRUPT, /database disk image is malformed/) ||
     hasPrimaryCode(thrown, SQLITE_NOTADB, /file is not a database/);
 }
 
-/** Says whether the file or its folder refuses writes. */
+/** Reports whether the file or its folder is read-only. */
 export function isReadOnly(thrown: unknown): boolean {
   return hasPrimaryCode(thrown, SQLITE_READONLY, /attempt to write a readonly database/);
 }
 
-/** Says whether the disk is full. */
+/** Reports whether the disk is full. */
 export function isFull(thrown: unknown): boolean {
   return resultCodeOf(thrown) === SQLITE_IOERR_SHMSIZE ||
     hasPrimaryCode(thrown, SQLITE_FULL, /database or disk is full/);
 }
 
 /**
- * Turns a failed unit of writes into the error its caller gets.
+ * Converts a failed unit of writes to an AppError.
  *
- * @returns `conflict` for an unmet expectation or a key that is taken, `storage_full` for a full disk, else `internal`.
+ * @returns `conflict` for an unmet expectation or an existing key, `storage_full` for a full disk, otherwise
+ *   `internal`.
  */
 export function writeError(failure: WriteFailure): AppError {
-  const tried = "Cannot write to the database";
+  const tried = "Can't write to the database";
   if (failure.expectation !== undefined) {
     const { expected, changed } = failure.expectation;
-    return new AppError("conflict", `${tried}: ${changed} rows fitted where ${expected} had to`);
+    return new AppError("conflict", `${tried}: changed ${changed} rows instead of ${expected}`);
   }
   const cause = Object.assign(new Error(failure.message), { errcode: failure.resultCode });
   if (isFull(cause)) return new AppError("storage_full", `${tried}: the disk is full`, { cause });
@@ -70,20 +71,20 @@ export function writeError(failure: WriteFailure): AppError {
     case SQLITE_CONSTRAINT_PRIMARYKEY:
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_ROWID:
-      return new AppError("conflict", `${tried}: that key is taken (${failure.message})`, { cause });
+      return new AppError("conflict", `${tried}: the key already exists (${failure.message})`, { cause });
     default:
       return new AppError("internal", `${tried}: ${failure.message}`, { cause });
   }
 }
 
-/** Turns a failed read into an `internal` error that names the file. */
+/** Converts a failed read to an `internal` error that names the file. */
 export function readError(path: string, thrown: unknown): AppError {
   const found = isDamaged(thrown) ? `the file is damaged (${messageOf(thrown)})` : messageOf(thrown);
-  return new AppError("internal", `Cannot read the database "${path}": ${found}`, { cause: thrown });
+  return new AppError("internal", `Can't read the database "${path}": ${found}`, { cause: thrown });
 }
 
 function hasPrimaryCode(thrown: unknown, code: number, message: RegExp): boolean {
   const resultCode = resultCodeOf(thrown);
-  // Some failures to open carry no code, only SQLite's text.
+  // Some failures to open a file have no code, only a message.
   return resultCode === undefined ? message.test(messageOf(thrown)) : (resultCode & 0xff) === code;
 }

@@ -1,16 +1,16 @@
-/** Prepared statements by their text, so that a query is parsed once a connection. */
+/** Cache of prepared statements, so that each connection parses a query once. */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** Statements kept per connection; the program has fewer, and one that builds its text at run time cannot fill memory. */
+/** Limit per connection. The program has fewer statements; the limit bounds SQL text that is built at run time. */
 const MAX_STATEMENTS = 200;
 
-/** Gives the prepared statement of a text. */
+/** Returns the prepared statement for an SQL text. */
 export interface StatementCache {
   prepare(sql: string): StatementSync;
 }
 
-/** Makes the cache of one connection. It keeps the statements used last. */
+/** Creates the cache of a connection. Keeps the most recently used statements. */
 export function createStatementCache(connection: DatabaseSync): StatementCache {
   const statements = new Map<string, StatementSync>();
   return {
@@ -23,7 +23,7 @@ export function createStatementCache(connection: DatabaseSync): StatementCache {
           statements.delete(oldest);
         }
       } else {
-        statements.delete(sql); // to the end of the order of use
+        statements.delete(sql); // move to the end of the order of use
       }
       statements.set(sql, statement);
       return statement;

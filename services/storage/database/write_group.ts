@@ -1,38 +1,38 @@
-/** Group commit: many units of writes, one transaction, one fsync. Runs inside the writer Worker. */
+/** Group commit: many units of writes, one transaction, one fsync. Runs in the writer Worker. */
 
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
 import { resultCodeOf, type WriteFailure } from "./sqlite_errors.ts";
 import type { StatementCache } from "./statement_cache.ts";
 
-/** What SQLite takes and gives in a column. */
+/** A column value. */
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** One statement of a unit. */
 export interface Statement {
   sql: string;
-  /** Values of its `?`, in order. */
+  /** Values for each `?`, in order. */
   params?: SqlValue[];
-  /** Rows it has to change; any other number undoes the whole unit. */
+  /** Number of rows it must change; any other number rolls back the unit. */
   expectChanges?: number;
 }
 
-/** What one statement did. */
+/** Result of a statement. */
 export interface StatementResult {
   changes: number;
   lastInsertRowid: number;
 }
 
-/** How a unit ended: durable, with a result a statement, or undone as a whole. */
+/** Outcome of a unit: durable with a result per statement, or rolled back. */
 export type UnitOutcome = { results: StatementResult[] } | { failure: WriteFailure };
 
 /**
- * Commits units together; each is atomic and one that fails leaves the others alone.
+ * Commits units together. Each is atomic; a failed one doesn't affect the others.
  *
- * When the transaction as a whole cannot be committed, every unit is tried once more in one of its own, so that a
- * unit too large for the disk does not take small ones with it.
+ * If the transaction can't be committed as a whole, each unit is retried in its own transaction, so that a unit too
+ * large for the disk doesn't take small ones with it.
  *
- * @returns One outcome a unit, in their order; after a `results` the unit is on disk.
+ * @returns One outcome per unit, in order. A unit with `results` is on disk.
  */
 export function commitGroup(connection: DatabaseSync, cache: StatementCache, units: Statement[][]): UnitOutcome[] {
   try {
@@ -54,7 +54,7 @@ export function commitGroup(connection: DatabaseSync, cache: StatementCache, uni
   }
 }
 
-/** Runs a unit inside a savepoint of the group's transaction. */
+/** Runs a unit in a savepoint of the group's transaction. */
 function runNested(connection: DatabaseSync, cache: StatementCache, unit: Statement[]): UnitOutcome {
   cache.prepare("SAVEPOINT unit").run();
   try {
@@ -62,7 +62,8 @@ function runNested(connection: DatabaseSync, cache: StatementCache, unit: Statem
     cache.prepare("RELEASE unit").run();
     return { results };
   } catch (error) {
-    // A full disk or a failed read ends the whole transaction: SQLite, "Automatic ROLLBACK" in lang_transaction.
+    // A full disk or failed read rolls back the whole transaction. See https://www.sqlite.org/lang_transaction.html,
+    // "Response To Errors Within A Transaction".
     if (!connection.isTransaction) throw error;
     connection.exec("ROLLBACK TO unit; RELEASE unit");
     return { failure: failureOf(error) };

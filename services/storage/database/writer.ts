@@ -1,30 +1,30 @@
-/** The serving thread's end of the writer Worker: gathers writes into groups and hands each its outcome. */
+/** The serving thread's side of the writer Worker: collects writes into groups and resolves each with its outcome. */
 
 import { AppError } from "../../errors.ts";
 import { writeError } from "./sqlite_errors.ts";
 import type { SqlValue, Statement, StatementResult } from "./write_group.ts";
 import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
 
-/** How a unit is handed over. */
+/** Options of a write. */
 export interface WriteOptions {
-  /** Moves the blobs instead of copying them: their arrays are empty afterwards. */
+  /** Transfers the blobs instead of copying them; their arrays are empty afterwards. */
   isMoved?: boolean;
 }
 
-/** Takes writes and answers them once they are durable. */
+/** Accepts writes and resolves them once they are durable. */
 export interface Writer {
   /** See `Database.write`. */
   write(statements: Statement[], options?: WriteOptions): Promise<StatementResult[]>;
-  /** Starts the Worker, which the first write does otherwise. */
+  /** Starts the Worker, which the first write would do otherwise. */
   prepare(): void;
-  /** Waits for the writes taken so far, then ends the Worker. Later writes are refused. */
+  /** Waits for pending writes, then ends the Worker. Later writes are refused. */
   close(): Promise<void>;
 }
 
 /** How to open a writer. */
 export interface WriterOptions {
   path: string;
-  /** Makes the Worker: for the first write, and again for the first one after it has died. */
+  /** Starts the Worker: for the first write, and again if the Worker has died. */
   startWorker: () => Worker;
 }
 
@@ -36,10 +36,10 @@ interface PendingUnit {
 }
 
 /**
- * Opens the writer. Its Worker is a thread with a heap of its own, which a server that nobody asks anything can do without.
+ * Opens the writer. Its Worker starts with the first write, because an idle server doesn't need another heap.
  *
- * One group is under way at a time, and what is written meanwhile gathers for the next: a slow disk makes the groups
- * larger rather than the queue longer. A lone write goes out at the end of the present microtask.
+ * One group is in progress at a time; later writes wait for the next group. A slow disk makes groups larger, not the
+ * queue longer. A single write is sent at the end of the current microtask.
  */
 export function openWriter(options: WriterOptions): Writer {
   let worker: Worker | undefined;
@@ -57,7 +57,7 @@ export function openWriter(options: WriterOptions): Writer {
       else settleGroup(data);
     };
     started.onerror = (event) => {
-      event.preventDefault(); // else it would end the process
+      event.preventDefault(); // an unhandled error event would end the process
       failGroup(started, event.message);
     };
     started.onmessageerror = () => failGroup(started, "its answer could not be read");
@@ -68,16 +68,16 @@ export function openWriter(options: WriterOptions): Writer {
   function settleGroup({ outcomes }: WriterAnswer & { kind: "group" }): void {
     const settled = underWay;
     underWay = [];
-    sendGroup(); // the next one is written while the answers of this one are looked at
+    sendGroup(); // send the next group while the answers of this one are handled
     settled.forEach((unit, index) => {
       const outcome = outcomes[index];
-      if (outcome === undefined) unit.reject(new AppError("internal", "Cannot write to the database: no answer"));
+      if (outcome === undefined) unit.reject(new AppError("internal", "Can't write to the database: no answer"));
       else if ("failure" in outcome) unit.reject(writeError(outcome.failure));
       else unit.resolve(outcome.results);
     });
   }
 
-  /** The Worker is lost, and whether its group was committed is unknown. */
+  /** The Worker is gone; whether its group was committed is unknown. */
   function failGroup(failed: Worker, reason: string): void {
     if (failed !== worker) return;
     failed.terminate();
@@ -86,7 +86,7 @@ export function openWriter(options: WriterOptions): Writer {
     underWay = [];
     onClosed?.();
     for (const unit of lost) {
-      unit.reject(new AppError("internal", `Cannot write to the database: the writer has ended (${reason})`));
+      unit.reject(new AppError("internal", `Can't write to the database: the writer has ended (${reason})`));
     }
     sendGroup();
   }
@@ -124,10 +124,10 @@ export function openWriter(options: WriterOptions): Writer {
     },
     write(statements, { isMoved = false } = {}) {
       if (closing !== undefined) {
-        return Promise.reject(new AppError("internal", "Cannot write to the database: it is closed"));
+        return Promise.reject(new AppError("internal", "Can't write to the database: it is closed"));
       }
       return new Promise((resolve, reject) => {
-        const own = statements.map(ownStatement); // what it throws becomes the rejection
+        const own = statements.map(ownStatement); // errors reject the promise
         gathered.push({ statements: own, isMoved, resolve, reject });
         if (isScheduled || underWay.length > 0) return;
         isScheduled = true;
@@ -151,18 +151,18 @@ function buffersOf(statements: Statement[]): ArrayBuffer[] {
   );
 }
 
-/** Copies what the caller could change before the group goes out, and refuses what SQLite would store otherwise. */
+/** Copies what the caller could still change, and refuses values that SQLite would alter. */
 function ownStatement({ sql, params, expectChanges }: Statement): Statement {
   return { sql, params: params?.map((value, index) => ownValue(value, index, sql)), expectChanges };
 }
 
 function ownValue(value: SqlValue, index: number, sql: string): SqlValue {
   if (value instanceof Uint8Array) {
-    // A view is sent with the whole buffer under it, so a part of a larger buffer is cut out first.
+    // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
     return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value);
   }
   if (typeof value === "string") {
-    // node:sqlite gives a text back cut at its first NUL, and half a surrogate pair as another character.
+    // node:sqlite truncates texts at the first NUL and replaces unpaired surrogates.
     if (!value.includes("\0") && value.isWellFormed()) return value;
     throw refused(index, sql, "a text with NUL or half a surrogate pair");
   }
@@ -171,5 +171,5 @@ function ownValue(value: SqlValue, index: number, sql: string): SqlValue {
 }
 
 function refused(index: number, sql: string, found: string): AppError {
-  return new AppError("internal", `Cannot write to the database: value ${index + 1} of "${sql}" is ${found}`);
+  return new AppError("internal", `Can't write to the database: value ${index + 1} of "${sql}" is ${found}`);
 }

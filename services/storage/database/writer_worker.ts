@@ -1,4 +1,4 @@
-/** The Worker that owns the only writing connection. writer.ts is its other end; write_group.ts does the work. */
+/** The Worker with the only writing connection. `writer.ts` is its other side; `write_group.ts` runs the statements. */
 
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
@@ -6,21 +6,21 @@ import { resultCodeOf } from "./sqlite_errors.ts";
 import { createStatementCache, type StatementCache } from "./statement_cache.ts";
 import { commitGroup, type Statement, type UnitOutcome } from "./write_group.ts";
 
-/** What the serving thread sends. */
+/** Messages from the serving thread. */
 export type WriterRequest = { kind: "open"; path: string } | {
   kind: "group";
   units: Statement[][];
-  /** Its blobs are many megabytes. */
+  /** Its blobs have many megabytes. */
   isLarge: boolean;
 } | { kind: "close" };
 
-/** What it gets back: one outcome a unit, or the end. */
+/** Answers: one outcome per unit, or the end. */
 export type WriterAnswer = { kind: "group"; outcomes: UnitOutcome[] } | { kind: "closed" };
 
-/** Largest write-ahead log kept between checkpoints; a larger one is cut back to this. */
+/** Largest write-ahead log to keep between checkpoints; a larger one is truncated. */
 const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
 
-/** How long another program (a backup) may hold the write lock before a write fails. */
+/** How long another program, such as a backup, may hold the write lock before a write fails, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
 
 interface Connection {
@@ -31,7 +31,7 @@ interface Connection {
 let path = "";
 let connection: Connection | undefined;
 
-/** Opens on the first use and again after a failure, so that a cleared fault needs no restart. */
+/** Opens the connection on first use, and again after a failure: a fixed fault needs no restart. */
 function openConnection(): Connection {
   if (connection === undefined) {
     const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
@@ -47,7 +47,7 @@ function openConnection(): Connection {
   return connection;
 }
 
-/** Frees blobs at once: a thread that rests afterwards would keep them until it collects its garbage again. */
+/** Frees blobs immediately: an idle thread would keep them until its next garbage collection. */
 function freeBlobs(units: Statement[][]): void {
   for (const { params = [] } of units.flat()) {
     for (const value of params) {
@@ -60,7 +60,7 @@ function answer(message: WriterAnswer): void {
   self.postMessage(message);
 }
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<WriterRequest>) => {
     switch (data.kind) {
@@ -69,7 +69,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
         try {
           openConnection();
         } catch {
-          // The first write tries again and reports it to somebody.
+          // The first write tries again and reports the error.
         }
         break;
       case "group": {
@@ -86,7 +86,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
         break;
       }
       case "close":
-        connection?.database.close(); // the last connection empties the write-ahead log into the file
+        connection?.database.close(); // closing the last connection empties the write-ahead log
         answer({ kind: "closed" });
         self.close();
     }

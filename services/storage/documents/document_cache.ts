@@ -1,11 +1,11 @@
-/** Opened bodies of documents, as many as fit; the one used last stays longest. */
+/** Cache of opened document bodies, least recently used first out. */
 
 const MAX_BYTES = 32 * 1024 * 1024;
 
 interface Entry<Body> {
   version: number;
   body: Body;
-  /** About as long as its JSON. */
+  /** About the length of its JSON. */
   bytes: number;
 }
 
@@ -14,7 +14,7 @@ export class BodyCache<Body> {
   readonly #entries = new Map<string, Entry<Body>>();
   #bytes = 0;
 
-  /** Gives the body of exactly this version. */
+  /** Returns the body of exactly this version. */
   get(id: string, version: number): Body | undefined {
     const entry = this.#entries.get(id);
     if (entry?.version !== version) return undefined;

@@ -1,7 +1,4 @@
-/**
- * Documents that an owner names, changes and removes, sealed in the table `document`: a short head, which lists show, and
- * a body that is opened when it is asked for. What both hold their rooms know.
- */
+/** Named documents, sealed in the table `document`: a short head for lists, and a body that is opened on request. */
 import { uuidV7 } from "../../crypto/random.ts";
 import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
@@ -12,10 +9,10 @@ import { BodyCache } from "./document_cache.ts";
 import { bodyOf, headOf, joined, partPlace, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
-/** A document without its body. `head` is `undefined` where it cannot be opened. */
+/** A document without its body. `head` is `undefined` if it can't be opened. */
 export interface ListedDocument<Head> {
   id: string;
-  /** Counts from 1, with every write. */
+  /** Starts at 1 and increases with every write. */
   version: number;
   createdAtMs: number;
   updatedAtMs: number;
@@ -28,19 +25,19 @@ export interface StoredDocument<Head, Body> extends ListedDocument<Head> {
   body: Body;
 }
 
-/** What a store stands on. */
+/** Dependencies and names of a store. */
 export interface DocumentStoreOptions<Head> {
-  /** Of rows, of change events, and of entries in the trash. */
+  /** Kind of the rows, change events and trash items. */
   kind: string;
-  /** What messages call one: `"lorebook"`. */
+  /** Name of a document in messages: `"lorebook"`. */
   noun: string;
   db: Database;
-  /** Of a purpose of its own. */
+  /** For this store's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
   trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
   now(): number;
-  /** What the trash calls a document. */
+  /** Returns the title for the trash. */
   titleOf(head: Head): string;
 }
 
@@ -52,17 +49,17 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** What the trash keeps: where the row went. */
+/** Record in the trash: where the row is. */
 interface TrashRecord {
   id: string;
   entry: string;
 }
 
 const decoder = new TextDecoder();
-/** Read of each row for a list; a longer head is read again. */
+/** Bytes read of each row for a list; a longer head is read again. */
 const HEAD_BYTES = 4 * 1024;
 
-/** The documents of one kind. Heads stay in memory, so that lists cost nothing. */
+/** The documents of one kind. Heads stay in memory, so lists need no I/O. */
 export class DocumentStore<Head, Body> {
   readonly #options: DocumentStoreOptions<Head>;
   readonly #locks = new KeyedMutex();
@@ -73,12 +70,14 @@ export class DocumentStore<Head, Body> {
     this.#options = options;
   }
 
-  /** Gives all, the newest first; one that cannot be opened stands there without a head. */
+  /** Lists all documents, newest first; one that can't be opened has no head. */
   list(): ListedDocument<Head>[] {
     return [...this.#heads().values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
   }
 
-  /** Finds a whole document. The body is shared: not to be changed. @throws {AppError} `internal` when it cannot be opened */
+  /**
+   * Finds a whole document. The body is shared: don't modify it. @throws {AppError} `internal` if it can't be opened.
+   */
   async find(id: string): Promise<StoredDocument<Head, Body> | undefined> {
     const listed = this.#heads().get(id);
     if (listed === undefined) return undefined;
@@ -87,7 +86,7 @@ export class DocumentStore<Head, Body> {
     return head !== undefined && body !== undefined ? { ...listed, head, body } : await this.#read(id);
   }
 
-  /** As `find`. @throws {AppError} `not_found` */
+  /** Like `find`. @throws {AppError} `not_found` */
   async get(id: string): Promise<StoredDocument<Head, Body>> {
     const found = await this.find(id);
     if (found === undefined) throw new AppError("not_found", `There is no ${this.#options.noun} "${id}"`);
@@ -97,9 +96,9 @@ export class DocumentStore<Head, Body> {
   /**
    * Creates or replaces a document.
    *
-   * @param make Gets the document that stands, if one does and can be read.
-   * @param expectedVersion Refuses unless this version stands.
-   * @throws {AppError} `revision_mismatch`; `conflict` for an id that differs from another by letter case alone
+   * @param make Receives the stored document if there is a readable one.
+   * @param expectedVersion Refuses the write unless this version is stored.
+   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only by case.
    */
   put(
     id: string,
@@ -149,12 +148,12 @@ export class DocumentStore<Head, Body> {
     });
   }
 
-  /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
+  /** Restores a document from the trash. @throws {AppError} `conflict` if its id is in use. */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     return this.#locks.run(id.toLowerCase(), async () => {
       const { db, kind, noun } = this.#options;
-      if (this.#heads().has(id)) throw new AppError("conflict", `There is a ${noun} "${id}" again`);
+      if (this.#heads().has(id)) throw new AppError("conflict", `A ${noun} "${id}" exists already`);
       this.#refuseOtherCase(id);
       const removed = removedRow({ kind, id }, entry);
       await db.write([
@@ -170,7 +169,7 @@ export class DocumentStore<Head, Body> {
     });
   }
 
-  /** Removes for good what lay in the trash. */
+  /** Deletes a trashed document for good. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     const { id, entry } = value as TrashRecord;
     const removed = removedRow({ kind: this.#options.kind, id }, entry);
@@ -203,7 +202,7 @@ export class DocumentStore<Head, Body> {
     }
   }
 
-  /** A document that cannot be opened may be replaced. */
+  /** An unreadable document can be replaced. */
   async #readable(id: string): Promise<StoredDocument<Head, Body> | undefined> {
     try {
       return await this.find(id);
@@ -213,7 +212,7 @@ export class DocumentStore<Head, Body> {
     }
   }
 
-  /** Goes by what stands in the row: a write can be committed before word of it has come back to the heads. */
+  /** Reads the row itself: a write can be committed before the heads in memory know. */
   async #read(id: string): Promise<StoredDocument<Head, Body> | undefined> {
     const row = this.#options.db.get<Row>(
       "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ? AND id = ?",
@@ -256,7 +255,7 @@ export class DocumentStore<Head, Body> {
       sealer.sealNow(this.#place(id, "head", version), JSON.stringify(head)),
       await sealer.seal(this.#place(id, "body", version), text),
     );
-    // As it will be read: what JSON drops of the object in memory is not there later either.
+    // Parse it again: JSON drops parts of the object in memory.
     this.#bodies.set(id, { version, body: JSON.parse(text), bytes: text.length });
     if (before === undefined) {
       return {
@@ -276,14 +275,14 @@ export class DocumentStore<Head, Body> {
     const found = before === undefined ? "it does not exist" : `it is at version ${before.version}`;
     throw new AppError(
       "revision_mismatch",
-      `Cannot write the ${this.#options.noun} "${id}" at another version than asked: ${found}`,
+      `Can't write the ${this.#options.noun} "${id}": ${found}`,
     );
   }
 
   #refuseOtherCase(id: string): void {
     for (const other of this.#heads().keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
-        throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
+        throw new AppError("conflict", `The id "${id}" differs from "${other}" only by case`);
       }
     }
   }
@@ -293,7 +292,7 @@ export class DocumentStore<Head, Body> {
   }
 
   #unreadable(id: string, cause?: unknown): AppError {
-    return new AppError("internal", `The ${this.#options.noun} "${id}" cannot be read`, { cause });
+    return new AppError("internal", `Can't read the ${this.#options.noun} "${id}"`, { cause });
   }
 
   #place(id: string, field: "head" | "body", version: number): Place {

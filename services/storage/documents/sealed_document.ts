@@ -1,30 +1,36 @@
-/** Two sealed values in one: the head behind its length, then the body, so that a list need not read bodies. Part of the stored format. */
+/**
+ * Two sealed values in one: the head with its length, then the body, so that a list doesn't need to read bodies. Part
+ * of the stored format.
+ */
 
 import type { Place } from "../../crypto/sealer.ts";
 
-/** What names a row of the table `document`. */
+/** Key of a row in the table `document`. */
 export interface DocumentRow {
   kind: string;
   id: string;
 }
 
 const LENGTH_BYTES = 4;
-/** Stands before the kind of a row in the trash. */
+/** Prefix of the kind of a row in the trash. */
 const REMOVED = "removed ";
 
-/** Names the row of a document in the trash. @param entry Its entry there: the same id can be removed more than once. */
+/**
+ * Returns the row of a document in the trash. @param entry Id of the trash item: the same id can be removed more than
+ * once.
+ */
 export function removedRow({ kind, id }: DocumentRow, entry: string): DocumentRow {
   return { kind: REMOVED + kind, id: `${id}/${entry}` };
 }
 
-/** Gives the place of one part. A row in the trash keeps the place under which it was sealed. */
+/** Returns the additional authenticated data of a part. A row in the trash keeps the one it was sealed with. */
 export function partPlace({ kind, id }: DocumentRow, field: "head" | "body", version: number): Place {
   const isRemoved = kind.startsWith(REMOVED);
   const name = isRemoved ? `${kind.slice(REMOVED.length)}/${id.split("/")[0]}` : `${kind}/${id}`;
   return { table: "document", id: name, field, version };
 }
 
-/** Puts a sealed head and a sealed body together. */
+/** Joins a sealed head and a sealed body. */
 export function joined(head: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(LENGTH_BYTES + head.length + body.length);
   new DataView(whole.buffer).setUint32(0, head.length);
@@ -33,17 +39,17 @@ export function joined(head: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuff
   return whole;
 }
 
-/** Gives how many bytes of a whole have to be at hand to open its head; infinite for what is no such whole. */
+/** Returns how many bytes are needed to open the head; infinite if the data isn't a sealed document. */
 export function wholeHeadBytes(begin: Uint8Array): number {
   return begin.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + headLength(begin);
 }
 
-/** Gives the sealed head. @param begin The whole, or enough of its begin. */
+/** Returns the sealed head. @param begin The whole value, or its first bytes. */
 export function headOf(begin: Uint8Array): Uint8Array {
   return begin.subarray(LENGTH_BYTES, LENGTH_BYTES + headLength(begin));
 }
 
-/** Gives the sealed body. */
+/** Returns the sealed body. */
 export function bodyOf(whole: Uint8Array): Uint8Array {
   return whole.subarray(Math.min(whole.length, LENGTH_BYTES + headLength(whole)));
 }

@@ -1,6 +1,6 @@
 /**
- * A sealed JSON file that its owner may remove, restore or damage while the server runs: what counts is the file as it
- * lies on disk now. What is in it, and what its absence means, belongs to the stores built on this.
+ * A sealed JSON file that the owner may remove, restore or damage while the server runs. The file on disk always
+ * counts.
  */
 import { Mutex } from "../../async/keyed_mutex.ts";
 import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
@@ -11,34 +11,36 @@ import { type FileState, fileState } from "../file_state.ts";
 
 /** One sealed file. */
 export interface SealedDocument<T> {
-  /** Gives the content, `undefined` when there surely is no file, or an `internal` error when it cannot be read. */
+  /** Returns the content; `undefined` if there is certainly no file; an `internal` error if it can't be read. */
   read(): Promise<T | undefined | AppError>;
   /**
-   * Replaces the content, in turn with other changes; durable when it resolves.
+   * Replaces the content after pending changes; durable when it resolves.
    *
-   * @param next Gives the new content of the present one, or `undefined` to leave everything as it is. It may be asked
-   *   twice, when the file changes under it, and what it throws is passed on.
-   * @throws {AppError} `internal` when the file cannot be read or written, `storage_full` when the disk is.
+   * @param next Returns the new content for the current one, or `undefined` to change nothing. It can be called twice
+   *   if the file changes concurrently; its errors pass through.
+   * @throws {AppError} `internal` if the file can't be read or written, `storage_full` if the disk is full.
    */
   change(next: (current: T | undefined) => T | undefined): Promise<void>;
 }
 
-/** Thrown and caught in here: the file changed between the read and the write, so it has to be read again. */
+/** Internal: the file changed between read and write, so it must be read again. */
 class ChangedMeanwhile extends Error {}
 
-/** Ends a change that never gets its turn; nobody replaces these files so often. */
+/** Ends a change that never succeeds; nobody replaces these files that often. */
 const MAX_TRIES = 5;
 
 /**
- * @param options.parse Checks what was in the file; anything it throws makes the file one that cannot be read.
- * @param options.untilRepaired What holds while the file cannot be read, for the log: `"every origin stays gated"`.
+ * Opens a sealed file.
+ *
+ * @param options.parse Validates the content; if it throws, the file counts as unreadable.
+ * @param options.untilRepaired Consequence while the file is unreadable, for the log: `"every origin stays gated"`.
  */
 export function openSealedDocument<T>(options: {
   path: string;
   place: Place;
   sealer: PurposeSealer;
   parse(value: unknown): T;
-  /** Writes what `parse` reads; plain JSON unless told. */
+  /** Writes what `parse` reads; plain JSON by default. */
   stringify?(content: T): string;
   log: Log;
   untilRepaired: string;
@@ -56,9 +58,13 @@ export function openSealedDocument<T>(options: {
         ? undefined
         : parse(parseJson(await sealer.open(place, await Deno.readFile(path))));
     } catch (cause) {
-      // Removed between the two looks; a dangling link, however, is there and cannot be read.
+      // Removed between the two checks. A dangling link exists and can't be read.
       if (cause instanceof Deno.errors.NotFound && fileState(path).id === "absent") return undefined;
-      content = new AppError("internal", `Cannot read "${path}": it is damaged, foreign or not readable`, { cause });
+      content = new AppError(
+        "internal",
+        `Can't read "${path}": it is damaged, sealed with another key, or unreadable`,
+        { cause },
+      );
       if (known?.state.id !== state.id) {
         log("error", `${content.message}; ${untilRepaired} until it is restored or removed`);
       }
@@ -77,7 +83,7 @@ export function openSealedDocument<T>(options: {
       try {
         await writeFileAtomic(path, sealer.sealNow(place, stringify(content)), {
           beforeReplace: () => {
-            // Removed by hand meanwhile: what we read must not come back to life.
+            // Removed by hand in the meantime: don't bring its content back.
             if (fileState(path).id !== seen) throw new ChangedMeanwhile();
           },
         });

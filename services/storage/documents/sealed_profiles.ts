@@ -1,7 +1,4 @@
-/**
- * Profiles of the owner's servers: sealed documents of one kind, in memory as stored, one of them active. What a profile
- * holds is up to the room that owns the kind.
- */
+/** Profiles of the owner's servers: sealed documents of one kind, cached in memory, one of them active. */
 import { Mutex } from "../../async/keyed_mutex.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
@@ -10,29 +7,29 @@ import type { EventHub } from "../../events/event_hub.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
-/** One row of the table. */
+/** A row of the table. */
 export interface ProfileRecord<Content> {
   id: string;
-  /** Moves with every write. */
+  /** Increases with every write. */
   version: number;
   createdAtMs: number;
   updatedAtMs: number;
-  /** `undefined` when it cannot be opened. */
+  /** `undefined` if it can't be opened. */
   content: Content | undefined;
 }
 
-/** Where profiles of one kind lie. */
+/** Names and dependencies of one kind of profile. */
 export interface ProfileOptions {
   db: Database;
-  /** Of a purpose of its own. */
+  /** For this kind's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
   now?: () => number;
-  /** Of the documents, and of the events that tell of a change. */
+  /** Kind of the documents and of change events. */
   kind: string;
-  /** Row of `setting` that names the active one. */
+  /** Row of `setting` that names the active profile. */
   activeKey: string;
-  /** How errors name a profile: `"connection"`. */
+  /** Name of a profile in errors: `"connection"`. */
   what: string;
 }
 
@@ -44,22 +41,22 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** What goes with a write. */
+/** Options of a write. */
 export interface ProfileWrite {
-  /** Refuses unless this version stands. */
+  /** Refuses the write unless this version is stored. */
   expectedVersion?: ExpectedVersion;
   /** Written in the same transaction. */
   beside?: Statement[];
 }
 
-/** The profiles of one kind; every write is on disk before it shows. */
+/** The profiles of one kind. Writes are on disk before they are visible. */
 export class SealedProfiles<Content extends object> {
   readonly #options: ProfileOptions;
   readonly #records = new Map<string, ProfileRecord<Content>>();
   #activeId: string | undefined;
   readonly #lock = new Mutex();
 
-  /** Reads the stored ones. One that cannot be opened stays in the list, without content, and harms no other. */
+  /** Reads the stored profiles. One that can't be opened stays in the list without content. */
   static async open<Content extends object>(options: ProfileOptions): Promise<SealedProfiles<Content>> {
     const rows = options.db.all<Row>(
       "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ?",
@@ -82,12 +79,12 @@ export class SealedProfiles<Content extends object> {
     this.#activeId = active !== undefined && this.#records.has(active) ? active : undefined;
   }
 
-  /** Id of the active one. */
+  /** Id of the active profile. */
   get activeId(): string | undefined {
     return this.#activeId;
   }
 
-  /** Gives all of them, the newest first. */
+  /** Lists all profiles, newest first. */
   list(): ProfileRecord<Content>[] {
     return [...this.#records.values()].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
   }
@@ -96,27 +93,27 @@ export class SealedProfiles<Content extends object> {
     return this.#records.get(id);
   }
 
-  /** @throws {AppError} `not_found` */
+  /** Returns a profile. @throws {AppError} `not_found` */
   get(id: string): ProfileRecord<Content> {
     const record = this.#records.get(id);
     if (record === undefined) throw new AppError("not_found", `There is no ${this.#options.what} "${id}"`);
     return record;
   }
 
-  /** Gives what a profile holds. @throws {AppError} `not_found`, `conflict` when it cannot be read */
+  /** Returns the content of a profile. @throws {AppError} `not_found`; `conflict` if it can't be read. */
   content(id: string): Content {
     const { content } = this.get(id);
     if (content !== undefined) return content;
     const { what } = this.#options;
-    throw new AppError("conflict", `Cannot use the ${what} "${id}": its record cannot be read; save it anew`);
+    throw new AppError("conflict", `Can't read the ${what} "${id}": save it again`);
   }
 
   /**
-   * Creates or replaces a profile. The first one that is there becomes active.
+   * Creates or replaces a profile. The first one becomes active.
    *
-   * @param id Made here when left out.
-   * @param make Gives the new content from the stored one; what it throws passes.
-   * @throws {AppError} `revision_mismatch`; `conflict` when the id differs from another by letter case alone
+   * @param id Generated if omitted.
+   * @param make Returns the new content for the stored one; its errors pass through.
+   * @throws {AppError} `revision_mismatch`; `conflict` if the id differs from another only by case.
    */
   put(
     id: string | undefined,
@@ -133,7 +130,10 @@ export class SealedProfiles<Content extends object> {
     });
   }
 
-  /** Changes what a profile holds; one that cannot be read, or of which `make` gives nothing, stays. @throws {AppError} `not_found`, `revision_mismatch` */
+  /**
+   * Changes a profile; does nothing if it can't be read or `make` returns nothing. @throws {AppError} `not_found`,
+   * `revision_mismatch`
+   */
   change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#lock.run(async () => {
       const record = this.get(id);
@@ -143,7 +143,10 @@ export class SealedProfiles<Content extends object> {
     });
   }
 
-  /** Removes a profile. When it was active, none is: another might cost money. @throws {AppError} `not_found`, `revision_mismatch` */
+  /**
+   * Removes a profile. If it was active, none is active afterwards: another one might cost money. @throws {AppError}
+   * `not_found`, `revision_mismatch`
+   */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#lock.run(async () => {
       const { db, kind, activeKey } = this.#options;
@@ -160,7 +163,7 @@ export class SealedProfiles<Content extends object> {
     });
   }
 
-  /** Makes a profile the active one. @throws {AppError} `not_found`, `conflict` when it cannot be read */
+  /** Activates a profile. @throws {AppError} `not_found`; `conflict` if it can't be read. */
   activate(id: string): Promise<ProfileRecord<Content>> {
     return this.#lock.run(async () => {
       this.content(id);
@@ -175,13 +178,13 @@ export class SealedProfiles<Content extends object> {
     });
   }
 
-  /** Makes the statement that stores a setting beside the profiles. */
+  /** Returns the statement that stores a setting with the profiles. */
   setting(key: string, value: string): Statement {
     const sealed = this.#options.sealer.sealNow(settingPlace(key), value);
     return { sql: "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)", params: [key, sealed] };
   }
 
-  /** Gives such a setting; `""` when it cannot be read. */
+  /** Returns such a setting; `""` if it can't be read. */
   readSetting(key: string): string | undefined {
     const { db, sealer } = this.#options;
     const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
@@ -227,7 +230,7 @@ export class SealedProfiles<Content extends object> {
     const found = record === undefined ? "it does not exist" : `it is at version ${record.version}`;
     throw new AppError(
       "revision_mismatch",
-      `Cannot write the ${this.#options.what} "${id}" at another version than asked: ${found}`,
+      `Can't write the ${this.#options.what} "${id}": ${found}`,
     );
   }
 
@@ -237,7 +240,7 @@ export class SealedProfiles<Content extends object> {
       if (other.toLowerCase() !== lower) continue;
       throw new AppError(
         "conflict",
-        `Cannot give the ${this.#options.what} the id "${id}": "${other}" differs by letter case alone`,
+        `Can't use the id "${id}" for a ${this.#options.what}: it differs from "${other}" only by case`,
       );
     }
   }
@@ -246,7 +249,7 @@ export class SealedProfiles<Content extends object> {
     this.#options.events.publish({ kind: this.#options.kind, id });
   }
 
-  /** Writes follow one another, so that each sees what the one before it left. */
+  /** Writes run one after another, so that each sees the result of the previous one. */
 }
 
 async function openContent<Content>({ sealer, kind, what }: ProfileOptions, row: Row): Promise<Content | undefined> {

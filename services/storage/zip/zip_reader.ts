@@ -1,25 +1,25 @@
-/** Zips on disk, read entry by entry where they lie. What their names and numbers are trusted with is up to who reads. */
+/** Reads ZIP files on disk, entry by entry. Names and numbers are untrusted; callers decide what to accept. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
 import { bytesAt } from "../bytes_at.ts";
 
-/** What the directory of a zip says of an entry. */
+/** Directory record of an entry. */
 export interface ZipEntry {
-  /** As it stands there: it may lead anywhere. */
+  /** As written in the file; may contain `..` or an absolute path. */
   path: string;
-  /** 0 is stored, 8 deflated; -1 stands for an encrypted one. */
+  /** 0 is stored, 8 is deflated, -1 is encrypted. */
   method: number;
   crc: number;
   packedBytes: number;
   sizeBytes: number;
-  /** Where its header stands in the file. */
+  /** Offset of its header in the file. */
   headerAt: number;
 }
 
-/** The directory of a zip. */
+/** The directory of a ZIP file. */
 export interface ZipDirectory {
   entries: ZipEntry[];
-  /** Bytes before the zip: it may stand behind a picture or a program. */
+  /** Bytes before the ZIP data: it can follow an image or a program. */
   beginsAt: number;
 }
 
@@ -41,17 +41,17 @@ const SATURATED_32 = 0xffffffff;
 const IS_ENCRYPTED = 1;
 
 const PIECE_BYTES = 256 * 1024;
-/** Deflate makes a thousand bytes of one, and all that comes of one piece is made at once. */
+/** Deflate can expand one byte to a thousand, and a chunk is inflated at once. */
 const PACKED_PIECE_BYTES = 16 * 1024;
 
 /**
- * Reads the directory of a zip.
+ * Reads the directory of a ZIP file.
  *
- * @throws {AppError} `unprocessable` for what is no whole zip, `too_large` for one with more entries
+ * @throws {AppError} `unprocessable` if it isn't a complete ZIP file, `too_large` if it has more entries.
  */
 export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): Promise<ZipDirectory> {
   const { tail, tailAt, end } = await tailOf(file);
-  if (end < 0) throw damaged("its directory is missing, so it is no whole zip");
+  if (end < 0) throw damaged("its directory is missing, so the file is incomplete");
   let count = tail.getUint16(end + 10, true);
   let length = tail.getUint32(end + 12, true);
   let at = tail.getUint32(end + 16, true);
@@ -66,8 +66,11 @@ export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): P
     length = asNumber(end64.getBigUint64(40, true));
     at = asNumber(end64.getBigUint64(48, true));
   }
-  if (count > maxEntries) throw new AppError("too_large", `Cannot read the zip: it has more than ${maxEntries} files`);
-  // Whoever puts a picture before a zip may leave its numbers as they were; the directory ends where its end begins.
+  if (count > maxEntries) {
+    throw new AppError("too_large", `Can't read the ZIP file: it has more than ${maxEntries} files`);
+  }
+  // Programs that put an image before a ZIP file may leave its offsets unchanged. The directory ends where its end
+  // record starts.
   const shift = endAt - length - at;
   if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw damaged("its directory is out of place");
   const entries = entriesIn(await readAt(file, at + shift, length), count);
@@ -76,12 +79,12 @@ export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): P
   return { entries, beginsAt: shift > 0 ? shift : first };
 }
 
-/** Says whether a file ends as every ZIP does. */
+/** Reports whether a file ends like a ZIP file. */
 export async function hasZipEnd(file: Deno.FsFile): Promise<boolean> {
   return (await tailOf(file)).end >= 0;
 }
 
-/** Gives the end of a file, and where in it the record stands that ends a ZIP; -1 where there is none. */
+/** Returns the end of a file and the position of its end-of-directory record; -1 if there is none. */
 async function tailOf(file: Deno.FsFile): Promise<{ tail: DataView<ArrayBuffer>; tailAt: number; end: number }> {
   const { size } = await file.stat();
   const tailAt = Math.max(0, size - END_BYTES - MAX_COMMENT_BYTES - LOCATOR64_BYTES);
@@ -92,9 +95,9 @@ async function tailOf(file: Deno.FsFile): Promise<{ tail: DataView<ArrayBuffer>;
 }
 
 /**
- * Gives the bytes of an entry as they lie in the zip, piece by piece.
+ * Yields the packed bytes of an entry.
  *
- * @throws {AppError} `unprocessable` when it is encrypted, packed in an unknown way, out of place or cut off
+ * @throws {AppError} `unprocessable` if it is encrypted, compressed with an unknown method, misplaced or incomplete.
  */
 export async function* packedPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { path, method, headerAt, packedBytes, sizeBytes } = entry;
@@ -112,9 +115,9 @@ export async function* packedPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGe
 }
 
 /**
- * Gives the content of an entry, piece by piece. It ends at the size that was stated: what comes behind it is never made.
+ * Yields the content of an entry. Stops at the declared size: bytes beyond it are never inflated.
  *
- * @throws {AppError} as `packedPieces`, and `unprocessable` when it is not as long as it says
+ * @throws {AppError} as `packedPieces`; `unprocessable` if it is shorter than declared.
  */
 export async function* contentPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const packed = packedPieces(file, entry);
@@ -134,14 +137,14 @@ export async function* contentPieces(file: Deno.FsFile, entry: ZipEntry): AsyncG
   if (made !== entry.sizeBytes) throw damaged(`"${entry.path}" is damaged`);
 }
 
-/** Gives the content of an entry whole, its check sum compared. @throws {AppError} as `contentPieces` */
+/** Returns the whole content of an entry and verifies its checksum. @throws {AppError} as `contentPieces`. */
 export async function contentOf(file: Deno.FsFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const content = await wholeContentOf(file, entry);
   if (crc32(content) !== entry.crc) throw damaged(`"${entry.path}" is damaged`);
   return content;
 }
 
-/** Gives the content of an entry whole, whatever its check sum says. @throws {AppError} as `contentPieces` */
+/** Returns the whole content of an entry without verifying its checksum. @throws {AppError} as `contentPieces`. */
 export async function wholeContentOf(file: Deno.FsFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const whole = new Uint8Array(entry.sizeBytes);
   let at = 0;
@@ -184,7 +187,7 @@ function entriesIn(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
   return entries;
 }
 
-/** Numbers that do not fit stand in an extra field, in this order and only where they do not fit. */
+/** ZIP64: numbers that don't fit are in an extra field, in this order, and only if they don't fit. */
 function takeLargeNumbers(entry: ZipEntry, extra: DataView): void {
   for (let at = 0; at + 4 <= extra.byteLength;) {
     const [id, length] = [extra.getUint16(at, true), extra.getUint16(at + 2, true)];
@@ -212,5 +215,5 @@ function asNumber(value: bigint): number {
 }
 
 function damaged(found: string, cause?: unknown): AppError {
-  return new AppError("unprocessable", `Cannot read the zip: ${found}`, { cause });
+  return new AppError("unprocessable", `Can't read the ZIP file: ${found}`, { cause });
 }

@@ -1,20 +1,20 @@
-/** Writes a zip as a stream: nothing is held but the piece at hand and the directory. */
+/** Writes a ZIP file as a stream. Holds only the current chunk and the directory in memory. */
 import { crc32 } from "node:zlib";
 
-/** One file of a zip, packed already. */
+/** A file of a ZIP file, already packed. */
 export interface PackedEntry {
   /** With slashes. */
   path: string;
   isDeflated: boolean;
-  /** Of what it is when it is unpacked. */
+  /** CRC-32 of the unpacked content. */
   crc: number;
   packedBytes: number;
   sizeBytes: number;
-  /** Its packed bytes, asked for once. */
+  /** Its packed bytes; read once. */
   content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
-/** Makes an entry of a file that is held. @param deflated The same, packed; without it the file is stored as it is. */
+/** Creates an entry from bytes in memory. @param deflated The same bytes, deflated; without it the file is stored. */
 export function heldEntry(path: string, bytes: Uint8Array, deflated?: Uint8Array): PackedEntry {
   const content = deflated ?? bytes;
   return {
@@ -40,16 +40,15 @@ const VERSION = 20;
 const VERSION_LARGE = 45;
 const IS_UTF8 = 0x0800;
 const DEFLATED = 8;
-/** 1980-01-01: the earliest day a zip can say. What matters stands in the files. */
+/** 1980-01-01, the earliest date in a ZIP file. */
 const DAY = 0x21;
 
 const encoder = new TextEncoder();
 
 /**
- * Gives the zip in pieces.
+ * Yields the ZIP file in chunks.
  *
- * @param options.isLarge Writes the form for any number of bytes, which not every program reads; the other one ends at
- *   4 GiB and at 65,535 files.
+ * @param options.isLarge Writes ZIP64, which not every program reads. Plain ZIP is limited to 4 GiB and 65,535 files.
  */
 export async function* writeZip(
   files: Iterable<PackedEntry> | AsyncIterable<PackedEntry>,
@@ -80,7 +79,7 @@ export function zipBytes(files: Iterable<Pick<PackedEntry, "path" | "packedBytes
 
 interface Entry {
   name: Uint8Array;
-  /** Where its header stands. */
+  /** Offset of its header. */
   at: number;
   crc: number;
   method: number;
@@ -98,7 +97,7 @@ function headerOf(entry: Entry): Uint8Array {
   return bytes;
 }
 
-/** In the large form its place is always said there: so there is one form alone. */
+/** ZIP64 entries always have the extra field, so there is only one layout. */
 function entryOf(entry: Entry): Uint8Array {
   const { isLarge } = entry;
   const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + (isLarge ? LARGE_EXTRA_BYTES : 0));
@@ -117,7 +116,7 @@ function entryOf(entry: Entry): Uint8Array {
   return bytes;
 }
 
-/** What a header and its entry in the directory have in common, from the version that reading needs. */
+/** Writes the fields that a local header and its directory entry share, starting with the version needed. */
 function writeFacts(view: DataView, at: number, entry: Entry): void {
   const { name, crc, method, packedBytes, sizeBytes, isLarge } = entry;
   view.setUint16(at, isLarge ? VERSION_LARGE : VERSION, true);
@@ -130,7 +129,7 @@ function writeFacts(view: DataView, at: number, entry: Entry): void {
   view.setUint16(at + 22, name.length, true);
 }
 
-/** Both ends, the plain one last; in a zip that is not large it is the only one and says all there is to say. */
+/** Writes both end records, the plain one last. A plain ZIP file has only that one. */
 function endOf(count: number, directoryBytes: number, at: number, isLarge: boolean): Uint8Array {
   const bytes = new Uint8Array(END64_BYTES + LOCATOR64_BYTES + END_BYTES);
   const view = new DataView(bytes.buffer);

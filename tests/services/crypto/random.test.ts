@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import { randomBytes, randomToken, uuidV7 } from "../../../services/crypto/random.ts";
 
-test.each([0, 1, 32, 65_536, 200_001])("%i random bytes are that many, filled to the end", (byteLength) => {
+test.each([0, 1, 32, 65_536, 200_001])("fills all of %i random bytes", (byteLength) => {
   const bytes = randomBytes(byteLength);
   expect(bytes.byteLength).toBe(byteLength);
   if (byteLength >= 32) expect(bytes.subarray(-32).every((byte) => byte === 0)).toBe(false);
   if (byteLength >= 32) expect(randomBytes(byteLength)).not.toEqual(bytes);
 });
 
-test("a random token is base64url of its bytes and never the same", () => {
+test("encodes random tokens as base64url, never twice the same", () => {
   const tokens = Array.from({ length: 1000 }, () => randomToken(32));
   expect(tokens.filter((token) => !/^[A-Za-z0-9_-]{43}$/.test(token))).toEqual([]);
   expect(new Set(tokens).size).toBe(1000);
   expect(randomToken(1)).toMatch(/^[A-Za-z0-9_-]{2}$/);
 });
 
-test("an id is a UUID of version 7 that carries the time, and sorts by it", async () => {
+test("creates UUIDs version 7 that sort by time", async () => {
   const beforeMs = Date.now();
   const first = uuidV7();
   const afterMs = Date.now();

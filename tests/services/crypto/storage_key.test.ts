@@ -15,7 +15,7 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
 }
 
 test(
-  "the first start makes a key of 32 random bytes with mode 0600, and later starts read it",
+  "creates a key of 32 random bytes with mode 0600 on the first start and reads it afterwards",
   { tags: ["K05"] },
   async () => {
     await using folder = await tempFolder();
@@ -31,7 +31,7 @@ test(
   },
 );
 
-test("many starts racing for the first key all get the same one", { tags: ["K05"] }, async () => {
+test("gives concurrent first starts the same key", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const keys = await Promise.all(
     Array.from({ length: 20 }, () => loadStorageKey({ dataDir: folder.path, sealedDataExists: false })),
@@ -40,7 +40,7 @@ test("many starts racing for the first key all get the same one", { tags: ["K05"
   expect(await namesIn(folder.path)).toEqual(["storage-key"]);
 });
 
-test("a missing key beside sealed data is refused, and no new one appears", { tags: ["K05"] }, async () => {
+test("refuses to start without the key of sealed data and creates no new one", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
   expect(message).toContain(`Can't find the storage key "${folder.file("storage-key")}"`);
@@ -52,7 +52,7 @@ test.each([
   ["short", 31, /it has 31 bytes/],
   ["long", 33, /it has 33 bytes/],
   ["much too long", 100_000, /it has 1024 bytes/],
-])("a key file that is %s is refused and left alone", { tags: ["K05"] }, async (_, byteLength, reason) => {
+])("refuses a key file that is %s and leaves it unchanged", { tags: ["K05"] }, async (_, byteLength, reason) => {
   await using folder = await tempFolder();
   const path = folder.file("storage-key");
   const content = new Uint8Array(byteLength).fill(0xfe);
@@ -63,14 +63,14 @@ test.each([
   expect(await Deno.readFile(path)).toEqual(content);
 });
 
-test("a key of zeros is refused", { tags: ["K05"] }, async () => {
+test("refuses an all-zero key", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   await Deno.writeFile(folder.file("storage-key"), new Uint8Array(32), { mode: 0o600 });
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }))).toContain("all zeros");
 });
 
 test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700, 0o400])(
-  "a key file in the data directory of mode %o is refused and its mode kept",
+  "refuses a key file with mode %o in the data directory and keeps the mode",
   { tags: ["K05"] },
   async (mode) => {
     await using folder = await tempFolder();
@@ -78,26 +78,26 @@ test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700
     await Deno.writeFile(path, randomBytes(32));
     await Deno.chmod(path, mode);
     const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
-    expect(message).toContain(`its mode is 0${mode.toString(8)} and must be 0600`);
+    expect(message).toContain(`its mode is 0${mode.toString(8)} but must be 0600`);
     expect(await modeOf(path)).toBe(mode.toString(8));
   },
 );
 
-test("a folder or a link in the place of the key file is refused", { tags: ["K05"] }, async () => {
+test("refuses a folder or a link in place of the key file", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("storage-key"));
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
-    "no regular file",
+    "not a regular file",
   );
   await Deno.remove(folder.file("storage-key"));
   await Deno.writeFile(folder.file("elsewhere"), randomBytes(32), { mode: 0o600 });
   await Deno.symlink(folder.file("elsewhere"), folder.file("storage-key"));
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
-    "no regular file",
+    "not a regular file",
   );
 });
 
-test("a key set by storage_key_file is read from there, of any mode, and nothing is made in the data directory", {
+test("reads the key from storage_key_file with any mode and creates nothing in the data directory", {
   tags: ["K05"],
 }, async () => {
   await using folder = await tempFolder();
@@ -114,7 +114,7 @@ test("a key set by storage_key_file is read from there, of any mode, and nothing
 });
 
 test(
-  "a storage_key_file that is not there is refused and never made, also on a first start",
+  "refuses a missing storage_key_file and never creates it",
   { tags: ["K05"] },
   async () => {
     await using folder = await tempFolder();
@@ -129,7 +129,7 @@ test(
   },
 );
 
-test("a key is read as raw bytes, hex or either base64, and nothing near them", () => {
+test("reads raw, hex and base64 keys and refuses anything close to them", () => {
   const key = randomBytes(32);
   const read = (text: string) => parseStorageKey(new TextEncoder().encode(text), "k");
   expect(read(key.toHex())).toEqual(key);
@@ -146,7 +146,7 @@ test("a key is read as raw bytes, hex or either base64, and nothing near them", 
   );
 });
 
-test("the right key passes the check at every start, and a wrong one is refused with nothing written", {
+test("accepts the right key at every start and refuses a wrong one without writing", {
   tags: ["K05"],
 }, async () => {
   await using folder = await tempFolder();

@@ -9,6 +9,6 @@ test.each([
   ["half a surrogate pair, as the platform replaces it", "a\ud83db"],
   ["a long text", "x".repeat(5_000)],
   ["a long text with other letters", "ü".repeat(5_000)],
-])("%s has the bytes that TextEncoder gives", (_, ...texts) => {
+])("encodes %s like TextEncoder", (_, ...texts) => {
   for (const text of texts) expect(utf8Bytes(text)).toEqual(new TextEncoder().encode(text));
 });

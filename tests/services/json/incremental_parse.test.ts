@@ -30,7 +30,7 @@ test.each([
   ["a string by itself", JSON.stringify("x,[".repeat(100_000))],
   ["nothing in it", "{}"],
   ["a byte order mark at its begin", `\ufeff{"messages":${LIST}}`],
-])("%s: the same as at once", async (_what, text) => {
+])("parses %s like JSON.parse", async (_what, text) => {
   // As text: a comparison of objects would pass over the name `__proto__`.
   expect(JSON.stringify(await parse(text)) === JSON.stringify(JSON.parse(text.replace(/^\ufeff/, "")))).toBe(true);
 });
@@ -53,12 +53,12 @@ test.each([
   ["a string without an end", `{"messages":[${HALF},"a]}`],
   ["a byte order mark between two items", `{"messages":[${HALF},\ufeff${HALF}]}`],
   ["something before the document", `x{"messages":[${HALF}]}`],
-])("%s: no JSON", async (_what, text) => {
+])("refuses %s", async (_what, text) => {
   expect(() => JSON.parse(text)).toThrow(SyntaxError);
   await expect(parse(text)).rejects.toThrow(SyntaxError);
 });
 
-test("what is no UTF-8 is told from what is no JSON", async () => {
+test("distinguishes invalid UTF-8 from invalid JSON", async () => {
   const bytes = encoder.encode(`{"messages":${LIST}}`);
   bytes[bytes.length - 20] = 0xff;
   await expect(parseJsonInTurns(bytes, MAX_DEPTH)).rejects.toThrow(TypeError);
@@ -69,7 +69,7 @@ test.each([
   ["in a member beside a list", (inner: string) => `{"messages":[${HALF}],"more":${inner}}`, 1],
   ["in a list by itself", (inner: string) => `[${HALF},${inner}]`, 1],
 ])(
-  "as many levels as are allowed are taken, one more is refused: %s",
+  "accepts the maximum depth and refuses one level more: %s",
   { tags: ["P07"] },
   async (_what, document, around) => {
     const levels = (count: number) => document("[".repeat(count - around) + "]".repeat(count - around));
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test("no more than a piece of a long list is parsed at once", async () => {
+test("parses a long list piece by piece", async () => {
   const text = `{"messages":[${Array(10).fill(HALF).join(",")}]}`;
   const parsed = vi.spyOn(JSON, "parse");
   try {

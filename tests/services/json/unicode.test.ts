@@ -17,7 +17,7 @@ test.each(
 test.each([
   ["combining marks", "\u0301\u0316"],
   ["letters that become marks", "\uFF9E\u0316"],
-])("a row of 200,000 %s is not sorted", { tags: ["F01"] }, (_, marks) => {
+])("doesn't sort a row of 200,000 %s", { tags: ["F01"] }, (_, marks) => {
   const text = `e${marks.repeat(100_000)}`;
   // Sorted, each of these would take minutes.
   for (const form of ["NFC", "NFKC", "NFKD"] as const) expect(normalized(text, form)).toBe(text);

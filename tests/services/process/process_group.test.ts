@@ -3,7 +3,7 @@ import { runChildGroup } from "../../../services/process/process_group.ts";
 import { isGone } from "../../helpers/processes/processes.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
-test("a program that never ends is ended with its children at the time limit", { tags: ["X05"] }, async () => {
+test("kills a program and its children at the time limit", { tags: ["X05"] }, async () => {
   await using folder = await tempFolder();
   const script = `trap '' TERM INT; sleep 300 & echo $! >children; wait; sleep 300`;
   const failure = await runChildGroup({

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-test("what nobody catches is logged whole and the process lives", { tags: ["L05"] }, async () => {
+test("logs uncaught errors completely and keeps the process alive", { tags: ["L05"] }, async () => {
   const path = new URL("../../helpers/processes/defects_child.ts", import.meta.url).pathname;
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args: ["run", path] }).output();
   expect(new TextDecoder().decode(stdout)).toBe("alive\n".repeat(3));

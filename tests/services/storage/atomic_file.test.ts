@@ -11,7 +11,7 @@ test.each([
   ["rename", OLD],
   ["renamed", NEW],
   ["folder_sync", NEW],
-])("a file whose writer is killed at the step %s is whole", { tags: ["D04"] }, async (step, expected) => {
+])("leaves a whole file when the writer is killed at step %s", { tags: ["D04"] }, async (step, expected) => {
   for (const name of ["credentials.json", "tokens.json", "config.toml"]) {
     await using folder = await tempFolder();
     const path = folder.file(name);
@@ -25,7 +25,7 @@ test.each([
   }
 });
 
-test("a write that is not killed gives the new content", { tags: ["D04"] }, async () => {
+test("writes the new content", { tags: ["D04"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("credentials.json");
   await writeFileAtomic(path, OLD);
@@ -35,7 +35,7 @@ test("a write that is not killed gives the new content", { tags: ["D04"] }, asyn
   expect(await Deno.readTextFile(path) === NEW).toBe(true);
 });
 
-test("writers of one file at the same time leave one of their contents whole and nothing beside it", async () => {
+test("leaves one whole content after concurrent writes, and no temporary files", async () => {
   await using folder = await tempFolder();
   const path = folder.file("tokens.json");
   const contents = Array.from({ length: 8 }, (_, n) => String(n).repeat(100_000));
@@ -44,7 +44,7 @@ test("writers of one file at the same time leave one of their contents whole and
   expect(await filesBelow(folder.path)).toEqual([path]);
 });
 
-test("a file that is not there reads as undefined, and one that cannot be read is an error", async () => {
+test("returns undefined for a missing file and throws for an unreadable one", async () => {
   await using folder = await tempFolder();
   expect(await readFileIfExists(folder.file("absent"))).toBeUndefined();
   await expect(readFileIfExists(folder.path)).rejects.toMatchObject({ code: "internal" });
@@ -52,7 +52,7 @@ test("a file that is not there reads as undefined, and one that cannot be read i
   expect(await readFileIfExists(folder.file("empty"))).toEqual(new Uint8Array(0));
 });
 
-test("a file takes over the mode it was asked for, also when it replaces one of another mode", async () => {
+test("sets the requested mode, also when it replaces a file with another mode", async () => {
   await using folder = await tempFolder();
   const path = folder.file("config.toml");
   await Deno.writeTextFile(path, "", { mode: 0o644 });
@@ -63,11 +63,11 @@ test("a file takes over the mode it was asked for, also when it replaces one of 
   expect((await Deno.stat(path)).mode! & 0o777).toBe(0o640 & ~Deno.umask());
 });
 
-test("a write into a folder that is not there says what was tried", async () => {
+test("names the file when its folder is missing", async () => {
   await using folder = await tempFolder();
   const path = `${folder.path}/absent/file`;
   await expect(writeFileAtomic(path, "x")).rejects.toMatchObject({
     code: "internal",
-    message: expect.stringContaining(`Cannot write "${path}": `),
+    message: expect.stringContaining(`Can't write "${path}": `),
   });
 });

@@ -44,21 +44,21 @@ const NAMES = [
   ],
 ];
 
-test.each(["en", "de"])("names stand as a dictionary in %s has them, numbers by their value", (locale) => {
+test.each(["en", "de"])("sorts names like a %s dictionary, numbers by value", (locale) => {
   expect(byKey(NAMES)).toEqual(inOrderOf(locale, NAMES));
 });
 
-test("case makes no difference, and a name stands before those it begins", () => {
+test("ignores case and sorts a name before longer names that start with it", () => {
   expect(nameKey("FOX")).toBe(nameKey("fox"));
   expect(byKey(["Fox 2", "Foxglove", "Fox"])).toEqual(["Fox", "Fox 2", "Foxglove"]);
 });
 
-test("things of one name stand by their ids", () => {
+test("sorts items with the same name by id", () => {
   const things = [{ id: "c", name: "Fox 10" }, { id: "b", name: "fox 2" }, { id: "a", name: "Fox 2" }];
   expect(inNameOrder(things).map(({ id }) => id)).toEqual(["a", "b", "c"]);
 });
 
-test("a key has nothing in it that a database would not keep", () => {
+test("creates keys that a database stores unchanged", () => {
   const key = nameKey("a\0b\ud800 \u0001c");
   expect(key.includes("\0")).toBe(false);
   expect(key.isWellFormed()).toBe(true);

@@ -8,7 +8,7 @@ import { tempFolder } from "../../helpers/files/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o7777).toString(8);
 
-test("under umask 000 every folder is 0700 and every file 0600, from its first moment and temporary ones too", {
+test("creates folders with 0700 and files with 0600 from the first moment, even under umask 000", {
   tags: ["K08"],
 }, async () => {
   await using folder = await tempFolder();
@@ -32,7 +32,7 @@ test("under umask 000 every folder is 0700 and every file 0600, from its first m
 });
 
 test(
-  "a second process is refused while the first lives, and a killed one leaves no lock behind",
+  "refuses a second process while the first lives; a killed process leaves no lock",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -43,7 +43,7 @@ test(
     expect(JSON.parse(refusal!)).toMatchObject({
       code: "conflict",
       message: expect.stringMatching(
-        /^Cannot lock ".*lock": another Parlor process uses this data directory; stop it first/,
+        /^Can't lock ".*lock": another Parlor process is using this data directory. Stop it first/,
       ),
     });
     await expect(openDataDir(path)).rejects.toMatchObject({ code: "conflict" });
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  "a directory on a disk that is mounted for reading alone is told of at the start",
+  "refuses a read-only disk at the start",
   { tags: ["M05"] },
   async (context) => {
     await using folder = await tempFolder();
@@ -66,13 +66,13 @@ test(
     await expect(openDataDir(path)).rejects.toMatchObject({
       code: "internal",
       message: expect.stringMatching(
-        /^Cannot open the data directory ".*": it cannot be written to \(Read-only file system/,
+        /^Can't open the data directory ".*": it cannot be written to \(Read-only file system/,
       ),
     });
   },
 );
 
-test("one process cannot open a data directory twice, and can open it again after closing it", async () => {
+test("refuses to open a data directory twice in one process, and opens it again after closing", async () => {
   await using folder = await tempFolder();
   const first = await openDataDir(folder.file("data"));
   await expect(openDataDir(folder.file("data"))).rejects.toMatchObject({ code: "conflict" });
@@ -85,7 +85,7 @@ test.skipIf(Deno.build.os === "windows").each([
   ["that is empty", []],
   ["that holds a configuration", ["config.toml"]],
   ["that holds a database", ["app.db", "something"]],
-])("a folder others may enter %s is put right", { tags: ["K08"] }, async (_, names) => {
+])("corrects the mode of a folder that others may enter %s", { tags: ["K08"] }, async (_, names) => {
   await using folder = await tempFolder();
   const path = folder.file("data");
   await Deno.mkdir(path);
@@ -99,7 +99,7 @@ test.skipIf(Deno.build.os === "windows").each([
 test.skipIf(Deno.build.os === "windows").each([
   ["of other files", 0o755, ["letter.txt"]],
   ["that everybody writes to", 0o1777, []],
-])("a folder %s is refused and left as it is", { tags: ["K08"] }, async (_, mode, names) => {
+])("refuses a folder %s and leaves it unchanged", { tags: ["K08"] }, async (_, mode, names) => {
   await using folder = await tempFolder();
   const path = folder.file("data");
   await Deno.mkdir(path);
@@ -113,16 +113,16 @@ test.skipIf(Deno.build.os === "windows").each([
   expect((await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name)).toEqual(names);
 });
 
-test("a data directory that is a file is refused with its path", async () => {
+test("refuses a data directory that is a file and names its path", async () => {
   await using folder = await tempFolder();
   await Deno.writeTextFile(folder.file("data"), "");
   await expect(openDataDir(folder.file("data"))).rejects.toMatchObject({
     code: "internal",
-    message: expect.stringContaining(`Cannot open the data directory "${folder.file("data")}": `),
+    message: expect.stringContaining(`Can't open the data directory "${folder.file("data")}": `),
   });
 });
 
-test("a folder inside is 0700, also one that was wider, and never a link to elsewhere", async () => {
+test("creates subfolders with 0700, corrects wider ones and never follows links", async () => {
   await using folder = await tempFolder();
   const dataDir = await openDataDir(folder.file("data"));
   await Deno.mkdir(dataDir.file("voices"));
@@ -138,7 +138,7 @@ test("a folder inside is 0700, also one that was wider, and never a link to else
 });
 
 test.each(["", ".", "..", "a/b", "a\\b", "a\0b"])(
-  "%j is no folder name inside the data directory",
+  "refuses %j as a folder name",
   { tags: ["P01"] },
   async (name) => {
     await using folder = await tempFolder();
@@ -148,7 +148,7 @@ test.each(["", ".", "..", "a/b", "a\\b", "a\0b"])(
   },
 );
 
-test("a data directory holds sealed data once it has a database, sealed files or anything in their folders", async () => {
+test("detects sealed data: a database, sealed files, or content of their folders", async () => {
   await using folder = await tempFolder();
   const dataDir = await openDataDir(folder.file("data"));
   expect(await holdsSealedData(dataDir)).toBe(false);

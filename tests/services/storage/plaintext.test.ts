@@ -10,7 +10,7 @@ import { slowMigrations } from "../../helpers/processes/storage_migrations.ts";
 const SECRETS = ["message: the heron at dusk", "draft: unsent words", "sk-provider-key-12345", "token-abcdef-98765"];
 
 test(
-  "no sealed text is found in the data directory: database, its log, its copy, files, errors",
+  "leaves no plaintext in the data directory: database, log, copy, files, errors",
   { tags: ["K01"] },
   async () => {
     await using folder = await tempFolder();

@@ -40,7 +40,7 @@ async function openStore(limits: Partial<VersionLimits> = {}) {
   };
 }
 
-test("beyond the count, the version that was current for the shortest time goes first and the newest stays", async () => {
+test("drops the version that was current for the shortest time when there are too many, never the newest", async () => {
   await using store = await openStore({ maxCount: 3 });
   for (const [text, minutes] of [["1", 600], ["2", 1], ["3", 1], ["4", 300], ["5", 1]] as const) {
     store.clock.nowMs += minutes * MINUTE_MS;
@@ -49,7 +49,7 @@ test("beyond the count, the version that was current for the shortest time goes 
   expect(await store.texts()).toEqual(["4", "3", "0"]);
 });
 
-test("beyond the bytes, versions go until the rest fits, but for the newest", async () => {
+test("drops versions until the rest fits the size limit, never the newest", async () => {
   await using store = await openStore({ maxBytes: 2_500 });
   for (const letter of "abcd") {
     store.clock.nowMs += MINUTE_MS;
@@ -63,7 +63,7 @@ test("beyond the bytes, versions go until the rest fits, but for the newest", as
   expect((await store.texts()).map((text) => text[0])).toEqual(["x"]);
 });
 
-test("a write that fails leaves the files as they were and no version", async () => {
+test("leaves files and versions unchanged after a failed write", async () => {
   await using store = await openStore();
   const other = `${store.path}.assets`;
   const failing = store.versions.replace(
@@ -83,7 +83,7 @@ test("a write that fails leaves the files as they were and no version", async ()
   expect(store.log).toEqual([]);
 });
 
-test("a process that ends between keeping and writing leaves the current file, and the next write goes on", async () => {
+test("keeps the current file when the process ends between keeping and writing, and accepts the next write", async () => {
   await using store = await openStore();
   const never = new Promise<void>(() => {});
   const kept = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ test("a process that ends between keeping and writing leaves the current file, a
   expect(await Deno.readTextFile(store.path)).toBe("1");
 });
 
-test("a full disk refuses the write before anything is replaced", async (context) => {
+test("refuses a write on a full disk before anything is replaced", async (context) => {
   await using home = await tempFolder();
   await using disk = await smallFileSystem(home.file("disk"), 1);
   if (disk === undefined) return context.skip();

@@ -11,7 +11,7 @@ const insert = (id: string, sealed: Uint8Array = new Uint8Array([1])) => ({
 const idsOf = (rows: { conversation_id: string }[]) => rows.map((row) => row.conversation_id);
 const IDS = "SELECT conversation_id FROM draft ORDER BY conversation_id";
 
-test("a read right after a write sees it, whichever statement read before", async () => {
+test("reads see every write that has resolved", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   for (let n = 0; n < 50; n++) {
@@ -22,7 +22,7 @@ test("a read right after a write sees it, whichever statement read before", asyn
   }
 });
 
-test("every kind of value comes back as it was written", async () => {
+test("stores every kind of value unchanged", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"), [
     { version: 1, sql: "CREATE TABLE thing(n INTEGER PRIMARY KEY, value ANY) STRICT" },
@@ -34,7 +34,7 @@ test("every kind of value comes back as it was written", async () => {
   expect(back).toEqual(values.map((value) => typeof value === "bigint" ? Number(value) : value));
 });
 
-test("a part of a larger buffer is written alone, and the caller's buffers stay usable", async () => {
+test("writes a view of a larger buffer alone and leaves the caller's buffers usable", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const large = new Uint8Array(1000).map((_, index) => index % 251);
@@ -46,7 +46,7 @@ test("a part of a larger buffer is written alone, and the caller's buffers stay 
   expect([large.byteLength, own.byteLength]).toEqual([1000, 2]);
 });
 
-test("a unit is written whole or not at all, and the units of its group are not its hostages", async () => {
+test("writes a unit completely or not at all, without affecting other units of its group", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const outcomes = await Promise.allSettled([
@@ -67,12 +67,12 @@ test("a unit is written whole or not at all, and the units of its group are not 
   expect(database.get("SELECT version FROM draft WHERE conversation_id = 'e'")).toEqual({ version: 9 });
 });
 
-test("a lone unit that fails leaves nothing either", async () => {
+test("leaves nothing of a single unit that fails", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   await expect(database.write([insert("a"), { ...insert("b"), expectChanges: 0 }])).rejects.toMatchObject({
     code: "conflict",
-    message: "Cannot write to the database: 1 rows fitted where 0 had to",
+    message: "Can't write to the database: changed 1 rows instead of 0",
   });
   await expect(database.write([insert("a"), insert("a")])).rejects.toMatchObject({ code: "conflict" });
   expect(database.all(IDS)).toEqual([]);
@@ -80,7 +80,7 @@ test("a lone unit that fails leaves nothing either", async () => {
   expect(idsOf(database.all(IDS))).toEqual(["a"]);
 });
 
-test("a unit cannot end the transaction of its group", async () => {
+test("a unit can't end the transaction of its group", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const outcomes = await Promise.allSettled([
@@ -92,7 +92,7 @@ test("a unit cannot end the transaction of its group", async () => {
   expect(idsOf(database.all(IDS))).toEqual(["a", "b"]);
 });
 
-test("a statement that is used again with fewer values does not see the earlier ones", async () => {
+test("a reused statement doesn't see values of an earlier call", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   await database.write([insert("a")]);
@@ -100,14 +100,14 @@ test("a statement that is used again with fewer values does not see the earlier 
   expect(idsOf(database.all(IDS))).toEqual(["a"]);
 });
 
-test("10,000 writes at once all land, in their order", async () => {
+test("writes 10,000 concurrent units in order", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const results = await Promise.all(Array.from({ length: 10_000 }, (_, n) => database.write([insert(String(n))])));
   expect(results.map(([result]) => result!.lastInsertRowid)).toEqual(results.map((_, n) => n + 1));
 });
 
-test("an iteration keeps its moment while other reads see what was written since", async () => {
+test("an iteration keeps its snapshot while other reads see later writes", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   await database.write(["a", "b", "c"].map((id) => insert(id)));
@@ -120,7 +120,7 @@ test("an iteration keeps its moment while other reads see what was written since
   expect(seen).toEqual(["a", "b", "c"]);
 });
 
-test("two iterations of one query do not disturb each other, and one left early lets the log be emptied", async () => {
+test("two iterations of one query don't disturb each other, and one left early releases the log", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   await database.write(["a", "b", "c"].map((id) => insert(id)));
@@ -137,16 +137,16 @@ test("two iterations of one query do not disturb each other, and one left early 
   other.close();
 });
 
-test("the reading connection cannot write", async () => {
+test("the reading connection can't write", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   expect(() => database.all("DELETE FROM draft")).toThrow(AppError);
   expect(() => database.get("SELECT * FROM absent")).toThrow(
-    /^Cannot read the database ".*app.db": no such table: absent$/,
+    /^Can't read the database ".*app.db": no such table: absent$/,
   );
 });
 
-test("closing waits for what was written before it, empties the log, and refuses what comes after", async () => {
+test("closing waits for earlier writes, empties the log and refuses later writes", async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const database = await testDatabase(path);
@@ -160,7 +160,7 @@ test("closing waits for what was written before it, empties the log, and refuses
   expect(again.all(IDS)).toHaveLength(100);
 });
 
-test("a writer that dies rejects what was under way and leaves the process and the next write unharmed", {
+test("rejects pending writes when the writer dies; the process and the next write are unharmed", {
   tags: ["L05"],
 }, async () => {
   await using folder = await tempFolder();
@@ -179,7 +179,7 @@ test("a writer that dies rejects what was under way and leaves the process and t
     expect(outcome).toMatchObject({
       reason: {
         code: "internal",
-        message: expect.stringMatching(/^Cannot write to the database: the writer has ended/),
+        message: expect.stringMatching(/^Can't write to the database: the writer has ended/),
       },
     });
   }
@@ -196,7 +196,7 @@ test.each([
   ["NaN", NaN],
   ["a text that would come back cut", "a\0b"],
   ["half a surrogate pair", "\ud83e"],
-])("%s as a value is refused, and the writes beside it are not", async (_, value) => {
+])("refuses %s as a value without affecting other writes", async (_, value) => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const wrong = { sql: insert("a").sql, params: [value as never, new Uint8Array(1)] };

@@ -45,7 +45,7 @@ function numbersIn(database: Database, sql: string): Set<number> {
 }
 
 test(
-  `no acknowledged write is lost and no unit is halved by kills under load: ${ROUNDS} rounds`,
+  `loses no acknowledged write and splits no unit when killed under load: ${ROUNDS} rounds`,
   { tags: ["D02"], timeout: 30_000 + ROUNDS.count * 5_000 },
   async () => {
     await using folder = await tempFolder();

@@ -10,47 +10,53 @@ const insert = (id: string, byteLength: number) => ({
   params: [id, new Uint8Array(byteLength)],
 });
 
-test("on a full file system every write fails with storage_full, old data stays, and room lets the next one in", {
-  tags: ["D03"],
-}, async (context) => {
-  await using folder = await tempFolder();
-  await using small = await smallFileSystem(folder.file("data"));
-  if (small === undefined) {
-    console.warn("SKIPPED D03 on a real full file system: only root on Linux can mount one");
-    return context.skip();
-  }
-  const dataDir = await openDataDir(folder.file("data"));
-  const database = await testDatabase(dataDir.file("app.db"));
-  try {
-    await database.write([insert("old", 1000)]);
-    await writeFileAtomic(dataDir.file("tokens.json"), "old");
-    await fill(dataDir.file("filler"));
+test(
+  "fails every write with storage_full on a full file system, keeps old data, and writes again once there is space",
+  {
+    tags: ["D03"],
+  },
+  async (context) => {
+    await using folder = await tempFolder();
+    await using small = await smallFileSystem(folder.file("data"));
+    if (small === undefined) {
+      console.warn("SKIPPED D03 on a real full file system: only root on Linux can mount one");
+      return context.skip();
+    }
+    const dataDir = await openDataDir(folder.file("data"));
+    const database = await testDatabase(dataDir.file("app.db"));
+    try {
+      await database.write([insert("old", 1000)]);
+      await writeFileAtomic(dataDir.file("tokens.json"), "old");
+      await fill(dataDir.file("filler"));
 
-    const outcomes = await Promise.allSettled([
-      database.write([insert("a", 300_000)]),
-      database.write([insert("b", 300_000), insert("c", 10)]),
-      writeFileAtomic(dataDir.file("tokens.json"), "new".repeat(10_000)),
-    ]);
-    expect(outcomes.map((outcome) => outcome.status === "rejected" ? outcome.reason.code : "written"))
-      .toEqual(["storage_full", "storage_full", "storage_full"]);
-    expect(database.all("SELECT conversation_id AS id FROM draft")).toEqual([{ id: "old" }]);
-    expect(await Deno.readTextFile(dataDir.file("tokens.json"))).toBe("old");
-    expect((await filesBelow(dataDir.path)).filter((path) => path.endsWith(".tmp"))).toEqual([]);
+      const outcomes = await Promise.allSettled([
+        database.write([insert("a", 300_000)]),
+        database.write([insert("b", 300_000), insert("c", 10)]),
+        writeFileAtomic(dataDir.file("tokens.json"), "new".repeat(10_000)),
+      ]);
+      expect(outcomes.map((outcome) => outcome.status === "rejected" ? outcome.reason.code : "written"))
+        .toEqual(["storage_full", "storage_full", "storage_full"]);
+      expect(database.all("SELECT conversation_id AS id FROM draft")).toEqual([{ id: "old" }]);
+      expect(await Deno.readTextFile(dataDir.file("tokens.json"))).toBe("old");
+      expect((await filesBelow(dataDir.path)).filter((path) => path.endsWith(".tmp"))).toEqual([]);
 
-    await Deno.remove(dataDir.file("filler"));
-    await database.write([insert("new", 300_000)]);
-    await writeFileAtomic(dataDir.file("tokens.json"), "new");
-    expect(database.all("SELECT conversation_id AS id FROM draft ORDER BY id")).toEqual([{ id: "new" }, { id: "old" }]);
-    expect(await Deno.readTextFile(dataDir.file("tokens.json"))).toBe("new");
-    expect(database.get("PRAGMA integrity_check")).toEqual({ integrity_check: "ok" });
-  } finally {
-    await database.close();
-    dataDir.close();
-  }
-});
+      await Deno.remove(dataDir.file("filler"));
+      await database.write([insert("new", 300_000)]);
+      await writeFileAtomic(dataDir.file("tokens.json"), "new");
+      expect(database.all("SELECT conversation_id AS id FROM draft ORDER BY id")).toEqual([{ id: "new" }, {
+        id: "old",
+      }]);
+      expect(await Deno.readTextFile(dataDir.file("tokens.json"))).toBe("new");
+      expect(database.get("PRAGMA integrity_check")).toEqual({ integrity_check: "ok" });
+    } finally {
+      await database.close();
+      dataDir.close();
+    }
+  },
+);
 
 test(
-  "a store at its page limit refuses what is too large, keeps what it has, and takes small units of the same group",
+  "a database at its page limit refuses a large unit and accepts small ones of the same group",
   { tags: ["D03"] },
   async () => {
     await using folder = await tempFolder();
@@ -78,7 +84,7 @@ test(
 );
 
 test.skipIf(Deno.build.os === "windows")(
-  "a file that meets the limit on file size keeps its old content and leaves no temporary file",
+  "a file that exceeds the size limit keeps its old content and leaves no temporary file",
   { tags: ["D03"] },
   async () => {
     await using folder = await tempFolder();
@@ -93,7 +99,7 @@ test.skipIf(Deno.build.os === "windows")(
 );
 
 test.each(["write", "sync", "rename"] as const)(
-  "an input/output error of the disk on %s reaches the caller, and the next write works",
+  "reports an I/O error on %s to the caller, and the next write works",
   { tags: ["D03"] },
   async (step) => {
     await using folder = await tempFolder();
@@ -108,7 +114,7 @@ test.each(["write", "sync", "rename"] as const)(
       if (step === "rename") Object.defineProperty(Deno, "rename", { value: failure, configurable: true });
       await expect(writeFileAtomic(path, "new")).rejects.toMatchObject({
         code: "internal",
-        message: `Cannot write "${path}": Input/output error (os error 5)`,
+        message: `Can't write "${path}": Input/output error (os error 5)`,
       });
     } finally {
       Object.assign(Deno.FsFile.prototype, { sync, write });

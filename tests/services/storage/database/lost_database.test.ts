@@ -7,7 +7,7 @@ import { openTestApp } from "../../../helpers/app/test_app.ts";
 const exists = (path: string) => Deno.stat(path).then(() => true, () => false);
 
 test.each(["missing", "empty"])(
-  "refuses to start on a data folder whose database is %s, and says the way out",
+  "refuses to start on a data folder whose database is %s, and says how to continue",
   async (state) => {
     await using folder = await tempFolder();
     const dataDir = folder.file("data");
@@ -34,7 +34,7 @@ test.each(["missing", "empty"])(
   },
 );
 
-test("starts on a data folder with cards and models alone, and again after a first start that was cut short", async () => {
+test("starts on a data folder with only cards and models, and after an interrupted first start", async () => {
   await using folder = await tempFolder();
   const dataDir = folder.file("data");
   await Deno.mkdir(`${dataDir}/models`, { recursive: true, mode: 0o700 });

@@ -26,7 +26,7 @@ test("migrations count up from 1 without gaps", () => {
   expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1));
 });
 
-test("a new database has the tables of the design, WAL, and the newest schema, without a copy beside it", async () => {
+test("creates all tables, WAL and the newest schema in a new database, without a copy", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const tables = database.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
@@ -51,7 +51,7 @@ test("a new database has the tables of the design, WAL, and the newest schema, w
   expect((await filesBelow(folder.path)).filter((path) => path.includes("schema-"))).toEqual([]);
 });
 
-test("two conversations whose ids differ in letter case alone cannot both be", async () => {
+test("refuses two conversations whose ids differ only by case", async () => {
   await using folder = await tempFolder();
   await using database = await testDatabase(folder.file("app.db"));
   const insert = (id: string) => ({
@@ -63,7 +63,7 @@ test("two conversations whose ids differ in letter case alone cannot both be", a
   await expect(database.write([insert("aBC")])).rejects.toMatchObject({ code: "conflict" });
 });
 
-test("an upgrade keeps the data, and a copy of the database as it was", async () => {
+test("an upgrade keeps the data and a copy of the old database", async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await makeDatabase(path);
@@ -78,7 +78,7 @@ test("an upgrade keeps the data, and a copy of the database as it was", async ()
   expect(copy.get("PRAGMA integrity_check")).toEqual({ integrity_check: "ok" });
 });
 
-test("an upgrade's copy holds what only the log of a killed process held", async () => {
+test("the copy of an upgrade includes what was only in the log of a killed process", async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const child = startChild("storage_crash_child.ts", [path, "0"]);
@@ -92,7 +92,7 @@ test("an upgrade's copy holds what only the log of a killed process held", async
 });
 
 test(
-  "a migration that fails or is killed midway leaves the old schema, and the next start goes through",
+  "a failed or killed migration leaves the old schema, and the next start completes it",
   { tags: ["D05"], timeout: 90_000 },
   async () => {
     await using folder = await tempFolder();
@@ -126,7 +126,7 @@ test(
   },
 );
 
-test("a rollback journal that a power cut in the first start left is played back", { tags: ["D05"] }, async () => {
+test("plays back a rollback journal that a power failure left in the first start", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   // A copy in the middle of the first transaction, which is not yet one of the write-ahead log.
@@ -141,18 +141,18 @@ test("a rollback journal that a power cut in the first start left is played back
   expect(await filesBelow(folder.path)).not.toContain(`${path}-journal`);
 });
 
-test("a database of a newer program is refused untouched", { tags: ["D05"] }, async () => {
+test("refuses a newer database unchanged", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await (await testDatabase(path, slowMigrations(10))).close();
   expect(await refusalOf(path)).toBe(
-    `Cannot open the database "${path}": it has schema ${NEWEST + 1} and this program knows schemas up to ${NEWEST}; ` +
+    `Can't open the database "${path}": it has schema ${NEWEST + 1} and this program knows schemas up to ${NEWEST}; ` +
       "start the newer program again",
   );
 });
 
 test(
-  "a newer database with a log that was not emptied is refused with file and log untouched",
+  "refuses a newer database with a log, leaving file and log unchanged",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -169,7 +169,7 @@ test(
   },
 );
 
-test("a database of another program is refused untouched", { tags: ["D05"] }, async () => {
+test("refuses a database of another program unchanged", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const other = new DatabaseSync(path);
@@ -181,7 +181,7 @@ test("a database of another program is refused untouched", { tags: ["D05"] }, as
 test.each([
   ["no database", (bytes: Uint8Array) => bytes.fill(0x41)],
   ["a torn first page", (bytes: Uint8Array) => bytes.fill(0xff, 100, 4096)],
-])("a file with %s is refused untouched", { tags: ["D05"] }, async (_, damage) => {
+])("refuses a file with %s unchanged", { tags: ["D05"] }, async (_, damage) => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await makeDatabase(path);
@@ -189,12 +189,12 @@ test.each([
   damage(bytes);
   await Deno.writeFile(path, bytes);
   expect(await refusalOf(path)).toMatch(
-    /^Cannot open the database ".*": the file is damaged \(.*\); it was left as it is/,
+    /^Can't open the database ".*": the file is damaged \(.*\); it was left as it is/,
   );
 });
 
 test(
-  "a corrupt page is an error of what needs it, not of the rest, and is not written over",
+  "a corrupt page fails what needs it and nothing else, and isn't overwritten",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -208,7 +208,7 @@ test(
     await Deno.writeFile(path, bytes);
     {
       await using database = await testDatabase(path);
-      expect(() => database.all("SELECT * FROM draft")).toThrow(/^Cannot read the database ".*": the file is damaged/);
+      expect(() => database.all("SELECT * FROM draft")).toThrow(/^Can't read the database ".*": the file is damaged/);
       await expect(database.write([{ sql: "UPDATE draft SET version = 2" }])).rejects.toMatchObject({
         code: "internal",
       });
@@ -219,7 +219,7 @@ test(
 );
 
 test(
-  "an empty or missing file beside its log is refused, since the log would be thrown away",
+  "refuses an empty or missing file next to its log, because SQLite would discard the log",
   { tags: ["D05"] },
   async () => {
     await using folder = await tempFolder();
@@ -227,7 +227,7 @@ test(
     await Deno.writeFile(`${path}-wal`, new Uint8Array(100));
     await expect(testDatabase(path)).rejects.toMatchObject({
       code: "internal",
-      message: `Cannot open the database "${path}": the file is missing but its log "${path}-wal" is not`,
+      message: `Can't open the database "${path}": the file is missing but its log "${path}-wal" is not`,
     });
     expect((await Deno.stat(`${path}-wal`)).size).toBe(100);
     await Deno.writeFile(path, new Uint8Array(0));
@@ -235,7 +235,7 @@ test(
   },
 );
 
-test("a database that another program has locked is refused as a conflict", { tags: ["D05"] }, async () => {
+test("refuses a database that another program has locked as a conflict", { tags: ["D05"] }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   await makeDatabase(path);
@@ -243,14 +243,14 @@ test("a database that another program has locked is refused as a conflict", { ta
   other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM trash");
   await expect(testDatabase(path)).rejects.toMatchObject({
     code: "conflict",
-    message: `Cannot open the database "${path}": another program has it locked`,
+    message: `Can't open the database "${path}": another program has it locked`,
   });
   other.close();
   await (await testDatabase(path)).close();
 });
 
 test.skipIf(Deno.build.os === "windows")(
-  "a folder that cannot be written to is refused with that reason",
+  "refuses a read-only folder with the reason",
   { tags: ["D05"] },
   async (context) => {
     await using folder = await tempFolder();
@@ -266,7 +266,7 @@ test.skipIf(Deno.build.os === "windows")(
     const [refusal] = await runChild("storage_lock_child.ts", [path], { prefix });
     expect(JSON.parse(refusal!)).toMatchObject({
       code: "internal",
-      message: expect.stringMatching(/^Cannot open the data directory ".*": it cannot be written to \(/),
+      message: expect.stringMatching(/^Can't open the data directory ".*": it cannot be written to \(/),
     });
     await Deno.chmod(path, 0o700);
     await makeDatabase(`${path}/app.db`);
@@ -275,7 +275,7 @@ test.skipIf(Deno.build.os === "windows")(
     const before = await Deno.readFile(`${path}/app.db`);
     const [second] = await runChild("storage_lock_child.ts", [path], { prefix });
     expect(JSON.parse(second!).message).toMatch(
-      /^Cannot open the database ".*": the file or its folder cannot be written to/,
+      /^Can't open the database ".*": the file or its folder cannot be written to/,
     );
     expect(await Deno.readFile(`${path}/app.db`)).toEqual(before);
     await Deno.chmod(path, 0o700);

@@ -13,7 +13,7 @@ const VERSIONS = MIGRATIONS.map(({ version }) => version).filter((version) => ve
 
 async function fixture(version: number): Promise<string> {
   return await Deno.readTextFile(new URL(`${version}.sql`, FIXTURE_FOLDER)).catch(() => {
-    throw new Error(`There is no fixture of schema ${version}; once it is settled, deno task fixture writes it`);
+    throw new Error(`There is no fixture for schema ${version}; deno task fixture writes it`);
   });
 }
 
@@ -25,7 +25,7 @@ async function untilEnded(server: ChildServer): Promise<void> {
 }
 
 describe.each(VERSIONS)("schema %i", (version) => {
-  test("its migrations still make what was released", async () => {
+  test("the migrations still produce the released schema", async () => {
     using released = new DatabaseSync(":memory:");
     released.exec(await fixture(version));
     using made = new DatabaseSync(":memory:");
@@ -34,7 +34,7 @@ describe.each(VERSIONS)("schema %i", (version) => {
   });
 
   test(
-    "the server as it is started upgrades it, reads what was in it, and keeps a copy that the old one can use",
+    "the server upgrades a released database, reads its data, and keeps a copy for the old version",
     { tags: ["D05"], timeout: 60_000 },
     async () => {
       await using folder = await tempFolder();

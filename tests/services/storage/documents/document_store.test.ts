@@ -48,7 +48,7 @@ afterEach(async () => {
 
 const put = (id: string, title: string, text: string) => store.put(id, () => ({ head: { title }, body: { text } }));
 
-test("a head of any length and a body with odd characters come back as they were", async () => {
+test("stores heads of any length and bodies with unusual characters unchanged", async () => {
   const title = "long ".repeat(2_000);
   const text = "half \ud800 pair, NUL \u0000, \u2028";
   await put("a", title, text);
@@ -60,7 +60,7 @@ test("a head of any length and a body with odd characters come back as they were
 });
 
 test(
-  "a sealed value that was moved to another document, or to its other part, opens nowhere",
+  "a sealed value opens neither in another document nor as its other part",
   { tags: ["K02"] },
   async () => {
     await put("a", "A", "secret of a");
@@ -77,7 +77,7 @@ test(
   },
 );
 
-test("an older value of the same document does not open", { tags: ["K02"] }, async () => {
+test("doesn't open an older value of the same document", { tags: ["K02"] }, async () => {
   await put("a", "A", "first");
   const { sealed } = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM document WHERE id = 'a'")!;
   await put("a", "A", "second");
@@ -86,7 +86,7 @@ test("an older value of the same document does not open", { tags: ["K02"] }, asy
   await expect(store.get("a")).rejects.toMatchObject({ code: "internal" });
 });
 
-test("a value that is cut off, even to nothing, is an error by itself", { tags: ["K03"] }, async () => {
+test("a truncated or empty value is an error of that document only", { tags: ["K03"] }, async () => {
   await put("a", "A", "text");
   await put("b", "B", "text");
   await db.write([{ sql: "UPDATE document SET sealed = x'' WHERE id = 'a'", params: [] }]);
@@ -97,7 +97,7 @@ test("a value that is cut off, even to nothing, is an error by itself", { tags: 
   expect((await store.get("a")).body.text).toBe("anew");
 });
 
-test("what was removed for too long goes for good, row and all", async () => {
+test("deletes expired documents with their rows", async () => {
   await put("a", "A", "text");
   await store.remove("a");
   expect(db.all("SELECT id FROM document WHERE kind LIKE '%paper%'")).toHaveLength(1);
@@ -107,7 +107,7 @@ test("what was removed for too long goes for good, row and all", async () => {
   expect(trash.list()).toEqual([]);
 });
 
-test("the same id can be removed again and again, and each comes back by itself", async () => {
+test("restores each of several removed documents with the same id", async () => {
   for (const text of ["one", "two"]) {
     await put("a", text, text);
     await store.remove("a");
@@ -123,14 +123,14 @@ test("the same id can be removed again and again, and each comes back by itself"
   expect((await store.get("a")).body.text).toBe("two");
 });
 
-test("a list needs no bodies, and many large bodies are not all kept", async () => {
+test("lists without reading bodies, and bounds the cache of large bodies", async () => {
   const text = "x".repeat(9 * 1024 * 1024);
   for (const id of ["a", "b", "c", "d", "e"]) await put(id, id, text + id);
   for (const id of ["a", "b", "c", "d", "e"]) expect((await store.get(id)).body.text.at(-1)).toBe(id);
   expect(store.list()).toHaveLength(5);
 });
 
-test("a read beside writes gets one whole version, never an error", async () => {
+test("a read during writes returns one whole version, never an error", async () => {
   await put("a", "0", "0");
   let isWriting = true;
   const found: string[][] = [];
