@@ -1,6 +1,6 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
 import { type AppContext, clientSignal } from "../middleware/env.ts";
-import { type ChatService, START, type StartedReply } from "../services/chat/chat.ts";
+import { type ChatService, START, type StartedReply } from "../services/chat/chat_service.ts";
 import type { ChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
 import type { ReplyPlace, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
 import { randomToken } from "../services/crypto/random.ts";

@@ -8,7 +8,7 @@
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
 import { openAuth } from "./auth/auth.ts";
-import { unendedReplies } from "./chat/reply_rows.ts";
+import { unendedReplies } from "./conversations/reply_rows.ts";
 import type { Config } from "./config/config.ts";
 import { createMaintenance } from "./core/maintenance.ts";
 import { openCore } from "./core/open_core.ts";
@@ -92,7 +92,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const [{ openConnections }, { createUpstreamClient }, { createChatUpstream }] = await Promise.all([
       import("./llm/connections/connections.ts"),
       import("./llm/upstream_client.ts"),
-      import("./chat/model_choice.ts"),
+      import("./llm/model_router.ts"),
     ]);
     const timeouts = {
       connectMs: config.upstreamConnectTimeoutMs,

@@ -1,7 +1,7 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat_request.ts";
-import type { ChatPreview } from "../../services/chat/upstream_call.ts";
+import type { ChatPreview } from "../../services/chat/call_builder.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
 import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";

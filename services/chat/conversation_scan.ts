@@ -2,7 +2,7 @@
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
 import { findCard, namesOf } from "../characters/greetings.ts";
-import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { turnsOf } from "./history.ts";
 import type { LorebookRoom } from "../lorebooks/open_lorebooks.ts";

@@ -2,7 +2,7 @@
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { PromptTurn } from "../prompts/prompts.ts";
-import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { Message, MessageContent } from "../conversations/message.ts";
 
 /** Where the history ends. */

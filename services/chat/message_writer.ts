@@ -2,7 +2,7 @@
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import { type ConversationState, titleFrom } from "../conversations/conversation.ts";
 import type { Conversations } from "../conversations/conversations.ts";
@@ -15,9 +15,9 @@ import {
   textOfContent,
 } from "../conversations/message.ts";
 import { lineOf } from "../conversations/tree/message_tree.ts";
-import { NOTHING_STORED } from "../conversations/revisions/replacement.ts";
-import { replyBegun } from "./reply_rows.ts";
-import { withTrueSummary } from "./summaries/summary_validity.ts";
+import { NOTHING_STORED } from "../conversations/revisions/revision_preparation.ts";
+import { replyBegun } from "../conversations/reply_rows.ts";
+import { withTrueSummary } from "../conversations/summary_validity.ts";
 import { userTextOf, type VariantStore, withoutText } from "../conversations/variants.ts";
 
 /** What writing a turn needs. */

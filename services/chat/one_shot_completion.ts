@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ChatUpstream } from "./chat_request.ts";
-import { withoutThoughts } from "./reasoning.ts";
+import { withoutThoughts } from "../llm/reasoning.ts";
 
 /** Asks a model. */
 export type AskModel = (messages: ChatMessage[], signal: AbortSignal) => Promise<string | undefined>;

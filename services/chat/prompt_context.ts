@@ -3,7 +3,7 @@ import type { ChatMessage } from "../llm/chat_event.ts";
 import type { CastMember } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompts.ts";
 import type { OpenScene, Scenes } from "../prompts/scenes.ts";
-import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { type HistoryEnd, type SaidMessage, turnsOf } from "./history.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";

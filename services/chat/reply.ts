@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import type { ChatEvent, Usage } from "../llm/chat_event.ts";
 import { ToolCalls } from "../llm/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
-import type { LiveReply } from "./live_replies.ts";
+import type { LiveReply } from "../conversations/live_replies.ts";
 import type { Message } from "../conversations/message.ts";
 import {
   type ReplyBatch,

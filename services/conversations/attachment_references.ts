@@ -7,7 +7,7 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
-import type { BlockStore } from "./blocks/blocks.ts";
+import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { revisionPlace } from "./aad.ts";
 import { openVariant, type VariantRow } from "./variants.ts";

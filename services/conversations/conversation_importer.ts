@@ -8,7 +8,7 @@ import { type ConversationInput, type ConversationState, headFrom } from "./conv
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import { type MessageTree } from "./tree/message_tree.ts";
 import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
-import { NOTHING_STORED } from "./revisions/replacement.ts";
+import { NOTHING_STORED } from "./revisions/revision_preparation.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import type { VariantText } from "./variants.ts";
 

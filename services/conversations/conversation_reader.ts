@@ -7,11 +7,11 @@ import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { Semaphore } from "../async/semaphore.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./blocks/block_text.ts";
-import type { BlockStore } from "./blocks/blocks.ts";
+import type { BlockStore } from "./blocks/block_store.ts";
 import { type ConversationState, openingText } from "./conversation.ts";
 import type { ConversationStore, ListPlace } from "./conversation_store.ts";
 import type { Damage } from "./damage.ts";
-import type { LiveReplies } from "../chat/live_replies.ts";
+import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantRow, VariantStore } from "./variants.ts";
 

@@ -8,7 +8,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
-import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/blocks.ts";
+import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/block_store.ts";
 import type { ChangeLog } from "./revisions/change_log.ts";
 import {
   type ConversationInput,
@@ -20,15 +20,15 @@ import {
 } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
 import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
-import type { LiveReplies, LiveReply } from "../chat/live_replies.ts";
+import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { isoTime, type Message, type MessageInput } from "./message.ts";
 import { completeMessages, takeMessages } from "./input_messages.ts";
 import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./input_variants.ts";
-import { greetingQuestion, type GreetingSource, openingFrom } from "../chat/greetings.ts";
+import { greetingQuestion, type GreetingSource, openingFrom } from "./greetings.ts";
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
-import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./revisions/replacement.ts";
+import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./revisions/revision_preparation.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
-import { headWithTrueSummary, withTrueSummary } from "../chat/summaries/summary_validity.ts";
+import { headWithTrueSummary, withTrueSummary } from "./summary_validity.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";

@@ -6,7 +6,7 @@ import { type ConversationHead, type ConversationState, snippetOf } from "./conv
 import type { ConversationParts, Conversations } from "./conversations.ts";
 import type { Message } from "./message.ts";
 import { lineOf } from "./tree/message_tree.ts";
-import { replaceTree } from "./revisions/replacement.ts";
+import { replaceTree } from "./revisions/revision_preparation.ts";
 
 /** Where a conversation was copied from. */
 export interface ForkedFrom {

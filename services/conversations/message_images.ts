@@ -1,10 +1,10 @@
 /** Pictures that come to a message after it was written: names in its field `attachments`, which no model is sent. */
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { BlockStore } from "./blocks/blocks.ts";
+import type { BlockStore } from "./blocks/block_store.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import type { LiveReplies } from "../chat/live_replies.ts";
+import type { LiveReplies } from "./live_replies.ts";
 
 /** What it stands on. */
 export interface MessagePictureParts {

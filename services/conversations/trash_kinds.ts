@@ -2,8 +2,8 @@
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { ConversationParts, Conversations } from "./conversations.ts";
-import { putBack, type RemovedMessages } from "./removed_messages.ts";
-import { withTrueSummaryBeside } from "../chat/summaries/summary_validity.ts";
+import { putBack, type RemovedMessages } from "./conversation_trash.ts";
+import { withTrueSummaryBeside } from "./summary_validity.ts";
 
 /** What the trash keeps of messages. */
 export interface RemovedMessagesRecord {

@@ -1,5 +1,5 @@
 /** What a model's answer says of a character: JSON, or paragraphs under labels, whole or as far as it came. */
-import { withoutThoughts } from "../../chat/reasoning.ts";
+import { withoutThoughts } from "../../llm/reasoning.ts";
 import { type PartialObject, readPartialObject } from "../../json/partial_json.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 

@@ -1,6 +1,6 @@
 /** One character being written by a model, step by step. */
 import type { ChatUpstream } from "../../chat/chat_request.ts";
-import { withoutThoughts } from "../../chat/reasoning.ts";
+import { withoutThoughts } from "../../llm/reasoning.ts";
 import { AppError } from "../../errors.ts";
 import type { ChatEvent } from "../../llm/chat_event.ts";
 import type { ChatStream } from "../../llm/upstream_client.ts";

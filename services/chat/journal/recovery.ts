@@ -9,7 +9,7 @@ import type { ConversationStore } from "../../conversations/conversation_store.t
 import type { JournalBatch } from "./journal.ts";
 import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "../../conversations/message.ts";
-import { replyEnded, unendedReplies } from "../reply_rows.ts";
+import { replyEnded, unendedReplies } from "../../conversations/reply_rows.ts";
 import { INTERRUPTED } from "../stored_reply.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 

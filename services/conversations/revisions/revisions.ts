@@ -1,18 +1,18 @@
 /** Past states of a conversation: which there are, and how one comes back. */
 import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
-import type { BlockChange, BlockStore } from "../blocks/blocks.ts";
-import { messagesIn, replaceMessages, treeOf } from "./replacement.ts";
+import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
+import { messagesIn, replaceMessages, treeOf } from "./revision_preparation.ts";
 import type { ConversationState } from "../conversation.ts";
 import { checkRevision, type ConversationParts, type Conversations } from "../conversations.ts";
 import { type TextChange } from "../input_variants.ts";
 import { type Message, withoutNulls } from "../message.ts";
 import { pathOf } from "../tree/message_tree.ts";
-import { putBack } from "../removed_messages.ts";
-import { replyForgotten } from "../../chat/reply_rows.ts";
+import { putBack } from "../conversation_trash.ts";
+import { replyForgotten } from "../reply_rows.ts";
 import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
-import { withTrueSummary, withTrueSummaryBeside } from "../../chat/summaries/summary_validity.ts";
+import { withTrueSummary, withTrueSummaryBeside } from "../summary_validity.ts";
 import { type ExpectedVersion } from "../../storage/preconditions.ts";
 
 /** Lists and restores. */

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Attachments } from "../../../services/attachments/attachments.ts";
 import { openImagePool } from "../../../services/attachments/images/image_pool.ts";
-import { BlockStore } from "../../../services/conversations/blocks/blocks.ts";
+import { BlockStore } from "../../../services/conversations/blocks/block_store.ts";
 import { ByteBudget } from "../../../services/async/byte_budget.ts";
 import { ConversationReader } from "../../../services/conversations/conversation_reader.ts";
 import { ChangeLog } from "../../../services/conversations/revisions/change_log.ts";
 import { Conversations } from "../../../services/conversations/conversations.ts";
 import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
-import { LiveReplies } from "../../../services/chat/live_replies.ts";
+import { LiveReplies } from "../../../services/conversations/live_replies.ts";
 import { Messages } from "../../../services/conversations/messages.ts";
 import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
 import { Versions } from "../../../services/storage/versions.ts";

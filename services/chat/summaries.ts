@@ -3,16 +3,16 @@
  * each cut of the history and dropped as soon as something it tells of changes.
  */
 import { isDeepStrictEqual } from "node:util";
-import { traceOf } from "../../errors.ts";
-import type { Log } from "../../log.ts";
-import { type CardSource, readCast } from "../../prompts/participants.ts";
-import { summaryOf } from "../../prompts/scenes.ts";
-import { estimateTokens } from "../../prompts/tokens/token_estimate.ts";
-import { amend, type AmendParts } from "../../conversations/system_update.ts";
-import type { BlockStore } from "../../conversations/blocks/blocks.ts";
-import type { ChatUpstream } from "../chat_request.ts";
+import { traceOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { type CardSource, readCast } from "../prompts/participants.ts";
+import { summaryOf } from "../prompts/scenes.ts";
+import { estimateTokens } from "../prompts/tokens/token_estimate.ts";
+import { amend, type AmendParts } from "../conversations/system_update.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { ChatUpstream } from "./chat_request.ts";
 import type { IdleQueue } from "./idle_queue.ts";
-import { type Message, textOfContent } from "../../conversations/message.ts";
+import { type Message, textOfContent } from "../conversations/message.ts";
 import { summaryCall, summaryIn } from "./summary_text.ts";
 import type { Replied } from "./titles.ts";
 

@@ -1,8 +1,8 @@
 /** Which connection and which model answer a chat request. */
 import { AppError } from "../errors.ts";
-import type { Connections } from "../llm/connections/connections.ts";
-import type { UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
-import type { ChatRoute, ChatUpstream } from "./chat_request.ts";
+import type { Connections } from "./connections/connections.ts";
+import type { UpstreamClient, UpstreamTarget } from "./upstream_client.ts";
+import type { ChatRoute, ChatUpstream } from "../chat/chat_request.ts";
 
 /** For how long the first model of a server's list is used without asking again. */
 const LIST_KEPT_MS = 60_000;

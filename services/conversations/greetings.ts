@@ -2,9 +2,9 @@
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
-import type { ConversationHead } from "../conversations/conversation.ts";
-import { completeMessage, type Message } from "../conversations/message.ts";
-import type { VariantStore } from "../conversations/variants.ts";
+import type { ConversationHead } from "./conversation.ts";
+import { completeMessage, type Message } from "./message.ts";
+import type { VariantStore } from "./variants.ts";
 
 /** What a character may say first. */
 export interface Greetings {

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
-import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/blocks.ts";
+import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/block_store.ts";
 import type { Message } from "./message.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";

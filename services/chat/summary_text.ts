@@ -1,6 +1,6 @@
 /** How a model is asked to tell what happened so far, and what of its answer is the summary. */
-import type { ChatCall, OpenAiCompletion } from "../../llm/chat_event.ts";
-import { withoutThoughts } from "../reasoning.ts";
+import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
+import { withoutThoughts } from "../llm/reasoning.ts";
 
 const INSTRUCTION =
   "You keep the record of a long conversation. Write down what has happened so far, in at most 250 words, in the language of the conversation and in the past tense: who takes part, what they did, agreed, learned and feel, where they are, and what is still open. Names and facts stay exact. Write the record alone: no heading, no comment.";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { titleCall, titleIn } from "../../../../services/chat/summaries/title_text.ts";
-import type { OpenAiCompletion } from "../../../../services/llm/chat_event.ts";
+import { titleCall, titleIn } from "../../../services/chat/title_text.ts";
+import type { OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 
 function answered(content: string | null): OpenAiCompletion {
   const message = { role: "assistant", content };

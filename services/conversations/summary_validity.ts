@@ -1,9 +1,9 @@
 /** When the summary of a conversation no longer tells the truth: something that it tells of has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { summaryOf } from "../../prompts/scenes.ts";
-import type { BlockStore, Neighbours } from "../../conversations/blocks/blocks.ts";
-import type { ConversationHead, ConversationState } from "../../conversations/conversation.ts";
-import type { Message } from "../../conversations/message.ts";
+import { summaryOf } from "../prompts/scenes.ts";
+import type { BlockStore, Neighbours } from "./blocks/block_store.ts";
+import type { ConversationHead, ConversationState } from "./conversation.ts";
+import type { Message } from "./message.ts";
 
 /**
  * Gives a conversation without its summary where that tells of a message that is about to change; else as it is.

@@ -1,6 +1,6 @@
 /** Calls of the server's own, made one at a time while nobody is being answered; a reply that begins ends them at once. */
-import type { EventHub } from "../../events/event_hub.ts";
-import type { LiveReplies } from "../live_replies.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { LiveReplies } from "../conversations/live_replies.ts";
 
 /** What is to be done when it is quiet. */
 export interface IdleWork {

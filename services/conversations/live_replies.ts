@@ -1,5 +1,5 @@
 /** The replies that are being written right now, by conversation; at most one in each. */
-import type { Message } from "../conversations/message.ts";
+import type { Message } from "./message.ts";
 
 /** What the conversations need to know of a running reply. */
 export interface LiveReply {

@@ -2,14 +2,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { Statement } from "../../storage/database/database.ts";
-import type { BlockStore, OpenTree } from "../blocks/blocks.ts";
+import type { BlockStore, OpenTree } from "../blocks/block_store.ts";
 import { isReordered, type Touched } from "./change_log.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import { NO_TEXT_CHANGE, type TextChange } from "../input_variants.ts";
 import type { Message } from "../message.ts";
 import { branchIds, type MessageTree, pathOf } from "../tree/message_tree.ts";
 import { insertContinuations, removeContinuations } from "../tree/conversation_tree.ts";
-import { forget } from "../removed_messages.ts";
+import { forget } from "../conversation_trash.ts";
 import type { RevisionCause, RevisionStore } from "./revision_store.ts";
 import type { VariantStore } from "../variants.ts";
 

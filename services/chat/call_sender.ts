@@ -2,7 +2,7 @@
 import type { ChatCall } from "../llm/chat_event.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { isTemplateRefusal, type Strictness, strictTurns } from "../prompts/alternating_roles.ts";
-import type { UpstreamCall } from "./upstream_call.ts";
+import type { UpstreamCall } from "./call_builder.ts";
 
 /** Models whose form is remembered. */
 const MODELS = 200;

@@ -1,14 +1,14 @@
 /** Names conversations by their model while nobody is being answered; until then, and without it, the first words serve. */
-import { traceOf } from "../../errors.ts";
-import type { ChatCall } from "../../llm/chat_event.ts";
-import type { Log } from "../../log.ts";
-import type { Prompt } from "../../prompts/prompts.ts";
-import { amend, type AmendParts } from "../../conversations/system_update.ts";
-import type { BlockStore } from "../../conversations/blocks/blocks.ts";
-import type { ChatUpstream } from "../chat_request.ts";
-import { titleFrom } from "../../conversations/conversation.ts";
+import { traceOf } from "../errors.ts";
+import type { ChatCall } from "../llm/chat_event.ts";
+import type { Log } from "../log.ts";
+import type { Prompt } from "../prompts/prompts.ts";
+import { amend, type AmendParts } from "../conversations/system_update.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { ChatUpstream } from "./chat_request.ts";
+import { titleFrom } from "../conversations/conversation.ts";
 import type { IdleQueue } from "./idle_queue.ts";
-import { textOfContent } from "../../conversations/message.ts";
+import { textOfContent } from "../conversations/message.ts";
 import { titleCall, titleIn } from "./title_text.ts";
 
 /** A reply that is done. */

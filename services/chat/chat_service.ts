@@ -12,24 +12,24 @@ import type { Scenes } from "../prompts/scenes.ts";
 import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { attemptOf, settleAttempt } from "./attempts.ts";
-import type { BlockStore } from "../conversations/blocks/blocks.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import type { ChatRequest, ChatUpstream, StatefulChatRequest, WantedModel } from "./chat_request.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { LiveReplies } from "./live_replies.ts";
+import type { LiveReplies } from "../conversations/live_replies.ts";
 import { isEmptyFailure, isSameContent, type Message } from "../conversations/message.ts";
 import { joined } from "./continuation.ts";
 import { Reply } from "./reply.ts";
 import type { ReplyPlace, ReplySource } from "./reply_source.ts";
-import { conversationsOfReply, findReplyRow, replyEnded } from "./reply_rows.ts";
+import { conversationsOfReply, findReplyRow, replyEnded } from "../conversations/reply_rows.ts";
 import { StoredReply } from "./stored_reply.ts";
-import { TemplateForms } from "./template_forms.ts";
+import { TemplateForms } from "./call_sender.ts";
 import { writeTurn } from "./message_writer.ts";
 import { delay } from "../async/delay.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
-import type { Replied } from "./summaries/titles.ts";
+import type { Replied } from "./titles.ts";
 import { speakerOf } from "./prompt_context.ts";
 import {
   callFor,
@@ -38,7 +38,7 @@ import {
   previewOf,
   refuseNothing,
   type UpstreamCall,
-} from "./upstream_call.ts";
+} from "./call_builder.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 
 /** A reply to follow. */

@@ -1,7 +1,7 @@
 /** How a model is asked for a title, and what of its answer is one. */
-import type { ChatCall, ChatMessage, OpenAiCompletion } from "../../llm/chat_event.ts";
-import { titleFrom } from "../../conversations/conversation.ts";
-import { withoutThoughts } from "../reasoning.ts";
+import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
+import { titleFrom } from "../conversations/conversation.ts";
+import { withoutThoughts } from "../llm/reasoning.ts";
 
 const INSTRUCTION =
   "Give this conversation a title of two to six words, in the language I write in. Answer with the title alone: no quotation marks, no explanation.";
