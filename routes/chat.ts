@@ -1,8 +1,8 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { type ChatService, START, type StartedReply } from "../services/chat/chat_service.ts";
-import type { ChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
-import type { ReplyPlace, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
+import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
+import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
@@ -48,11 +48,11 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
-      const preview = await chat.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
+      const preview = await chat.calls.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
       return rawAnswer(c.json(toPreviewJson(preview), 200));
     })
     .openapi(repliesRoute, (c) => {
-      const replies = chat.running().map((reply) => ({
+      const replies = chat.replies.listRunning().map((reply) => ({
         assistant_message_id: reply.messageId,
         conversation_id: reply.conversationId,
         started_at: new Date(reply.startedAtMs).toISOString(),
@@ -60,12 +60,12 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return c.json(replies, 200);
     })
     .openapi(followRoute, async (c) => {
-      const reply = await chat.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
+      const reply = await chat.replies.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       nameMessages(c, { reply });
       return streamReply(c, reply, parseLastEventId(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
     .openapi(stopRoute, async (c) => {
-      const message = await chat.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
+      const message = await chat.replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       return rawAnswer(c.json(message, 202));
     });
 }
@@ -82,16 +82,16 @@ async function hasBegun(started: StartedReply, client: AbortSignal, patienceMs: 
   const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, patienceMs));
   const left = new Promise<void>((resolve) => client.addEventListener("abort", () => resolve(), { once: true }));
   try {
-    await Promise.race([started.begun, patience, left]);
+    await Promise.race([started.started, patience, left]);
   } finally {
     clearTimeout(timer);
   }
 }
 
 /** Follows a reply from a place to its end. The client's leaving ends the following, not the reply. */
-function streamReply(c: AppContext, reply: ReplySource, from: ReplyPlace) {
+function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
   const frames = new ReplyFrames(reply);
-  let place: ReplyPlace | undefined;
+  let place: ReplyCursor | undefined;
   let hasEnded = false;
   const framesOf = (step: ReplyStep) => {
     if ("end" in step) {
@@ -114,7 +114,7 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyPlace) {
 }
 
 /** Passes a model's stream on. The client's leaving aborts the upstream call at once. */
-async function streamAnswer(c: AppContext, chat: ChatService, request: ChatRequest & Partial<StatefulChatRequest>) {
+async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRequest) {
   const { model, batches, cancel } = await chat.stream(request, clientSignal(c));
   const frames = new ChunkFrames({ id: `chatcmpl-${randomToken(12)}`, created: Math.floor(Date.now() / 1000), model });
   const iterator = batches[Symbol.asyncIterator]();
@@ -143,8 +143,8 @@ async function streamAnswer(c: AppContext, chat: ChatService, request: ChatReque
 }
 
 /** Waits for a reply's end and gives it as one object; a reply that failed is an ordinary error. */
-async function wholeReply({ reply, from, begun }: StartedReply) {
-  await begun;
+async function wholeReply({ reply, from, started }: StartedReply) {
+  await started;
   let [text, reasoning, place] = ["", "", from];
   for (;;) {
     const step = await reply.next(place);

@@ -89,7 +89,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
 
   const llm = scope.lazy(async (onClose) => {
-    const [{ openConnections }, { createUpstreamClient }, { createChatUpstream }] = await Promise.all([
+    const [{ openConnections }, { createUpstreamClient }, { ModelRouter }] = await Promise.all([
       import("./llm/connections/connections.ts"),
       import("./llm/upstream_client.ts"),
       import("./llm/model_router.ts"),
@@ -102,10 +102,15 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const connections = await openConnections({ ...core, sealer: sealer.forPurpose("connections"), timeouts });
     const upstream = createUpstreamClient();
     onClose(() => upstream.close());
-    const chatUpstream = createChatUpstream(connections, upstream, now, async (id, signal) => {
-      if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
+    const modelRouter = new ModelRouter({
+      connections,
+      client: upstream,
+      now,
+      async beforeUse(id, signal) {
+        if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
+      },
     });
-    return { connections, upstream, chatUpstream };
+    return { connections, upstream, modelRouter };
   });
   const models: Lazy<Models> = scope.lazy(async (onClose) => {
     const { Models } = await import("./models/models.ts");
@@ -229,18 +234,18 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
 
   const imageServices = scope.lazy(async (onClose) => {
-    const [{ openImages }, { MessagePictures }, { createAskModel }] = await Promise.all([
+    const [{ openImages }, { MessagePictures }] = await Promise.all([
       import("./image_generation/image_generation.ts"),
       import("./conversations/message_images.ts"),
-      import("./chat/one_shot_completion.ts"),
     ]);
+    const { modelRouter } = await llm();
     const opened = await openImages({
       ...core,
       sealer: sealer.forPurpose("images"),
       attachments: await attachments(),
       avatars: (await characters()).avatars,
       messages: new MessagePictures({ ...await conversations(), events }),
-      ask: createAskModel((await llm()).chatUpstream),
+      ask: (messages, signal) => modelRouter.ask(messages, signal),
       pictures: await images(),
       limits: options.imageLimits,
     });
@@ -257,7 +262,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { Creator } = await import("./characters/generation/character_generator.ts");
     return new Creator({
       jobs,
-      upstream: (await llm()).chatUpstream,
+      models: (await llm()).modelRouter,
       characters: (await characters()).characters,
       attachments: await attachments(),
       images: await images(),

@@ -9,10 +9,10 @@ const FOLDERS: Record<string, string[]> = {
   attachments: [],
   auth: [],
   backup: ["attachments"],
-  characters: ["attachments", "chat", "llm"],
+  characters: ["attachments", "llm"],
   chat: ["attachments", "characters", "conversations", "llm", "lorebooks", "personas", "prompts"],
   cli: ["backup", "diagnostics", "import_export"],
-  conversations: ["attachments", "chat", "llm"],
+  conversations: ["attachments", "llm", "prompts"],
   diagnostics: ["auth", "backup", "tailnet"],
   image_generation: ["attachments", "characters"],
   import_export: [

@@ -1,6 +1,6 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { ChatRequest, StatefulChatRequest } from "../../services/chat/chat_request.ts";
+import type { AnyChatRequest } from "../../services/chat/chat_request.ts";
 import type { ChatPreview } from "../../services/chat/call_builder.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
@@ -74,7 +74,7 @@ const OWN_FIELDS = new Set([
 ]);
 
 /** Gives a parsed body its form inside the server; `conversationId` only where the request belongs to a conversation. */
-export function toChatRequest(body: z.infer<typeof ChatBody>): ChatRequest & Partial<StatefulChatRequest> {
+export function toChatRequest(body: z.infer<typeof ChatBody>): AnyChatRequest {
   const params = Object.fromEntries(
     Object.entries(body).filter(([field, value]) => !OWN_FIELDS.has(field) && value !== null),
   );

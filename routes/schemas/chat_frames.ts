@@ -1,5 +1,5 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
-import type { ReplyBatch, ReplyEnd, ReplyPlace, ReplySource } from "../../services/chat/reply_source.ts";
+import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../services/chat/reply_source.ts";
 import type { ChatEvent, OpenAiCompletion } from "../../services/llm/chat_event.ts";
 import { utf8Bytes } from "../../services/crypto/utf8_bytes.ts";
 import { AppError, type ErrorCode } from "../../services/errors.ts";
@@ -97,7 +97,7 @@ export class ReplyFrames {
     lastBatches.set(reply, this.#last);
   }
 
-  begin(place: ReplyPlace): Uint8Array {
+  begin(place: ReplyCursor): Uint8Array {
     return encoder.encode(this.#id(place) + this.#chunks.role());
   }
 
@@ -124,7 +124,7 @@ export class ReplyFrames {
     return encoder.encode(frames + DONE);
   }
 
-  #id({ seq, textLength, reasoningLength }: ReplyPlace): string {
+  #id({ seq, textLength, reasoningLength }: ReplyCursor): string {
     return `${this.#beforeId}${seq}.${textLength}.${reasoningLength}\n`;
   }
 }
@@ -140,7 +140,7 @@ export function errorFrame(thrown: unknown, requestId: string): Uint8Array {
 }
 
 /** Gives the place that a Last-Event-ID names, or `undefined` when it is none of this run of the reply. */
-export function parseLastEventId(lastEventId: string | undefined, generation: string): ReplyPlace | undefined {
+export function parseLastEventId(lastEventId: string | undefined, generation: string): ReplyCursor | undefined {
   const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/.exec(lastEventId ?? "");
   if (match === null || match[1] !== generation) return undefined;
   return { seq: Number(match[2]), textLength: Number(match[3]), reasoningLength: Number(match[4]) };

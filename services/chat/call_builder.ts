@@ -1,208 +1,266 @@
-/** What a model is asked: the messages as the client assembled them, or as the server assembles them, and a look at both. */
+/** Builds the call to the model: the messages as the client sent them, or as the server assembles them. */
+import { moveIn, type PictureParts } from "../attachments/image_parts.ts";
+import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { AppError } from "../errors.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
+import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
 import type { ScenePreset } from "../prompts/scenes.ts";
-import type { ChatRequest, ChatRoute, ChatUpstream, StatefulChatRequest } from "./chat_request.ts";
-import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
-import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { HistoryEnd } from "./history.ts";
-import { setStage, speakerOf, speakersOf, type StagedReply, type StagingParts } from "./prompt_context.ts";
+import { chooseNextSpeaker, listNextSpeakers, openPromptContext, type PromptContextDeps } from "./prompt_context.ts";
 
-/** What making a call needs. */
-export interface CallParts extends StagingParts {
+/** Dependencies of a CallBuilder. */
+export interface CallBuilderDeps extends PromptContextDeps {
   store: ConversationStore;
   prompts: Prompts;
+  modelRouter: ModelRouter;
+  images: PictureParts;
 }
 
-/** A call, ready to be sent. */
+/** A call to a model, ready to be sent. */
 export interface UpstreamCall {
   target: UpstreamTarget;
   call: ChatCall;
-  /** What is known of its messages, where the server assembled them. */
+  /** How the server assembled the messages. Absent if the client did. */
   prompt?: Prompt;
-  /** What stands between an answer that is continued and what comes. */
+  /** Text between an answer that is continued and its continuation. */
   joint?: string;
 }
 
-/** What would be sent, and what not. */
+/** What a request would send. */
 export interface ChatPreview {
-  route: ChatRoute;
+  route: ModelRoute;
   context: "client" | "server";
   params: Record<string, unknown>;
   prompt: Prompt;
-  /** The messages at the begin of the conversation that do not fit, hidden ones among them. */
+  /** Messages at the beginning of the conversation that don't fit, including hidden ones. */
   dropped: { count: number; lastMessageId?: string };
-  /** The preset that was used. */
+  /** The preset in use. */
   preset?: Pick<ScenePreset, "id" | "name">;
-  /** Who speaks, and who would speak after that. */
+  /** Ids of the characters that would speak, in order. */
   speakers: string[];
 }
 
-/**
- * Makes the call for a reply whose turn is stored.
- *
- * @throws {AppError} `unprocessable` for a card or persona that cannot be read; the reason of `signal`, when that fired
- */
-export async function callFor(
-  parts: CallParts,
-  request: StatefulChatRequest,
-  route: ChatRoute,
-  messageId: string,
-  signal: AbortSignal,
-): Promise<UpstreamCall> {
-  const { target, model } = route;
-  if (request.context !== "server") {
-    return { target, call: { model, messages: request.messages, params: request.params } };
+/** Builds calls and previews of them. */
+export class CallBuilder {
+  readonly #deps: CallBuilderDeps;
+
+  constructor(deps: CallBuilderDeps) {
+    this.#deps = deps;
   }
-  const end: HistoryEnd = { before: messageId, isIncluded: request.action === "continue" };
-  const characterId = writerOf(parts, request.conversationId, messageId);
-  return await assembled(parts, request, route, { end, characterId }, signal);
-}
 
-/**
- * Makes the call for a text in the owner's name, which nobody stores.
- *
- * @throws {AppError} `not_found`, and as `callFor` does
- */
-export async function impersonationFor(
-  parts: CallParts,
-  request: StatefulChatRequest,
-  route: ChatRoute,
-  signal: AbortSignal,
-): Promise<UpstreamCall> {
-  const { target, model } = route;
-  if (request.context !== "server") {
-    return { target, call: { model, messages: request.messages, params: request.params } };
+  /**
+   * Builds the call for a reply whose message is stored already.
+   *
+   * @throws {AppError} `not_available` without a connection, `unprocessable` for a card or persona that can't be read,
+   *   `upstream_error` if the server lists no model.
+   * @throws The reason of `signal`.
+   */
+  async buildForReply(
+    request: StatefulChatRequest,
+    messageId: string,
+    route: ModelRoute,
+    signal: AbortSignal,
+  ): Promise<UpstreamCall> {
+    const end: HistoryEnd = { before: messageId, isIncluded: request.action === "continue" };
+    return await this.#build(request, route, signal, () => ({
+      end,
+      characterId: this.#writerOf(request.conversationId, messageId),
+    }));
   }
-  const characterId = request.characterId;
-  return await assembled(parts, request, route, { end: endFor(parts, request), characterId }, signal);
-}
 
-async function assembled(
-  parts: CallParts,
-  request: StatefulChatRequest,
-  route: ChatRoute,
-  { end, characterId }: Pick<StagedReply, "end" | "characterId">,
-  signal: AbortSignal,
-): Promise<UpstreamCall> {
-  const { target, model } = route;
-  const state = parts.store.get(request.conversationId);
-  const staged = { end, characterId, model, action: request.action, timeZone: request.timeZone };
-  const { source, scene, joint } = await setStage(parts, state, staged);
-  const params = paramsOf(request, state.head, scene.preset);
-  const prompt = await parts.prompts.assemble(source, limitsOf(route, params, scene.preset), signal);
-  const { contextSize } = prompt;
-  // So that the limit of the answer, where nobody named one, fits the model that was asked.
-  const sized = contextSize.isAssumed ? target : { ...target, contextSize: contextSize.tokens };
-  return { target: sized, call: { model, messages: prompt.messages, params }, prompt, joint };
-}
-
-/** Refuses a request that would send nothing, before anything is stored. @throws {AppError} `invalid_request` */
-export function refuseNothing({ store }: Pick<CallParts, "store">, request: StatefulChatRequest): void {
-  const isEmpty = request.messages.length === 0 && (store.find(request.conversationId)?.messageCount ?? 0) === 0;
-  if (!isEmpty) return;
-  const message = "the conversation has no messages yet, so there is nothing to answer";
-  throw new AppError("invalid_request", message, { issues: [{ path: "messages", message }] });
-}
-
-/**
- * Tells what a request would send, and sends nothing.
- *
- * @throws {AppError} as a reply does before it begins: `not_available`, `not_found`, `upstream_error`
- */
-export async function previewOf(
-  parts: CallParts & { upstream: ChatUpstream },
-  request: ChatRequest & Partial<StatefulChatRequest>,
-  signal: AbortSignal,
-): Promise<ChatPreview> {
-  const { store, upstream, prompts } = parts;
-  const { conversationId } = request;
-  const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
-  const wanted = { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
-  const route = await upstream.route(wanted, signal);
-  if (conversationId === undefined || request.context !== "server") {
-    const { params } = request;
-    const prompt = await prompts.describe(request.messages, limitsOf(route, params), signal);
-    return { route, context: "client", params, prompt, dropped: { count: 0 }, speakers: [] };
+  /**
+   * Builds a call whose answer isn't stored: a request without a conversation, or one that impersonates the user.
+   *
+   * @throws {AppError} As `buildForReply`, and `not_found`, `invalid_request`.
+   * @throws The reason of `signal`.
+   */
+  async buildPassThrough(request: AnyChatRequest, signal: AbortSignal): Promise<UpstreamCall> {
+    const { store, modelRouter } = this.#deps;
+    const { conversationId } = request;
+    const head = conversationId === undefined ? undefined : store.getForWrite(conversationId).head;
+    const route = await modelRouter.route(wantedModel(request, head), signal);
+    if (conversationId === undefined) {
+      const { messages, params } = request;
+      return { target: route.target, call: { model: route.model, messages, params } };
+    }
+    const stateful = request as StatefulChatRequest;
+    this.refuseEmpty(stateful);
+    return await this.#build(stateful, route, signal, () => ({
+      end: this.#historyEnd(stateful),
+      characterId: stateful.characterId,
+    }));
   }
-  const stateful = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
-  refuseNothing(parts, stateful);
-  const state = store.find(conversationId) ?? newConversation(conversationId);
-  const end = endFor(parts, stateful);
-  const { characterId, speakers } = await speakersFor(parts, stateful, state, end);
-  const staged = { end, characterId, model: route.model, action: stateful.action, timeZone: stateful.timeZone };
-  const { source, scene } = await setStage(parts, state, staged);
-  const params = paramsOf(stateful, head, scene.preset);
-  const prompt = await prompts.assemble(
-    source,
-    { ...limitsOf(route, params, scene.preset), isExact: true },
-    signal,
-    false,
-  );
-  const dropped = droppedBefore(parts, conversationId, prompt);
-  return { route, context: "server", params, prompt, dropped, preset: scene.preset, speakers };
+
+  /**
+   * Returns what a request would send. Sends and stores nothing.
+   *
+   * @throws {AppError} As `buildPassThrough`.
+   */
+  async preview(request: AnyChatRequest, signal: AbortSignal): Promise<ChatPreview> {
+    const { store, modelRouter, prompts } = this.#deps;
+    const { conversationId } = request;
+    const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
+    const route = await modelRouter.route(wantedModel(request, head), signal);
+    if (conversationId === undefined || request.context !== "server") {
+      const { params } = request;
+      const prompt = await prompts.describe(request.messages, limitsOf(route, params), signal);
+      return { route, context: "client", params, prompt, dropped: { count: 0 }, speakers: [] };
+    }
+    const stateful = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
+    this.refuseEmpty(stateful);
+    const state = store.find(conversationId) ?? newConversation(conversationId);
+    const end = this.#historyEnd(stateful);
+    const { characterId, speakers } = await this.#previewSpeakers(stateful, state, end);
+    const { source, scene } = await openPromptContext(this.#deps, state, {
+      end,
+      characterId,
+      model: route.model,
+      action: stateful.action,
+      timeZone: stateful.timeZone,
+    });
+    const params = mergeParams(stateful, head, scene.preset);
+    const limits = { ...limitsOf(route, params, scene.preset), isExact: true };
+    const prompt = await prompts.assemble(source, limits, signal, false);
+    const dropped = this.#droppedMessages(conversationId, prompt);
+    return { route, context: "server", params, prompt, dropped, preset: scene.preset, speakers };
+  }
+
+  /** Refuses a request that would send no message. @throws {AppError} `invalid_request` */
+  refuseEmpty(request: StatefulChatRequest): void {
+    const { store } = this.#deps;
+    const isEmpty = request.messages.length === 0 && (store.find(request.conversationId)?.messageCount ?? 0) === 0;
+    if (!isEmpty) return;
+    const message = "the conversation has no messages yet, so there is nothing to answer";
+    throw new AppError("invalid_request", message, { issues: [{ path: "messages", message }] });
+  }
+
+  /**
+   * Chooses the character that speaks in a new reply. `undefined` if the conversation has no characters, and for an action
+   * that writes an existing message again: that keeps its character.
+   *
+   * @throws {AppError} `invalid_request` if no character may speak.
+   */
+  async chooseSpeaker(
+    request: StatefulChatRequest,
+    conversation: ConversationState | undefined,
+  ): Promise<string | undefined> {
+    const isNew = request.action === "send" || request.action === "edit";
+    if (conversation === undefined || !isNew) return undefined;
+    const last = request.messages.at(-1);
+    const userMessage = last?.role === "user" ? last : undefined;
+    const before = request.action === "edit" ? request.userMessageId : undefined;
+    return await chooseNextSpeaker(this.#deps, conversation, userMessage, request.characterId, before);
+  }
+
+  async #build(
+    request: StatefulChatRequest,
+    route: ModelRoute,
+    signal: AbortSignal,
+    findEnd: () => { end: HistoryEnd; characterId?: string },
+  ): Promise<UpstreamCall> {
+    const { target, model } = route;
+    const built = request.context === "server"
+      ? await this.#assemble(request, route, findEnd(), signal)
+      : { target, call: { model, messages: request.messages, params: request.params } };
+    return { ...built, call: { ...built.call, messages: await moveIn(this.#deps.images, built.call.messages) } };
+  }
+
+  async #assemble(
+    request: StatefulChatRequest,
+    route: ModelRoute,
+    { end, characterId }: { end: HistoryEnd; characterId?: string },
+    signal: AbortSignal,
+  ): Promise<UpstreamCall> {
+    const { store, prompts } = this.#deps;
+    const { target, model } = route;
+    const state = store.get(request.conversationId);
+    const { source, scene, joint } = await openPromptContext(this.#deps, state, {
+      end,
+      characterId,
+      model,
+      action: request.action,
+      timeZone: request.timeZone,
+    });
+    const params = mergeParams(request, state.head, scene.preset);
+    const prompt = await prompts.assemble(source, limitsOf(route, params, scene.preset), signal);
+    const { contextSize } = prompt;
+    // Without a limit in the request, the provider derives the answer's limit from this size.
+    const sized = contextSize.isAssumed ? target : { ...target, contextSize: contextSize.tokens };
+    return { target: sized, call: { model, messages: prompt.messages, params }, prompt, joint };
+  }
+
+  async #previewSpeakers(
+    request: StatefulChatRequest,
+    state: ConversationState,
+    { before, userMessage }: HistoryEnd,
+  ): Promise<{ characterId?: string; speakers: string[] }> {
+    if (before !== undefined && userMessage === undefined) {
+      const characterId = this.#writerOf(state.id, before);
+      return { characterId, speakers: characterId === undefined ? [] : [characterId] };
+    }
+    if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
+    const characterId = await chooseNextSpeaker(this.#deps, state, userMessage, request.characterId, before);
+    const isGroup = state.head.participants.length > 1;
+    const next = isGroup ? await listNextSpeakers(this.#deps, state, userMessage, before) : [];
+    const others = next.filter((id) => id !== characterId);
+    return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
+  }
+
+  /** Returns the id of the character whose message this is. */
+  #writerOf(id: string, mid: string): string | undefined {
+    const { blocks } = this.#deps;
+    const row = blocks.rowOf(id, mid);
+    const message = row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+    return typeof message?.character_id === "string" ? message.character_id : undefined;
+  }
+
+  /** Returns where the history ends, the same before and after the user message is stored. */
+  #historyEnd(request: StatefulChatRequest): HistoryEnd {
+    const { blocks } = this.#deps;
+    const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
+    const reply = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
+    if (action === "regenerate" || action === "continue") {
+      if (reply === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+      return { before: reply, isIncluded: action === "continue" };
+    }
+    const last: ChatMessage | undefined = request.messages.at(-1);
+    if (action === "edit" && reply === undefined) {
+      blocks.requireOnPath(id, userMessageId!);
+      if (blocks.rowOf(id, userMessageId!) === undefined) {
+        throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
+      }
+      return { before: userMessageId, userMessage: { ...last!, id: userMessageId } };
+    }
+    const isStored = reply !== undefined ||
+      (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
+    const userMessage = last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined;
+    return { before: reply, userMessage };
+  }
+
+  #droppedMessages(id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
+    const { blocks } = this.#deps;
+    const oldest = parts.find(({ messageId }) => messageId !== undefined)?.messageId;
+    if (!isTrimmed || oldest === undefined) return { count: 0 };
+    return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.neighboursOf(id, oldest).after };
+  }
 }
 
-/** As it will be once its first turn is stored. */
+/** Returns the model and connection that a request and its conversation name. */
+export function wantedModel(request: ChatRequest, head: ConversationHead | undefined): WantedModel {
+  return { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
+}
+
+/** A conversation that will exist once its first message is stored. */
 function newConversation(id: string): ConversationState {
   return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
 }
 
-async function speakersFor(
-  parts: CallParts,
-  request: StatefulChatRequest,
-  state: ConversationState,
-  { before, turn }: HistoryEnd,
-): Promise<{ characterId?: string; speakers: string[] }> {
-  if (before !== undefined && turn === undefined) {
-    const characterId = writerOf(parts, state.id, before);
-    return { characterId, speakers: characterId === undefined ? [] : [characterId] };
-  }
-  if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
-  const characterId = await speakerOf(parts, state, turn, request.characterId, before);
-  const wanting = state.head.participants.length > 1 ? await speakersOf(parts, state, turn, before) : [];
-  const others = wanting.filter((id) => id !== characterId);
-  return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
-}
-
-/** Gives the character whose message that is. */
-function writerOf({ blocks }: CallParts, id: string, mid: string): string | undefined {
-  const row = blocks.rowOf(id, mid);
-  const message = row && blocks.messagesOf(id, row).find((one) => one.id === mid);
-  return typeof message?.character_id === "string" ? message.character_id : undefined;
-}
-
-/** The same end that the history has once the turn is stored. */
-function endFor({ blocks }: CallParts, request: StatefulChatRequest): HistoryEnd {
-  const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
-  const place = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
-  if (action === "regenerate" || action === "continue") {
-    if (place === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
-    return { before: place, isIncluded: action === "continue" };
-  }
-  const last: ChatMessage | undefined = request.messages.at(-1);
-  if (action === "edit" && place === undefined) {
-    blocks.requireOnPath(id, userMessageId!);
-    if (blocks.rowOf(id, userMessageId!) === undefined) {
-      throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
-    }
-    return { before: userMessageId, turn: { ...last!, id: userMessageId } };
-  }
-  const isStored = place !== undefined ||
-    (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
-  return { before: place, turn: last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined };
-}
-
-function droppedBefore({ blocks }: CallParts, id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
-  const oldest = parts.find(({ messageId }) => messageId !== undefined)?.messageId;
-  if (!isTrimmed || oldest === undefined) return { count: 0 };
-  return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.neighboursOf(id, oldest).after };
-}
-
-/** What the preset says of sampling, what the conversation says over it, and the request over both. */
-function paramsOf(
+/** Merges sampling parameters: the request's win over the conversation's, and those over the preset's. */
+function mergeParams(
   request: ChatRequest,
   head: ConversationHead | undefined,
   preset: ScenePreset | undefined,
@@ -211,11 +269,7 @@ function paramsOf(
   return { ...preset?.params, ...(typeof own === "object" && own), ...request.params };
 }
 
-function limitsOf(
-  { target, model }: ChatRoute,
-  params: Record<string, unknown>,
-  preset?: ScenePreset,
-): PromptLimits {
+function limitsOf({ target, model }: ModelRoute, params: Record<string, unknown>, preset?: ScenePreset): PromptLimits {
   const limit = params.max_tokens ?? params.max_completion_tokens;
   const answerTokens = typeof limit === "number" ? limit : undefined;
   return { target, model, answerTokens, contextTokens: preset?.contextSize };

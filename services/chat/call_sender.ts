@@ -1,30 +1,54 @@
-/** Asks a model in the form its chat template takes: learned from a refusal, and used at once from then on. */
-import type { ChatCall } from "../llm/chat_event.ts";
+/** Sends calls to models, in the form that each model's chat template accepts. */
 import { UpstreamError } from "../http/upstream_error.ts";
+import type { ChatCall, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
+import type { ChatStream, UpstreamClient } from "../llm/upstream_client.ts";
 import { isTemplateRefusal, type Strictness, strictTurns } from "../prompts/alternating_roles.ts";
+import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { UpstreamCall } from "./call_builder.ts";
 
-/** Models whose form is remembered. */
-const MODELS = 200;
+/** Models whose strictness is remembered. */
+const MAX_MODELS = 200;
 
-/** The forms that models take. */
-export class TemplateForms {
-  readonly #known = new Map<string, Strictness>();
+/** Sends calls, and learns from their answers. */
+export class CallSender {
+  readonly #client: UpstreamClient;
+  readonly #ratios: TokenRatios;
+  readonly #strictness = new Map<string, Strictness>();
+
+  constructor({ client, ratios }: { client: UpstreamClient; ratios: TokenRatios }) {
+    this.#client = client;
+    this.#ratios = ratios;
+  }
+
+  /** Opens a stream. @throws {AppError} `upstream_error` and others, see `Provider`. */
+  open(sent: UpstreamCall, signal: AbortSignal): Promise<ChatStream> {
+    return this.#send(sent, (call) => this.#client.openChatStream(sent.target, call, signal));
+  }
+
+  /** Returns the whole answer as one OpenAI-shaped object. @throws {AppError} `upstream_error` and others, see `Provider`. */
+  async complete(sent: UpstreamCall, signal: AbortSignal): Promise<OpenAiCompletion> {
+    const completion = await this.#send(sent, (call) => this.#client.completeChat(sent.target, call, signal));
+    this.learnUsage(sent.call, completion.usage);
+    return completion;
+  }
+
+  /** Improves later token estimates by the token count that the server reported for a call. */
+  learnUsage({ model, messages }: ChatCall, usage: Usage | undefined): void {
+    this.#ratios.learn(model, messages, usage);
+  }
 
   /**
-   * Asks. What a client assembled goes out as it is; what we assembled is asked again in a stricter form where the
-   * template refuses the order of turns, and `sent` then holds the call as it went out.
-   *
-   * @throws What `ask` throws for another reason, or in the strictest form.
+   * Sends a call. Messages that the client assembled go out unchanged. If a chat template refuses the order of messages
+   * that the server assembled, they are sent again in a stricter form, and `sent.call` becomes the call as it was sent.
    */
-  async ask<T>(sent: UpstreamCall, ask: (call: ChatCall) => Promise<T>): Promise<T> {
+  async #send<T>(sent: UpstreamCall, send: (call: ChatCall) => Promise<T>): Promise<T> {
     const { target, call, prompt } = sent;
-    if (prompt === undefined) return await ask(call);
+    if (prompt === undefined) return await send(call);
     const key = `${target.baseUrl}\n${call.model}`;
-    for (let strictness = this.#known.get(key) ?? 0;; strictness++) {
+    for (let strictness = this.#strictness.get(key) ?? 0;; strictness++) {
       sent.call = { ...call, messages: strictTurns(call.messages, strictness as Strictness) };
       try {
-        const answer = await ask(sent.call);
+        const answer = await send(sent.call);
         if (strictness > 0) this.#remember(key, strictness as Strictness);
         return answer;
       } catch (error) {
@@ -35,7 +59,7 @@ export class TemplateForms {
   }
 
   #remember(key: string, strictness: Strictness): void {
-    if (this.#known.size >= MODELS) this.#known.clear();
-    this.#known.set(key, strictness);
+    if (this.#strictness.size >= MAX_MODELS) this.#strictness.clear();
+    this.#strictness.set(key, strictness);
   }
 }

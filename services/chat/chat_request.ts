@@ -1,39 +1,11 @@
-/** What is asked of a model, and where it can be sent. */
-import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
-import type { ChatStream, UpstreamTarget } from "../llm/upstream_client.ts";
-
-/** Which model and connection are wanted, in order of precedence. */
-export interface WantedModel {
-  /** Of the request. */
-  model?: string;
-  connectionId?: string;
-  conversationModel?: string;
-}
-
-/** Where a chat request goes and what it is answered with. */
-export interface ChatRoute {
-  target: UpstreamTarget;
-  model: string;
-  connection: { id: string; name: string };
-}
-
-/** The models that can be asked; implemented by the connections. */
-export interface ChatUpstream {
-  /**
-   * Chooses connection and model. A connection that is gone gives way to the active one.
-   *
-   * @throws {AppError} `not_available` when there is no connection.
-   */
-  route(wanted: WantedModel, signal: AbortSignal): Promise<ChatRoute>;
-  open(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<ChatStream>;
-  complete(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
-}
-
 /** A chat request after parsing. */
+import type { ChatMessage } from "../llm/chat_event.ts";
+
+/** A chat request. */
 export interface ChatRequest {
   messages: ChatMessage[];
   model?: string;
-  /** Sampler fields and whatever else passes through. */
+  /** Sampling parameters and other fields that pass through to the model. */
   params: Record<string, unknown>;
 }
 
@@ -43,14 +15,17 @@ export interface StatefulChatRequest extends ChatRequest {
   userMessageId?: string;
   assistantMessageId?: string;
   /**
-   * `edit` adds a version to an earlier user message and answers it; `impersonate` writes in the owner's name, and nothing
-   * of that is stored.
+   * `edit` adds a version to an earlier user message and answers it. `impersonate` writes a message in the user's name and
+   * stores nothing.
    */
   action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
-  /** Who assembles what is sent; the client, unless it says otherwise. */
+  /** Who assembles the prompt. Defaults to the client. */
   context?: "client" | "server";
-  /** Who is to speak, where several characters take part. */
+  /** The character that speaks, in a group. */
   characterId?: string;
-  /** IANA name, of whoever asks. */
+  /** IANA name of the client's time zone. */
   timeZone?: string;
 }
+
+/** A chat request with or without a conversation. */
+export type AnyChatRequest = ChatRequest & Partial<StatefulChatRequest>;

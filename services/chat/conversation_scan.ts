@@ -4,7 +4,7 @@ import type { Characters } from "../characters/characters.ts";
 import { findCard, namesOf } from "../characters/greetings.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import { turnsOf } from "./history.ts";
+import { readHistory } from "./history.ts";
 import type { LorebookRoom } from "../lorebooks/open_lorebooks.ts";
 import type { Activation, ScanSource } from "../lorebooks/activation.ts";
 import { type ScannedConversation, type TrialRequest, tryLorebook } from "../lorebooks/lorebook_trial.ts";
@@ -54,7 +54,7 @@ async function loadScannedConversation(id: string, deps: LorebookTrialDeps): Pro
   const characterId = head.participants[0]?.character_id;
   const card = characterId === undefined ? undefined : await findCard(deps.characters, characterId);
   const names = namesOf(card, persona?.name ?? await deps.getUserName());
-  const messages = turnsOf(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
+  const messages = readHistory(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
     role: message.role,
     text: countedParts(message).text,
     name: message.role === "user" ? names.user : names.char,

@@ -1,91 +1,93 @@
-/** The messages of a conversation that go to a model, newest first, as the prompts take them. */
+/** Reads the messages of a conversation that go to a model, newest first. */
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { Message, MessageContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { PromptTurn } from "../prompts/prompts.ts";
-import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import type { Message, MessageContent } from "../conversations/message.ts";
 
 /** Where the history ends. */
 export interface HistoryEnd {
-  /** The message before which it ends; the end of the conversation without it. */
+  /** The history ends before this message. Defaults to the end of the conversation. */
   before?: string;
-  /** True when that message is the last of it: an answer that is to be continued. */
+  /** Whether that message is included: an answer that is continued. */
   isIncluded?: boolean;
-  /** A turn behind everything, which is not stored; with its id where it has one. */
-  turn?: ChatMessage & { id?: string };
+  /** A user message after all others that isn't stored yet, with its id if it has one. */
+  userMessage?: ChatMessage & { id?: string };
 }
 
-/** A message as far as it matters to how it is sent; without an id where it is not stored. */
-export type SaidMessage = Pick<Message, "role" | "content"> & Partial<Message>;
+/** A message of the history. It has no id if it isn't stored. */
+export type HistoryMessage = Pick<Message, "role" | "content"> & Partial<Message>;
 
-/** What becomes of the texts of messages on their way. */
+/** How messages change before they are sent. */
 export interface HistoryView {
-  /** Puts in what the macros of a text stand for. */
+  /** Expands the macros of a text. */
   expand?(text: string, id: string, atMs: number): string;
-  /** Gives the name that stands before a message, where several take part. */
-  nameOf?(message: SaidMessage): string | undefined;
-  /** True where what is continued is the begin of what the model writes. */
+  /** Returns the name to put in front of a message, in a group. */
+  nameOf?(message: HistoryMessage): string | undefined;
+  /** Whether the message that is continued is sent as the beginning of the model's answer. */
   isPrefilled?: boolean;
   now(): number;
 }
 
-/** Gives the messages that go out. They are read only as far as they are asked for. */
-export function* turnsOf(
+/** Reads the messages that are sent, newest first. Reads only as many blocks as the caller consumes. */
+export function* readHistory(
   blocks: BlockStore,
   id: string,
-  { before, isIncluded, turn }: HistoryEnd,
+  { before, isIncluded, userMessage }: HistoryEnd,
   view: HistoryView,
 ): Generator<PromptTurn> {
-  if (turn !== undefined) yield { message: viewed(turn, view) };
+  if (userMessage !== undefined) yield { message: toChatMessage(userMessage, view) };
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
   for (; row !== undefined; row = blocks.previous(id, row)) {
-    const messages = blocks.readableMessagesOf(id, row) ?? []; // a damaged block ends no conversation
-    let at = messages.findIndex((message) => message.id === before);
-    if (at < 0) at = messages.length - 1;
-    else if (!isIncluded) at--;
-    for (; at >= 0; at--) {
-      const message = messages[at]!;
+    const messages = blocks.readableMessagesOf(id, row) ?? []; // a damaged block is skipped
+    let index = messages.findIndex((message) => message.id === before);
+    if (index < 0) index = messages.length - 1;
+    else if (!isIncluded) index--;
+    for (; index >= 0; index--) {
+      const message = messages[index]!;
       const isContinued = message.id === before;
       if (!isSent(message) && !isContinued) continue;
-      // What the model goes on from goes out as it is, or the rest would not fit to it.
+      // A prefilled answer is sent unchanged. Otherwise the continuation wouldn't match the stored text.
       const sent = isContinued && view.isPrefilled
         ? { role: message.role, content: message.content }
-        : viewed(message, view);
+        : toChatMessage(message, view);
       yield {
-        ...{ id: message.id, message: sent, atMs: Date.parse(message.created_at) },
-        loreState: loreStateOf(message.lorebook_state),
+        id: message.id,
+        message: sent,
+        atMs: Date.parse(message.created_at),
+        loreState: parseLoreState(message.lorebook_state),
       };
     }
   }
 }
 
-/** The field is one of the message's, which a client may have written. */
-function loreStateOf(value: unknown): ActivationState | undefined {
+/** Clients can write any field of a message, so its type is checked. */
+function parseLoreState(value: unknown): ActivationState | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value as ActivationState : undefined;
 }
 
-/** Hidden messages stay here; so do answers that have no text, or none yet. */
+/** Hidden messages, empty ones and one that is being written aren't sent. */
 function isSent({ hidden, status, content }: Message): boolean {
   return hidden !== true && status !== "streaming" && content.length > 0;
 }
 
-/** Removes reasoning of earlier messages, which models don't expect (docs/protocols/llm.md#reasoning). */
-function viewed(message: SaidMessage, { expand, nameOf, now }: HistoryView): ChatMessage {
+/** Drops the reasoning of earlier answers, which models don't expect (docs/protocols/llm.md#reasoning). */
+function toChatMessage(message: HistoryMessage, { expand, nameOf, now }: HistoryView): ChatMessage {
   const { role, content, id, created_at: at } = message;
   const name = nameOf?.(message);
   const change = (text: string) => expand?.(text, id ?? "", at === undefined ? now() : Date.parse(at)) ?? text;
-  return { role, content: named(mapped(content, change), name) };
+  return { role, content: prefixName(mapTexts(content, change), name) };
 }
 
-function mapped(content: MessageContent, change: (text: string) => string): MessageContent {
+function mapTexts(content: MessageContent, change: (text: string) => string): MessageContent {
   if (typeof content === "string") return change(content);
   return content.map((part) => typeof part.text === "string" ? { ...part, text: change(part.text) } : part);
 }
 
-function named(content: MessageContent, name: string | undefined): MessageContent {
+function prefixName(content: MessageContent, name: string | undefined): MessageContent {
   if (name === undefined) return content;
   if (typeof content === "string") return `${name}: ${content}`;
-  const at = content.findIndex((part) => typeof part.text === "string");
-  if (at < 0) return [{ type: "text", text: `${name}:` }, ...content];
-  return content.map((part, n) => n === at ? { ...part, text: `${name}: ${part.text}` } : part);
+  const index = content.findIndex((part) => typeof part.text === "string");
+  if (index < 0) return [{ type: "text", text: `${name}:` }, ...content];
+  return content.map((part, n) => n === index ? { ...part, text: `${name}: ${part.text}` } : part);
 }

@@ -1,9 +1,6 @@
-/** What is stored before a model is asked: the user's turn, and the place where the answer will stand. */
-import { uuidV7 } from "../crypto/random.ts";
-import { AppError } from "../errors.ts";
-import type { Database, Statement } from "../storage/database/database.ts";
+/** Stores what a chat request adds to a conversation before the model is asked: the user message, and an empty reply. */
+import { moveOut, type PictureParts } from "../attachments/image_parts.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import type { StatefulChatRequest } from "./chat_request.ts";
 import { type ConversationState, titleFrom } from "../conversations/conversation.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
@@ -11,225 +8,269 @@ import {
   completeMessage,
   isEmptyAttempt,
   isEmptyFailure,
+  isSameContent,
   type Message,
   textOfContent,
 } from "../conversations/message.ts";
-import { lineOf } from "../conversations/tree/message_tree.ts";
-import { NOTHING_STORED } from "../conversations/revisions/revision_preparation.ts";
 import { replyBegun } from "../conversations/reply_rows.ts";
+import { NOTHING_STORED } from "../conversations/revisions/revision_preparation.ts";
 import { withTrueSummary } from "../conversations/summary_validity.ts";
+import { lineOf } from "../conversations/tree/message_tree.ts";
 import { userTextOf, type VariantStore, withoutText } from "../conversations/variants.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import type { StatefulChatRequest } from "./chat_request.ts";
 
-/** What writing a turn needs. */
-export interface TurnParts {
+/** Dependencies of a MessageWriter. */
+export interface MessageWriterDeps {
   db: Database;
   store: ConversationStore;
   blocks: BlockStore;
   variants: VariantStore;
   conversations: Conversations;
+  images: PictureParts;
 }
 
-/** The run of a reply that is about to begin. */
-export interface Run {
+/** A reply that is about to start. */
+export interface NewReply {
   messageId: string;
   generation: string;
-  /** Absent where it isn't known yet. */
+  /** Absent until it is known. */
   model: string | undefined;
   now: number;
-  /** Whose message the answer becomes, where it is a new one. */
+  /** The character that speaks, if the reply is a new message. */
   characterId?: string;
 }
 
 /** What was stored. */
-export interface WrittenTurn {
-  /** The user's turn, where the request brought one. */
-  turn?: Message;
-  /** Text and reasoning that the answer continues. */
+export interface WrittenMessages {
+  userMessage?: Message;
+  /** Text and reasoning that the reply continues. */
   base: { text: string; reasoning: string };
-  /** The message as it was, where its text is written again or continued. */
+  /** The message before, if the reply continues it or writes it again. */
   previous?: Message;
 }
 
-/**
- * Stores turn and place in one atomic write; a new conversation comes into being with it. The caller holds the
- * conversation's turn.
- *
- * @param existing The conversation as it stands in that turn.
- * @throws {AppError} `conflict` when an id is taken, `not_found` or `invalid_request` when there is no such reply.
- */
-export async function writeTurn(
-  parts: TurnParts,
-  request: StatefulChatRequest,
-  run: Run,
-  existing: ConversationState | undefined,
-): Promise<WrittenTurn> {
-  const { blocks, conversations } = parts;
-  const id = request.conversationId;
-  const isEdit = request.action === "edit";
-  const turn = request.action === "send" || isEdit ? userTurnOf(request, run.now, existing) : undefined;
-  if (turn?.id === run.messageId) {
-    throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
+/** Stores messages. The caller holds the conversation's lock, except for `storeImages`. */
+export class MessageWriter {
+  readonly #deps: MessageWriterDeps;
+
+  constructor(deps: MessageWriterDeps) {
+    this.#deps = deps;
   }
-  // Of one that is there its own id is no question: the database takes no two that differ by letter case alone.
-  if (existing === undefined) conversations.refuseCaseClash(id);
-  const mids = [run.messageId, ...(turn === undefined ? [] : [turn.id])];
-  const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
-  const isNew = request.action === "send" || isEdit;
-  if (!isNew || taken.has(run.messageId)) {
-    return { turn, ...await rewrite(parts, request, run, existing) };
+
+  /**
+   * Stores the images of the user message, and returns the request with references to them. Images of earlier messages are
+   * the client's copies of what is stored already.
+   */
+  async storeImages(request: StatefulChatRequest): Promise<StatefulChatRequest> {
+    const last = request.messages.at(-1);
+    if (!addsMessage(request) || last?.role !== "user") return request;
+    const content = await moveOut(this.#deps.images, last.content);
+    return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
-  if (isEdit) {
+
+  /**
+   * Refuses a user message under the id of another one, which would otherwise be lost.
+   *
+   * @throws {AppError} `conflict`
+   */
+  refuseOtherContent({ conversationId, userMessageId: mid, action, messages }: StatefulChatRequest): void {
+    const last = messages.at(-1);
+    if (action !== "send" || mid === undefined || last?.role !== "user") return;
+    const { blocks, store, conversations } = this.#deps;
+    if (!store.exists(conversationId) || blocks.taken(conversationId, [mid]).size === 0) return;
+    const stored = conversations.reader.message(conversationId, mid);
+    if (stored.role === "user" && isSameContent(stored.content, last.content)) return;
+    throw new AppError(
+      "conflict",
+      `Conversation "${conversationId}" already has a message "${mid}" with other content; send a new user_message_id`,
+    );
+  }
+
+  /**
+   * Stores the user message and the empty reply in one transaction. Creates the conversation if it doesn't exist.
+   *
+   * @param existing The conversation before.
+   * @throws {AppError} `conflict` if an id is taken, `not_found` or `invalid_request` if there is no such reply.
+   */
+  async write(
+    request: StatefulChatRequest,
+    reply: NewReply,
+    existing: ConversationState | undefined,
+  ): Promise<WrittenMessages> {
+    const { blocks, conversations } = this.#deps;
+    const id = request.conversationId;
+    const isEdit = request.action === "edit";
+    const userMessage = addsMessage(request) ? createUserMessage(request, reply.now, existing) : undefined;
+    if (userMessage?.id === reply.messageId) {
+      throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
+    }
+    // Only for a new conversation: the database doesn't allow two ids that differ in case only.
+    if (existing === undefined) conversations.refuseCaseClash(id);
+    const mids = [reply.messageId, ...(userMessage === undefined ? [] : [userMessage.id])];
+    const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
+    if (!addsMessage(request) || taken.has(reply.messageId)) {
+      return { userMessage, ...await this.#rewriteReply(request, reply, existing) };
+    }
+    const base = { text: "", reasoning: "" };
+    if (isEdit) {
+      if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+      return { userMessage: await this.#addVersion(request, reply, existing), base };
+    }
+    const isStored = userMessage !== undefined && taken.has(userMessage.id);
+    if (isStored) blocks.requireOnPath(id, userMessage.id);
+    const added = userMessage === undefined || isStored ? [emptyReply(reply)] : [userMessage, emptyReply(reply)];
+    if (existing === undefined) await this.#createConversation(request, reply, added, userMessage);
+    else {
+      const touched = { added: added.map((message) => message.id) };
+      const edit = { statements: blocks.append(id, added), last: userMessage ?? "unchanged" as const, touched };
+      await conversations.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
+    }
+    return { userMessage, base };
+  }
+
+  /** Adds a version to a user message and makes it the active one, followed by the empty reply alone. */
+  async #addVersion(request: StatefulChatRequest, reply: NewReply, existing: ConversationState): Promise<Message> {
+    const { blocks, conversations, variants } = this.#deps;
+    const { conversationId: id, userMessageId: mid } = request;
+    blocks.requireOnPath(id, mid!);
+    const text = userTextOf(request.messages.at(-1)!, mid!, isoTime(reply));
+    const saved: Statement[] = [];
+    const n = blocks.messageOf(id, mid!).variant_count;
+    const edit = blocks.switchVersion(id, mid!, n, (before) => {
+      if (before.role !== "user") throw new AppError("invalid_request", `Message "${mid}" isn't a user message`);
+      saved.push(...variants.keep(id, before));
+      return {
+        ...withoutText(before),
+        ...text,
+        status: "complete",
+        updated_at: isoTime(reply),
+        variant_count: n + 1,
+        active_variant: n,
+      };
+    }, [emptyReply(reply)]);
+    const next = withTrueSummary(blocks, withTitle(existing, request), mid!);
+    const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
+    await conversations.write(next, edit.messageCount - existing.messageCount, change, [...saved, startRow(id, reply)]);
+    return edit.after;
+  }
+
+  /** Turns an existing message into the reply: to continue it, or to write it again. */
+  async #rewriteReply(request: StatefulChatRequest, reply: NewReply, existing: ConversationState | undefined) {
+    const { blocks, conversations, variants } = this.#deps;
+    const [id, mid] = [request.conversationId, reply.messageId];
     if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
-    return { turn: await writeVersion(parts, request, run, existing), base: { text: "", reasoning: "" } };
+    blocks.requireOnPath(id, mid);
+    const base = { text: "", reasoning: "" };
+    const saved: Statement[] = [];
+    let previous: Message | undefined;
+    const edit = blocks.edit(id, mid, (before) => {
+      if (addsMessage(request) && !isEmptyFailure(before)) {
+        throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
+      }
+      if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" is not a reply`);
+      if (request.action === "continue") {
+        base.text = textOfContent(before.content);
+        base.reasoning = before.reasoning ?? "";
+        previous = before;
+        saved.push(...variants.keep(id, before));
+        return { ...before, model: reply.model ?? before.model, status: "streaming", error: undefined };
+      }
+      // Its text stays as a version, unless it has none.
+      if (isEmptyAttempt(before)) return emptied(before, reply);
+      previous = before;
+      saved.push(...variants.keep(id, before));
+      return {
+        ...emptied(before, reply),
+        variant_count: before.variant_count + 1,
+        active_variant: before.variant_count,
+      };
+    });
+    await conversations.write(existing, 0, edit, [...saved, startRow(id, reply, previous)]);
+    return { base, previous };
   }
-  if (turn !== undefined && taken.has(turn.id)) blocks.requireOnPath(id, turn.id);
-  const isTurnThere = turn !== undefined && existing !== undefined && taken.has(turn.id);
-  const place = placeOf(run);
-  const added = turn === undefined || isTurnThere ? [place] : [turn, place];
-  if (existing === undefined) await create(parts, request, run, added, turn);
-  else {
-    const touched = { added: added.map((message) => message.id) };
-    const edit = { statements: blocks.append(id, added), last: turn ?? "unchanged" as const, touched };
-    await conversations.write(named(existing, request), added.length, edit, [rowOf(id, run)]);
+
+  async #createConversation(
+    request: StatefulChatRequest,
+    reply: NewReply,
+    added: Message[],
+    userMessage: Message | undefined,
+  ): Promise<void> {
+    const { db, conversations } = this.#deps;
+    const id = request.conversationId;
+    const state: ConversationState = {
+      id,
+      revision: 1,
+      createdAtMs: reply.now,
+      updatedAtMs: reply.now,
+      messageCount: added.length,
+      head: { title: titleOf(request), participants: [] },
+    };
+    const { statements } = await conversations.replacing(undefined, state, {
+      tree: lineOf(added),
+      standing: NOTHING_STORED,
+      snippetOwner: userMessage,
+    });
+    await db.write([...statements, startRow(id, reply)]);
+    conversations.publish(state);
   }
-  return { turn, base: { text: "", reasoning: "" } };
 }
 
-/** Gives the user's turn that the request brings: the last of its messages, if it is one. */
-function userTurnOf(
+/** Whether a request adds a user message or a version of one, and a new reply. */
+function addsMessage({ action }: StatefulChatRequest): boolean {
+  return action === "send" || action === "edit";
+}
+
+/** Returns the user message of a request: the last of its messages, if the user wrote it. */
+function createUserMessage(
   request: StatefulChatRequest,
   now: number,
   conversation: ConversationState | undefined,
 ): Message | undefined {
   const last = request.messages.at(-1);
   if (last?.role !== "user") return undefined;
-  // Its id is the request's affair; everything else is stored as it was sent.
+  // The request names its id. All other fields are stored as they were sent.
   const { id: _, mid: __, variants: ___, ...fields } = last;
   const input = { persona_id: conversation?.head.persona_id, ...fields };
   return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
-/** Makes the message that will hold the answer. */
-function placeOf(run: Run): Message {
-  // Both are named for good: who speaks later changes nothing of what was said.
-  const input = { role: "assistant", model: run.model, character_id: run.characterId };
-  return { ...completeMessage(input, run.messageId, isoTimeOf(run)), status: "streaming" };
+function emptyReply(reply: NewReply): Message {
+  // A message keeps its model and character, whatever the conversation uses later.
+  const input = { role: "assistant", model: reply.model, character_id: reply.characterId };
+  return { ...completeMessage(input, reply.messageId, isoTime(reply)), status: "streaming" };
 }
 
-/** Adds a version to a user message and makes it the active one, followed by the place of the answer alone. */
-async function writeVersion(
-  { blocks, conversations, variants }: TurnParts,
-  request: StatefulChatRequest,
-  run: Run,
-  existing: ConversationState,
-): Promise<Message> {
-  const { conversationId: id, userMessageId: mid } = request;
-  blocks.requireOnPath(id, mid!);
-  const said = userTextOf(request.messages.at(-1)!, mid!, isoTimeOf(run));
-  const kept: Statement[] = [];
-  const n = blocks.messageOf(id, mid!).variant_count;
-  const edit = blocks.switchVersion(id, mid!, n, (before) => {
-    if (before.role !== "user") throw new AppError("invalid_request", `Message "${mid}" isn't a user message`);
-    kept.push(...variants.keep(id, before));
-    return {
-      ...withoutText(before),
-      ...said,
-      ...{ status: "complete", updated_at: isoTimeOf(run), variant_count: n + 1, active_variant: n },
-    };
-  }, [placeOf(run)]);
-  const next = withTrueSummary(blocks, named(existing, request), mid!);
-  const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
-  await conversations.write(next, edit.messageCount - existing.messageCount, change, [...kept, rowOf(id, run)]);
-  return edit.after;
-}
-
-/** Makes an existing message the place of the answer: to continue it, or to write it anew. */
-async function rewrite(
-  parts: TurnParts,
-  request: StatefulChatRequest,
-  run: Run,
-  existing: ConversationState | undefined,
-) {
-  const { blocks, conversations, variants } = parts;
-  const [id, mid] = [request.conversationId, run.messageId];
-  if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
-  blocks.requireOnPath(id, mid);
-  const base = { text: "", reasoning: "" };
-  const kept: Statement[] = [];
-  let previous: Message | undefined;
-  const isRetry = request.action === "send" || request.action === "edit";
-  const edit = blocks.edit(id, mid, (before) => {
-    if (isRetry && !isEmptyFailure(before)) {
-      throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
-    }
-    if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" is no reply`);
-    if (request.action === "continue") {
-      base.text = textOfContent(before.content);
-      base.reasoning = before.reasoning ?? "";
-      previous = before;
-      kept.push(...variants.keep(id, before));
-      return { ...before, model: run.model ?? before.model, status: "streaming", error: undefined };
-    }
-    // What it said stays as a variant, unless that was nothing.
-    if (isEmptyAttempt(before)) return emptied(before, run);
-    previous = before;
-    kept.push(...variants.keep(id, before));
-    return { ...emptied(before, run), variant_count: before.variant_count + 1, active_variant: before.variant_count };
-  });
-  await conversations.write(existing, 0, edit, [...kept, rowOf(id, run, previous)]);
-  return { base, previous };
-}
-
-async function create(
-  parts: TurnParts,
-  request: StatefulChatRequest,
-  run: Run,
-  added: Message[],
-  turn: Message | undefined,
-) {
-  const { db, conversations } = parts;
-  const id = request.conversationId;
-  const state: ConversationState = {
-    id,
-    revision: 1,
-    createdAtMs: run.now,
-    updatedAtMs: run.now,
-    messageCount: added.length,
-    head: { title: titleFor(request), participants: [] },
-  };
-  const { statements } = await conversations.replacing(undefined, state, {
-    tree: lineOf(added),
-    standing: NOTHING_STORED,
-    snippetOwner: turn,
-  });
-  await db.write([...statements, rowOf(id, run)]);
-  conversations.publish(state);
-}
-
-/** A message about to be written anew, without what the last run left in it. */
-function emptied(before: Message, run: Run): Message {
+/** Returns a message that is about to be written again, without what the last reply left in it. */
+function emptied(before: Message, reply: NewReply): Message {
   const { reasoning: _, error: __, usage: ___, timings: ____, finish_reason: _____, tool_calls: ______, ...rest } =
     before;
   delete rest.lorebook_state;
-  return { ...rest, content: "", model: run.model, status: "streaming", updated_at: isoTimeOf(run) };
+  return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: isoTime(reply) };
 }
 
-function named(state: ConversationState, request: StatefulChatRequest): ConversationState {
-  return state.head.title === "" ? { ...state, head: { ...state.head, title: titleFor(request) } } : state;
+/** Names an untitled conversation after the request. */
+function withTitle(state: ConversationState, request: StatefulChatRequest): ConversationState {
+  return state.head.title === "" ? { ...state, head: { ...state.head, title: titleOf(request) } } : state;
 }
 
-function titleFor(request: StatefulChatRequest): string {
-  const said = request.messages.findLast((message) => message.role === "user");
-  return titleFrom(textOfContent(said?.content));
+function titleOf(request: StatefulChatRequest): string {
+  const last = request.messages.findLast((message) => message.role === "user");
+  return titleFrom(textOfContent(last?.content));
 }
 
-function rowOf(conversationId: string, { messageId, generation, now }: Run, previous?: Message): Statement {
+function startRow(conversationId: string, { messageId, generation, now }: NewReply, previous?: Message): Statement {
   return replyBegun({
-    ...{ mid: messageId, conversation_id: conversationId, generation, started_at: now },
+    mid: messageId,
+    conversation_id: conversationId,
+    generation,
+    started_at: now,
     previous_variant: previous?.active_variant ?? null,
   });
 }
 
-function isoTimeOf({ now }: Run): string {
+function isoTime({ now }: NewReply): string {
   return new Date(now).toISOString();
 }

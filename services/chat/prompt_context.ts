@@ -1,64 +1,73 @@
-/** Sets the stage for a reply the server assembles: who speaks, in which scene, after which messages. */
+/** Collects what the server assembles a prompt from: the scene, the character that speaks, and the history. */
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { ConversationState } from "../conversations/conversation.ts";
+import { type Message, textOfContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { CastMember } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompts.ts";
 import type { OpenScene, Scenes } from "../prompts/scenes.ts";
-import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import type { ConversationState } from "../conversations/conversation.ts";
-import { type HistoryEnd, type SaidMessage, turnsOf } from "./history.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
+import type { StatefulChatRequest } from "./chat_request.ts";
+import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";
 import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } from "./turn_order.ts";
 
-/** What staging needs. */
-export interface StagingParts {
+/** Dependencies of a prompt context. */
+export interface PromptContextDeps {
   blocks: BlockStore;
   scenes: Scenes;
   now(): number;
 }
 
-/** Which reply is asked for. */
-export interface StagedReply {
+/** The reply that a prompt is for. */
+export interface WantedReply {
   end: HistoryEnd;
-  action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
-  /** Who speaks. */
+  action: StatefulChatRequest["action"];
+  /** The character that speaks. */
   characterId?: string;
   model: string;
   timeZone?: string;
 }
 
-/** A stage that is set. */
-export interface OpenStage {
+/** What a prompt is assembled from. */
+export interface PromptContext {
   source: PromptSource;
   scene: OpenScene;
-  /** What stands between the answer that is continued and what is added; nothing where the model goes on by itself. */
+  /** Text between an answer that is continued and its continuation. Empty if the model continues a prefilled answer. */
   joint: string;
 }
 
-/** Messages that are looked through for who has spoken since the owner did. */
-const LOOKED_THROUGH = 200;
+/** How many of the newest messages decide who speaks next. */
+const SPEAKER_LOOKBACK = 200;
 
-/** Reads the scene and gives what there is to send. @throws {AppError} as `Scenes.open` and `Scenes.cast` do */
-export async function setStage(
-  { blocks, scenes, now }: StagingParts,
+/**
+ * Opens the scene and the history of a reply.
+ *
+ * @throws {AppError} As `Scenes.open` and `Scenes.cast`.
+ */
+export async function openPromptContext(
+  { blocks, scenes, now }: PromptContextDeps,
   conversation: ConversationState,
-  { end, action, characterId, model, timeZone }: StagedReply,
-): Promise<OpenStage> {
+  { end, action, characterId, model, timeZone }: WantedReply,
+): Promise<PromptContext> {
   const { id: conversationId, head } = conversation;
   const cast = await scenes.cast(head);
   const scene = await scenes.open({
-    ...{ conversationId, fields: head, cast, model, timeZone },
+    conversationId,
+    fields: head,
+    cast,
+    model,
+    timeZone,
     messageCount: countUpTo(blocks, conversation, end),
-    greetingIndex: () => greetingOf(blocks, conversationId),
+    greetingIndex: () => findGreetingIndex(blocks, conversationId),
     action: action === "continue" || action === "impersonate" ? action : "reply",
     generation: action === "send" || action === "edit" ? "normal" : action,
-    // A character that has left speaks no more; what it said stays under its name.
+    // A character that has left doesn't speak again. Its earlier messages keep its name.
     characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
   });
   const { hasNames, persona } = scene.scene;
-  const nameOf = hasNames ? (said: SaidMessage) => nameIn(said, cast, persona.name) : undefined;
+  const nameOf = hasNames ? (message: HistoryMessage) => findName(message, cast, persona.name) : undefined;
   const { continuation } = scene.preset.layout;
   const isPrefilled = action === "continue" && continuation === undefined;
-  const history = turnsOf(blocks, conversationId, end, { expand: scene.expand, nameOf, isPrefilled, now });
+  const history = readHistory(blocks, conversationId, end, { expand: scene.expand, nameOf, isPrefilled, now });
   const source: PromptSource = {
     conversationId,
     history,
@@ -68,96 +77,100 @@ export async function setStage(
   return { source, scene, joint: action === "continue" ? continuation?.joint ?? "" : "" };
 }
 
-/** Gives how many messages there are up to the reply; the same before and after its turn is stored. */
+/** Lists the characters that speak next, in order. See `nextSpeakers`. */
+export async function listNextSpeakers(
+  deps: PromptContextDeps,
+  conversation: ConversationState,
+  userMessage: ChatMessage | undefined,
+  before?: string,
+): Promise<string[]> {
+  const cast = await deps.scenes.cast(conversation.head);
+  return nextSpeakers(speakerQuestion(deps, conversation, cast, userMessage, before));
+}
+
+/**
+ * Chooses the character that speaks in a new reply.
+ *
+ * @param wanted The character that the request names.
+ * @param before The message that the user message replaces.
+ * @throws {AppError} `invalid_request` if no character may speak.
+ */
+export async function chooseNextSpeaker(
+  deps: PromptContextDeps,
+  conversation: ConversationState,
+  userMessage: ChatMessage | undefined,
+  wanted: string | undefined,
+  before?: string,
+): Promise<string | undefined> {
+  const { participants } = conversation.head;
+  // A single character needs no choice, so its card isn't read.
+  if (participants.length === 0 && wanted === undefined) return undefined;
+  if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
+    return participants[0]!.character_id;
+  }
+  const cast = await deps.scenes.cast(conversation.head);
+  const question = speakerQuestion(deps, conversation, cast, userMessage, before);
+  return chooseSpeaker(question, wanted) ?? participants[0]?.character_id;
+}
+
+/** Counts the messages up to the reply, the same before and after the user message is stored. */
 function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, end: HistoryEnd): number {
   const stored = end.before === undefined
     ? messageCount
     : blocks.countBefore(id, end.before) + (end.isIncluded ? 1 : 0);
-  return stored + (end.turn === undefined ? 0 : 1);
+  return stored + (end.userMessage === undefined ? 0 : 1);
 }
 
-/** Gives which greeting stands first. */
-function greetingOf(blocks: BlockStore, id: string): number | undefined {
+/** Returns the number of the greeting that the conversation starts with. */
+function findGreetingIndex(blocks: BlockStore, id: string): number | undefined {
   const row = blocks.next(id);
   const first = row && blocks.messagesOf(id, row)[0];
   return first?.role === "assistant" ? first.active_variant : undefined;
 }
 
-/** Gives who wants to speak, the first at once; see `nextSpeakers`. */
-export async function speakersOf(
-  parts: StagingParts,
-  conversation: ConversationState,
-  turn: ChatMessage | undefined,
-  before?: string,
-): Promise<string[]> {
-  const cast = await parts.scenes.cast(conversation.head);
-  return nextSpeakers(questionOf(parts, conversation, cast, turn, before));
-}
-
-/**
- * Gives who speaks in a new reply.
- *
- * @param wanted Named by hand.
- * @param before The message in whose place the turn stands, where it is no new one.
- * @throws {AppError} `invalid_request` when nobody can
- */
-export async function speakerOf(
-  parts: StagingParts,
-  conversation: ConversationState,
-  turn: ChatMessage | undefined,
-  wanted: string | undefined,
-  before?: string,
-): Promise<string | undefined> {
-  const { participants } = conversation.head;
-  // One character needs no choice, and its card not be read for it.
-  if (participants.length === 0 && wanted === undefined) return undefined;
-  if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
-    return participants[0]!.character_id;
-  }
-  const cast = await parts.scenes.cast(conversation.head);
-  return chooseSpeaker(questionOf(parts, conversation, cast, turn, before), wanted) ?? participants[0]?.character_id;
-}
-
-function questionOf(
-  { blocks }: StagingParts,
+function speakerQuestion(
+  { blocks }: PromptContextDeps,
   { id, head, messageCount }: ConversationState,
   cast: readonly CastMember[],
-  turn: ChatMessage | undefined,
+  userMessage: ChatMessage | undefined,
   before?: string,
 ): SpeakerQuestion {
   const order = (["list", "manual"] as ReplyOrder[]).find((known) => known === head.reply_order) ?? "natural";
-  const said = turn === undefined ? newest(blocks, id) : [];
-  const since = said.slice(0, Math.max(0, said.findIndex(({ role }) => role === "user")));
-  const last = turn === undefined ? said[0] : undefined;
-  const earlier = turn === undefined ? said : newest(blocks, id, before);
+  const messages = userMessage === undefined ? newestMessages(blocks, id) : [];
+  const sinceUser = messages.slice(0, Math.max(0, messages.findIndex(({ role }) => role === "user")));
+  const last = userMessage === undefined ? messages[0] : undefined;
+  const earlier = userMessage === undefined ? messages : newestMessages(blocks, id, before);
   const count = before === undefined ? messageCount : blocks.countBefore(id, before);
   return {
-    ...{ cast, order, seed: `${id}\n${count + (turn === undefined ? 0 : 1)}` },
-    lastText: textOfContent((turn ?? last)?.content),
-    lastSpeaker: earlier.map(speakerIn).find((speaker) => speaker !== undefined),
-    isLastMessageTheirs: last !== undefined && speakerIn(last) !== undefined,
-    spokenSince: since.map(speakerIn).filter((speaker) => speaker !== undefined),
+    cast,
+    order,
+    seed: `${id}\n${count + (userMessage === undefined ? 0 : 1)}`,
+    lastText: textOfContent((userMessage ?? last)?.content),
+    lastSpeaker: earlier.map(findSpeaker).find((speaker) => speaker !== undefined),
+    isLastMessageTheirs: last !== undefined && findSpeaker(last) !== undefined,
+    spokenSince: sinceUser.map(findSpeaker).filter((speaker) => speaker !== undefined),
   };
 }
 
-function newest(blocks: BlockStore, id: string, before?: string): Message[] {
+/** Reads the newest messages, the last one first. */
+function newestMessages(blocks: BlockStore, id: string, before?: string): Message[] {
   const found: Message[] = [];
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
   for (; row !== undefined; row = blocks.previous(id, row)) {
     const messages = blocks.messagesOf(id, row);
     const end = messages.findIndex((message) => message.id === before);
     found.push(...(end < 0 ? messages : messages.slice(0, end)).toReversed());
-    if (found.length > LOOKED_THROUGH) break;
+    if (found.length > SPEAKER_LOOKBACK) break;
   }
   return found.filter(({ hidden, status }) => hidden !== true && status !== "failed");
 }
 
-function speakerIn({ role, character_id: id }: SaidMessage): string | undefined {
+function findSpeaker({ role, character_id: id }: HistoryMessage): string | undefined {
   return role === "assistant" && typeof id === "string" ? id : undefined;
 }
 
-function nameIn(said: SaidMessage, cast: readonly CastMember[], userName: string): string | undefined {
-  if (said.role === "user") return userName;
-  const speaker = speakerIn(said);
+function findName(message: HistoryMessage, cast: readonly CastMember[], userName: string): string | undefined {
+  if (message.role === "user") return userName;
+  const speaker = findSpeaker(message);
   return cast.find(({ id }) => id === speaker)?.name;
 }

@@ -1,49 +1,61 @@
-/**
- * One reply while it is being written: gathers what the model sends, journals it, and lets any number of clients follow
- * from any place. How a reply comes about and where it ends up is chat.ts.
- */
+/** One reply while it is being written: collects and journals what the model sends, and lets clients follow it. */
+import type { LiveReply } from "../conversations/live_replies.ts";
+import type { Message } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
 import type { ChatEvent, Usage } from "../llm/chat_event.ts";
 import { ToolCalls } from "../llm/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
-import type { LiveReply } from "../conversations/live_replies.ts";
-import type { Message } from "../conversations/message.ts";
 import {
+  INTERRUPTED,
   type ReplyBatch,
+  type ReplyCursor,
   type ReplyEnd,
   type ReplyEvent,
-  type ReplyPlace,
   type ReplySource,
   type ReplyStep,
-  restFrom,
+  restAfter,
 } from "./reply_source.ts";
-import { INTERRUPTED } from "./stored_reply.ts";
 
-/** Text kept in steps for followers that lag a little; one further behind gets the rest in one step. */
-const RECENT_CHARS = 512 * 1024;
-/** A step's share of that beyond its text. */
-const STEP_CHARS = 64;
-/** A reply beyond this is no reply any more. */
+/** Text kept as batches for clients that lag a little. A client further behind gets the rest in one batch. */
+const MAX_RECENT_CHARS = 512 * 1024;
+/** What an event counts toward that limit besides its text. */
+const EVENT_CHARS = 64;
+/** Longest reply. A longer one is an endless loop of the model. */
 const MAX_CHARS = 32 * 1024 * 1024;
 
 interface NewBatch extends JournalBatch {
-  steps: ReplyEvent[];
+  events: ReplyEvent[];
 }
 
-/** What a running reply is made of. */
-export interface ReplyParts {
+/** What a reply starts with. */
+export interface ReplyOptions {
   conversationId: string;
   messageId: string;
   generation: string;
   /** Absent until the connection or its server has named one. */
   model: string | undefined;
   startedAtMs: number;
-  /** Text and reasoning that were there before: a reply that continues. */
+  /** Text and reasoning of the message before, if the reply continues it. */
   base: { text: string; reasoning: string };
-  /** The message before, where its text is written again or continued. */
+  /** The message before, if the reply continues it or writes it again. */
   previous?: Message;
   journal: ReplyJournal;
 }
+
+/** Why the upstream call was ended early. */
+type AbortReason = "stopped" | "interrupted";
+
+/** How far a reply is. Each state follows only from one above it. */
+type ReplyState =
+  | { phase: "writing" }
+  | { phase: "aborting"; reason: AbortReason }
+  /** The upstream call is over. Clients still wait, because the message isn't saved. */
+  | { phase: "ended"; end: ReplyEnd }
+  /** Saving failed and is tried again. Clients see `shownEnd`, so that they don't take the reply for complete. */
+  | { phase: "unsaved"; end: ReplyEnd; shownEnd: ReplyEnd; failure: AppError; since: string }
+  | { phase: "saved"; end: ReplyEnd }
+  /** Clients see the end. `isSaved` is false if the message was removed while it was being written. */
+  | { phase: "settled"; end: ReplyEnd; isSaved: boolean };
 
 /** A reply that is being written. */
 export class Reply implements LiveReply, ReplySource {
@@ -55,38 +67,31 @@ export class Reply implements LiveReply, ReplySource {
   readonly startedAtMs: number;
   readonly journal: ReplyJournal;
   readonly #previous: Message | undefined;
-  #abort = new AbortController();
-  #why: "stopped" | "interrupted" | undefined;
+  readonly #abort = new AbortController();
+  #state: ReplyState = { phase: "writing" };
+  /** Resolves when clients first see an end. */
+  readonly #endShown = Promise.withResolvers<void>();
   #text: string;
   #reasoning: string;
   #seq = 0;
   #recent: ReplyBatch[] = [];
   #recentChars = 0;
-  #waiting: { place: ReplyPlace; resolve(step: ReplyStep | Promise<ReplyStep>): void }[] = [];
-  #end: ReplyEnd | undefined;
-  /** The end as followers hear it: another one while the reply cannot be saved. */
-  #toldEnd: ReplyEnd | undefined;
-  /** Why it cannot be saved. */
-  #unsaved: AppError | undefined;
-  /** ISO 8601, UTC. */
-  #unsavedSince: string | undefined;
-  #isSaved = false;
-  #told = Promise.withResolvers<void>();
+  #waiting: { cursor: ReplyCursor; resolve(step: ReplyStep | Promise<ReplyStep>): void }[] = [];
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
   readonly #toolCalls = new ToolCalls();
 
-  constructor(parts: ReplyParts) {
-    this.conversationId = parts.conversationId;
-    this.messageId = parts.messageId;
-    this.generation = parts.generation;
-    this.model = parts.model ?? "";
-    this.startedAtMs = parts.startedAtMs;
-    this.journal = parts.journal;
-    this.#previous = parts.previous;
-    this.#text = parts.base.text;
-    this.#reasoning = parts.base.reasoning;
+  constructor(options: ReplyOptions) {
+    this.conversationId = options.conversationId;
+    this.messageId = options.messageId;
+    this.generation = options.generation;
+    this.model = options.model ?? "";
+    this.startedAtMs = options.startedAtMs;
+    this.journal = options.journal;
+    this.#previous = options.previous;
+    this.#text = options.base.text;
+    this.#reasoning = options.base.reasoning;
   }
 
   /** Fires when the upstream call has to end. */
@@ -94,8 +99,9 @@ export class Reply implements LiveReply, ReplySource {
     return this.#abort.signal;
   }
 
-  get isSaved(): boolean {
-    return this.#isSaved;
+  /** The text written so far. */
+  get text(): string {
+    return this.#text;
   }
 
   /** Number of the version that was active before. */
@@ -103,30 +109,112 @@ export class Reply implements LiveReply, ReplySource {
     return this.#previous?.active_variant ?? null;
   }
 
-  /** What has been written so far. */
-  get text(): string {
-    return this.#text;
+  /** How the reply ended. `undefined` while the model writes. */
+  get end(): ReplyEnd | undefined {
+    return "end" in this.#state ? this.#state.end : undefined;
   }
 
-  get end(): ReplyEnd | undefined {
-    return this.#end;
+  /** The end that clients see. */
+  get #shownEnd(): ReplyEnd | undefined {
+    if (this.#state.phase === "unsaved") return this.#state.shownEnd;
+    return this.#state.phase === "settled" ? this.#state.end : undefined;
+  }
+
+  get isSaved(): boolean {
+    return this.#state.phase === "saved" || (this.#state.phase === "settled" && this.#state.isSaved);
   }
 
   overlay(stored: Message): Message {
     // A version that can't be saved yet doesn't hide the answer before it.
-    if (this.#previous !== undefined && this.#unsavedSince !== undefined && this.#toldEnd !== undefined) {
-      const { status, error } = this.#toldEnd;
-      return { ...this.#previous, last_attempt: { status, error, created_at: this.#unsavedSince } };
+    if (this.#state.phase === "unsaved" && this.#previous !== undefined) {
+      const { shownEnd: { status, error }, since } = this.#state;
+      return { ...this.#previous, last_attempt: { status, error, created_at: since } };
     }
-    // Until its end is told, a reply is still being written: nothing else may begin in its conversation.
-    return this.#toldEnd === undefined
-      ? { ...this.finalMessage(stored), status: "streaming" }
-      : this.#messageWith(stored, this.#toldEnd);
+    // Until clients see the end, the reply counts as being written: nothing else may start in its conversation.
+    const end = this.#shownEnd;
+    return end === undefined ? { ...this.finalMessage(stored), status: "streaming" } : this.#messageWith(stored, end);
   }
 
-  /** The message as it will be stored. */
+  /** Returns the message as it will be stored. */
   finalMessage(stored: Message): Message {
-    return this.#messageWith(stored, this.#end);
+    return this.#messageWith(stored, this.end);
+  }
+
+  async stop(): Promise<void> {
+    this.abort("stopped");
+    await this.#endShown.promise;
+    if (this.#state.phase === "unsaved") throw this.#state.failure;
+  }
+
+  /** Ends the upstream call. Only the first reason counts. */
+  abort(reason: AbortReason): void {
+    if (this.end !== undefined) return;
+    if (this.#state.phase === "writing") this.#state = { phase: "aborting", reason };
+    this.#abort.abort();
+  }
+
+  /** Collects everything the model sends. Never throws: `end` says what happened. */
+  async collect(batches: AsyncIterable<ChatEvent[]>): Promise<void> {
+    try {
+      for await (const events of batches) {
+        if (this.#state.phase === "aborting") break;
+        const batch = this.#toBatch(events);
+        if (batch === undefined) continue;
+        await this.journal.append(batch);
+        // Only now: clients must not see text that a crash could take back.
+        this.#add(batch);
+      }
+      this.#finish(this.#state.phase === "aborting" ? this.#abortedEnd(this.#state.reason) : this.#completedEnd());
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Ends the reply with an error, or with the abort that caused it. */
+  fail(thrown: unknown): void {
+    if (this.#state.phase === "aborting") return this.#finish(this.#abortedEnd(this.#state.reason));
+    const code = thrown instanceof AppError ? thrown.code : "internal";
+    const message = thrown instanceof AppError ? thrown.message : "The reply failed because of a bug in the server";
+    this.#finish({ status: "failed", finishReason: null, error: { code, message }, ...this.#measurements() });
+    this.#abort.abort(); // If the error was ours, the model needn't go on.
+  }
+
+  /** Records that the message is on disk. */
+  markSaved(): void {
+    this.#state = { phase: "saved", end: this.end! };
+  }
+
+  /**
+   * Records that the message can't be saved yet. Clients don't wait until the disk has space again: they see this error as
+   * the end, until the message is saved.
+   *
+   * @param now ISO 8601, UTC.
+   */
+  markUnsaved(thrown: unknown, now: string): void {
+    const code = thrown instanceof AppError ? thrown.code : "internal";
+    const reason = thrown instanceof AppError ? `: ${thrown.message}` : "";
+    const failure = new AppError(code, `Can't save the reply yet. Its text is kept and will be saved later${reason}`);
+    const end = this.end!;
+    const shownEnd: ReplyEnd = { ...end, status: "failed", error: { code, message: failure.message } };
+    const since = this.#state.phase === "unsaved" ? this.#state.since : now;
+    this.#state = { phase: "unsaved", end, shownEnd, failure, since };
+    this.#showEnd();
+  }
+
+  /**
+   * Shows the end to clients. The message is saved by then, or its conversation is gone: after `[DONE]` a client may send
+   * its next request at once. A reply that is still unsaved stays so.
+   */
+  markSettled(): void {
+    if (this.#state.phase === "unsaved") return;
+    this.#state = { phase: "settled", end: this.end!, isSaved: this.isSaved };
+    this.#showEnd();
+  }
+
+  next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep> {
+    const step = this.#stepAfter(cursor);
+    if (step !== undefined) return step;
+    return new Promise((resolve) => this.#waiting.push({ cursor, resolve }));
   }
 
   #messageWith(stored: Message, end: ReplyEnd | undefined): Message {
@@ -142,108 +230,27 @@ export class Reply implements LiveReply, ReplySource {
     return message;
   }
 
-  async stop(): Promise<void> {
-    this.abort("stopped");
-    await this.#told.promise;
-    if (this.#unsaved !== undefined) throw this.#unsaved;
-  }
-
-  /** Ends the upstream call; the first reason given stands. */
-  abort(why: "stopped" | "interrupted"): void {
-    if (this.#end !== undefined) return;
-    this.#why ??= why;
-    this.#abort.abort();
-  }
-
-  /** Takes everything the model sends, until it ends in whatever way. Never throws: the end says what happened. */
-  async gather(batches: AsyncIterable<ChatEvent[]>): Promise<void> {
-    try {
-      for await (const events of batches) {
-        if (this.#why !== undefined) break;
-        const batch = this.#batchOf(events);
-        if (batch === undefined) continue;
-        await this.journal.append(batch);
-        // Only now is it part of the reply: whoever asked meanwhile was not to see what a crash could take back.
-        this.#add(batch);
-      }
-      this.#finish(this.#why === undefined ? this.#completed() : this.#aborted());
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  /** Ends the reply by an error, or by the abort that caused it. */
-  fail(thrown: unknown): void {
-    if (this.#why !== undefined) return this.#finish(this.#aborted());
-    const code = thrown instanceof AppError ? thrown.code : "internal";
-    const message = thrown instanceof AppError ? thrown.message : "The reply ended by a defect of the server";
-    this.#finish({ status: "failed", finishReason: null, error: { code, message }, ...this.#measured() });
-    this.#abort.abort(); // Where our own side failed, the model need not go on.
-  }
-
-  /** Says that the message is on disk as it ended. */
-  markSaved(): void {
-    this.#isSaved = true;
-    this.#unsaved = undefined;
-  }
-
-  /**
-   * Says that the message cannot be saved for now. Nobody shall wait until a full disk is cleared, and nobody shall take the
-   * reply for whole: followers hear it end by this error, and again until it is saved.
-   *
-   * @param now ISO 8601, UTC.
-   */
-  tellUnsaved(thrown: unknown, now: string): void {
-    this.#unsavedSince ??= now;
-    const code = thrown instanceof AppError ? thrown.code : "internal";
-    const reason = thrown instanceof AppError ? `: ${thrown.message}` : "";
-    this.#unsaved = new AppError(
-      code,
-      `Cannot save the reply yet; its text is kept and saved once that works${reason}`,
-    );
-    this.#tell({ ...this.#end!, status: "failed", error: { code, message: this.#unsaved.message } });
-  }
-
-  /**
-   * Says that the message is settled, or will not be, and lets followers hear of the end. They do so only once it is
-   * saved: after `[DONE]` a client may at once ask for more.
-   */
-  markSettled(): void {
-    if (this.#unsaved === undefined) this.#tell(this.#end);
-  }
-
-  #tell(end: ReplyEnd | undefined): void {
-    this.#toldEnd = end;
-    this.#wake();
-    this.#told.resolve();
-  }
-
-  next(place: ReplyPlace): ReplyStep | Promise<ReplyStep> {
-    const step = this.#stepFrom(place);
-    if (step !== undefined) return step;
-    return new Promise((resolve) => this.#waiting.push({ place, resolve }));
-  }
-
-  #stepFrom(place: ReplyPlace): ReplyStep | undefined {
-    // A power cut may have cost the last second: a follower from before it has more than there is.
-    const isCurrent = place.textLength >= this.#text.length && place.reasoningLength >= this.#reasoning.length;
-    if (isCurrent) return this.#toldEnd && { end: this.#toldEnd };
+  #stepAfter(cursor: ReplyCursor): ReplyStep | undefined {
+    // After a power cut a client may have more text than there is.
+    const isCurrent = cursor.textLength >= this.#text.length && cursor.reasoningLength >= this.#reasoning.length;
+    const end = this.#shownEnd;
+    if (isCurrent) return end && { end };
     const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
-    if (place.seq + 1 >= oldest) {
-      // Newest first: nearly every follower waits for the last batch.
+    if (cursor.seq + 1 >= oldest) {
+      // Newest first: nearly every client waits for the last batch.
       for (let i = this.#recent.length - 1; i >= 0; i--) {
         const batch = this.#recent[i]!;
-        if (batch[0]!.seq === place.seq + 1 && startsAt(batch[0]!, place)) return { batch };
-        if (batch[0]!.seq <= place.seq) break;
+        if (batch[0]!.seq === cursor.seq + 1 && startsAt(batch[0]!, cursor)) return { batch };
+        if (batch[0]!.seq <= cursor.seq) break;
       }
     }
-    return { batch: restFrom(place, this.#text, this.#reasoning, this.#seq) };
+    return { batch: restAfter(cursor, this.#text, this.#reasoning, this.#seq) };
   }
 
-  /** Notes what came, and gives its texts as they are to be journalled and added. */
-  #batchOf(events: ChatEvent[]): NewBatch | undefined {
+  /** Records everything but text, and returns the text as a batch for the journal and the clients. */
+  #toBatch(events: ChatEvent[]): NewBatch | undefined {
     let [text, reasoning, seq] = ["", "", this.#seq];
-    const steps: ReplyEvent[] = [];
+    const replyEvents: ReplyEvent[] = [];
     for (const event of events) {
       switch (event.type) {
         case "text":
@@ -251,7 +258,7 @@ export class Reply implements LiveReply, ReplySource {
           if (event.text === "") break;
           if (event.type === "text") text += event.text;
           else reasoning += event.text;
-          steps.push({
+          replyEvents.push({
             type: event.type,
             delta: event.text,
             seq: ++seq,
@@ -270,69 +277,73 @@ export class Reply implements LiveReply, ReplySource {
           this.#timings = event.timings ?? this.#timings;
       }
     }
-    return steps.length === 0 ? undefined : { after: this.#seq, seq, text, reasoning, steps };
+    return replyEvents.length === 0 ? undefined : { after: this.#seq, seq, text, reasoning, events: replyEvents };
   }
 
-  #add({ seq, text, reasoning, steps }: NewBatch): void {
+  #add({ seq, text, reasoning, events }: NewBatch): void {
     this.#text += text;
     this.#reasoning += reasoning;
     this.#seq = seq;
-    this.#remember(steps, text.length + reasoning.length);
-    this.#wake();
+    this.#remember(events, text.length + reasoning.length);
+    this.#wakeClients();
     if (this.#text.length + this.#reasoning.length > MAX_CHARS) {
-      throw new AppError("upstream_error", `The model wrote more than ${MAX_CHARS} characters without an end`);
+      throw new AppError("upstream_error", `The model wrote more than ${MAX_CHARS} characters without stopping`);
     }
   }
 
   #remember(batch: ReplyBatch, chars: number): void {
     this.#recent.push(batch);
-    this.#recentChars += chars + batch.length * STEP_CHARS;
-    while (this.#recentChars > RECENT_CHARS && this.#recent.length > 1) {
+    this.#recentChars += chars + batch.length * EVENT_CHARS;
+    while (this.#recentChars > MAX_RECENT_CHARS && this.#recent.length > 1) {
       const dropped = this.#recent.shift()!;
-      this.#recentChars -= dropped.reduce((sum, event) => sum + event.delta.length + STEP_CHARS, 0);
+      this.#recentChars -= dropped.reduce((sum, event) => sum + event.delta.length + EVENT_CHARS, 0);
     }
   }
 
-  #wake(): void {
+  #wakeClients(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
-    for (const { place, resolve } of waiting) resolve(this.next(place));
+    for (const { cursor, resolve } of waiting) resolve(this.next(cursor));
   }
 
-  #completed(): ReplyEnd {
+  #showEnd(): void {
+    this.#wakeClients();
+    this.#endShown.resolve();
+  }
+
+  #finish(end: ReplyEnd): void {
+    if (this.end === undefined) this.#state = { phase: "ended", end };
+  }
+
+  #completedEnd(): ReplyEnd {
     if (this.#seq === 0 && this.#toolCalls.isEmpty) {
       return {
         status: "failed",
         finishReason: null,
-        error: { code: "upstream_error", message: "The model gave an empty answer" },
-        ...this.#measured(),
+        error: { code: "upstream_error", message: "The model returned an empty reply" },
+        ...this.#measurements(),
       };
     }
-    return { status: "complete", finishReason: this.#finishReason, ...this.#measured() };
+    return { status: "complete", finishReason: this.#finishReason, ...this.#measurements() };
   }
 
-  #aborted(): ReplyEnd {
-    if (this.#why === "stopped") return { status: "stopped", finishReason: "stop", ...this.#measured() };
-    return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#measured() };
+  #abortedEnd(reason: AbortReason): ReplyEnd {
+    if (reason === "stopped") return { status: "stopped", finishReason: "stop", ...this.#measurements() };
+    return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#measurements() };
   }
 
-  #measured(): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
+  #measurements(): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
     return {
       usage: this.#usage,
       timings: this.#timings,
       toolCalls: this.#toolCalls.isEmpty ? undefined : this.#toolCalls.all(),
     };
   }
-
-  #finish(end: ReplyEnd): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
-  }
 }
 
-function startsAt(event: ReplyEvent, place: ReplyPlace): boolean {
+function startsAt(event: ReplyEvent, cursor: ReplyCursor): boolean {
   const textBefore = event.textLength - (event.type === "text" ? event.delta.length : 0);
   const reasoningBefore = event.reasoningLength - (event.type === "reasoning" ? event.delta.length : 0);
-  return textBefore === place.textLength && reasoningBefore === place.reasoningLength;
+  return textBefore === cursor.textLength && reasoningBefore === cursor.reasoningLength;
 }

@@ -1,28 +1,31 @@
-/** What follows a reply, running or long done: its steps, its end, and the places between them. */
+/** What a client can follow of a reply, running or stored: its batches of text and its end. */
+import type { Message, MessageStatus } from "../conversations/message.ts";
 import type { Usage } from "../llm/chat_event.ts";
-import type { MessageStatus } from "../conversations/message.ts";
 
-/** A place in a reply: how much of it somebody has. Lengths are UTF-16 units of the whole message. */
-export interface ReplyPlace {
-  /** Number of the last event seen, 0 for none. */
+/** The error of a reply that was cut off by the end of the server. */
+export const INTERRUPTED = { code: "interrupted", message: "The server stopped while it was writing this reply" };
+
+/** A position in a reply: how much of it a client has. Lengths are UTF-16 units of the whole message. */
+export interface ReplyCursor {
+  /** Number of the last event the client has, 0 for none. */
   seq: number;
   textLength: number;
   reasoningLength: number;
 }
 
-/** One step of a reply, with the place that is reached behind it. */
-export interface ReplyEvent extends ReplyPlace {
+/** One piece of a reply, and the position after it. */
+export interface ReplyEvent extends ReplyCursor {
   type: "text" | "reasoning";
   delta: string;
 }
 
-/** Steps that came together; the same object for every client, so that it can be encoded once. */
+/** Events that arrived together. All clients share one object, so that it is encoded once. */
 export type ReplyBatch = readonly ReplyEvent[];
 
 /** How a reply ended. */
 export interface ReplyEnd {
   status: Exclude<MessageStatus, "streaming">;
-  /** As OpenAI names it; `null` when the model did not say. */
+  /** As in OpenAI's API; `null` if the server didn't send one. */
   finishReason: string | null;
   usage?: Usage;
   timings?: Record<string, unknown>;
@@ -30,34 +33,77 @@ export interface ReplyEnd {
   error?: { code: string; message: string };
 }
 
-/** What a client that follows gets next. */
+/** What a client that follows a reply gets next. */
 export type ReplyStep = { batch: ReplyBatch } | { end: ReplyEnd };
 
-/** What every source of a reply offers to a follower, running or long done. */
+/** A reply that clients can follow. */
 export interface ReplySource {
   readonly conversationId: string;
   readonly messageId: string;
   readonly generation: string;
   readonly model: string;
   readonly startedAtMs: number;
-  next(place: ReplyPlace): ReplyStep | Promise<ReplyStep>;
+  /** Returns what comes after a position, and waits for it if the reply is being written. */
+  next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep>;
 }
 
-/** Gives everything behind a place in at most two steps, reasoning first, cut by length. */
-export function restFrom(place: ReplyPlace, text: string, reasoning: string, seq: number): ReplyBatch {
+/** Returns everything after a position in at most two events, reasoning first. */
+export function restAfter(cursor: ReplyCursor, text: string, reasoning: string, seq: number): ReplyBatch {
   const batch: ReplyEvent[] = [];
-  if (place.reasoningLength < reasoning.length) {
-    const delta = reasoning.slice(place.reasoningLength);
-    batch.push({ type: "reasoning", delta, seq, textLength: place.textLength, reasoningLength: reasoning.length });
+  if (cursor.reasoningLength < reasoning.length) {
+    const delta = reasoning.slice(cursor.reasoningLength);
+    batch.push({ type: "reasoning", delta, seq, textLength: cursor.textLength, reasoningLength: reasoning.length });
   }
-  if (place.textLength < text.length) {
+  if (cursor.textLength < text.length) {
     batch.push({
       type: "text",
-      delta: text.slice(place.textLength),
+      delta: text.slice(cursor.textLength),
       seq,
       textLength: text.length,
       reasoningLength: reasoning.length,
     });
   }
   return batch;
+}
+
+/** A reply that has ended, read from its stored message. */
+export class StoredReply implements ReplySource {
+  readonly conversationId: string;
+  readonly messageId: string;
+  readonly generation: string;
+  readonly model: string;
+  readonly startedAtMs: number;
+  readonly #text: string;
+  readonly #reasoning: string;
+  readonly #end: ReplyEnd;
+
+  constructor(conversationId: string, generation: string, startedAtMs: number, message: Message) {
+    this.conversationId = conversationId;
+    this.messageId = message.id;
+    this.generation = generation;
+    this.model = message.model ?? "";
+    this.startedAtMs = startedAtMs;
+    this.#text = typeof message.content === "string" ? message.content : "";
+    this.#reasoning = message.reasoning ?? "";
+    this.#end = toReplyEnd(message);
+  }
+
+  next(cursor: ReplyCursor): ReplyStep {
+    if (cursor.textLength >= this.#text.length && cursor.reasoningLength >= this.#reasoning.length) {
+      return { end: this.#end };
+    }
+    return { batch: restAfter(cursor, this.#text, this.#reasoning, cursor.seq + 1) };
+  }
+}
+
+function toReplyEnd(message: Message): ReplyEnd {
+  const { status, usage, error, timings, tool_calls: toolCalls, finish_reason: finishReason } = message;
+  return {
+    status: status === "streaming" ? "interrupted" : status,
+    finishReason: typeof finishReason === "string" ? finishReason : null,
+    usage,
+    error: error ?? (status === "interrupted" || status === "streaming" ? INTERRUPTED : undefined),
+    timings: typeof timings === "object" && timings !== null ? timings as Record<string, unknown> : undefined,
+    toolCalls: Array.isArray(toolCalls) ? toolCalls : undefined,
+  };
 }

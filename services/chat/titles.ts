@@ -1,106 +1,134 @@
-/** Names conversations by their model while nobody is being answered; until then, and without it, the first words serve. */
-import { traceOf } from "../errors.ts";
-import type { ChatCall } from "../llm/chat_event.ts";
-import type { Log } from "../log.ts";
-import type { Prompt } from "../prompts/prompts.ts";
-import { amend, type AmendParts } from "../conversations/system_update.ts";
+/** Titles conversations with their own model while no reply is being written. Until then a title is the first words. */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import type { ChatUpstream } from "./chat_request.ts";
 import { titleFrom } from "../conversations/conversation.ts";
-import type { IdleQueue } from "./idle_queue.ts";
 import { textOfContent } from "../conversations/message.ts";
-import { titleCall, titleIn } from "./title_text.ts";
+import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
+import { traceOf } from "../errors.ts";
+import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
+import { stripReasoning } from "../llm/reasoning.ts";
+import type { UpstreamClient } from "../llm/upstream_client.ts";
+import type { Log } from "../log.ts";
+import type { IdleQueue } from "./idle_queue.ts";
+import type { CompletedReply } from "./reply_runner.ts";
 
-/** A reply that is done. */
-export interface Replied {
-  conversationId: string;
-  target: Parameters<ChatUpstream["complete"]>[0];
-  /** What it was asked with. */
-  call: ChatCall;
-  /** What is known of that, where the server assembled it. */
-  prompt?: Prompt;
-  /** Its text. */
-  answer: string;
-}
-
-/** What the titles stand on. */
-export interface TitleParts extends AmendParts {
+/** Dependencies of Titles. */
+export interface TitlesDeps extends UpdateHeadDeps {
   blocks: BlockStore;
-  upstream: Pick<ChatUpstream, "complete">;
+  client: UpstreamClient;
   idle: IdleQueue;
   log: Log;
-  /** Whether the owner wants titles made. */
+  /** Whether the user wants titles. */
   isWanted(): boolean;
 }
 
-/** A title that takes longer is not worth a busy machine. */
-const WITHIN_MS = 2 * 60 * 1000;
-/** What waits is held in memory: a larger prompt, with pictures, is let go. */
-const MAX_CHARS = 2 * 1024 * 1024;
-/** How often a model that gives no title is asked for one. */
-const TRIES = 2;
-const FAILURES = 1_000;
+const TIMEOUT_MS = 2 * 60 * 1000;
+/** Longest call that is repeated for a title. Waiting calls are held in memory, with their images. */
+const MAX_CALL_CHARS = 2 * 1024 * 1024;
+/** Failures after which a conversation's model isn't asked again. */
+const MAX_FAILURES = 2;
+/** Conversations whose failures are remembered. */
+const MAX_REMEMBERED = 1_000;
 
-function sizeOf({ messages }: ChatCall): number {
-  return messages.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
-}
+const INSTRUCTION =
+  "Give this conversation a title of two to six words, in the language I write in. Answer with the title alone: no quotation marks, no explanation.";
+/** A title has about ten tokens. A reasoning model needs the rest. */
+const TITLE_TOKENS = 400;
+/** Parameters that change how a chat template begins. Without them the server couldn't reuse its prompt cache. */
+const TEMPLATE_PARAMS = ["chat_template_kwargs", "reasoning_effort", "reasoning"];
 
-/** Makes titles. */
+/** Titles conversations. */
 export class Titles {
-  readonly #parts: TitleParts;
-  /** How often a conversation's model was asked in vain. */
+  readonly #deps: TitlesDeps;
+  /** Failures by conversation. */
   readonly #failures = new Map<string, number>();
 
-  constructor(parts: TitleParts) {
-    this.#parts = parts;
+  constructor(deps: TitlesDeps) {
+    this.#deps = deps;
   }
 
-  /** Takes word of a reply that has been written to its end. */
-  replied(reply: Replied): void {
-    const { isWanted, idle } = this.#parts;
+  /** Queues a title for the conversation of a reply, if it needs one. */
+  replyCompleted(reply: CompletedReply): void {
+    const { isWanted, idle } = this.#deps;
     const { conversationId: id, answer, target } = reply;
     if (answer === "" || target.kind === "demo" || !isWanted()) return;
-    if ((this.#failures.get(id) ?? 0) >= TRIES || sizeOf(reply.call) > MAX_CHARS) return;
+    if ((this.#failures.get(id) ?? 0) >= MAX_FAILURES || countChars(reply.call) > MAX_CALL_CHARS) return;
     idle.add(`title ${id}`, {
-      run: (leaving) => this.#make(reply, leaving),
-      failed: (error) => this.#failed(id, traceOf(error)),
+      run: (signal) => this.#write(reply, signal),
+      onError: (error) => this.#recordFailure(id, traceOf(error)),
     });
   }
 
-  async #make(reply: Replied, leaving: AbortSignal): Promise<void> {
-    const before = this.#parts.isWanted() ? this.#provisionalTitle(reply) : undefined;
+  async #write(reply: CompletedReply, stop: AbortSignal): Promise<void> {
+    const before = this.#deps.isWanted() ? this.#findProvisionalTitle(reply) : undefined;
     if (before === undefined) return;
-    const signal = AbortSignal.any([leaving, AbortSignal.timeout(WITHIN_MS)]);
-    const completion = await this.#parts.upstream.complete(reply.target, titleCall(reply.call, reply.answer), signal);
-    const title = titleIn(completion);
-    if (title === undefined) return this.#failed(reply.conversationId, "the answer holds none");
-    await amend(
-      this.#parts,
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
+    const call = titleCall(reply.call, reply.answer);
+    const title = parseTitle(await this.#deps.client.completeChat(reply.target, call, signal));
+    if (title === undefined) return this.#recordFailure(reply.conversationId, "the answer contains no title");
+    await updateHead(
+      this.#deps,
       reply.conversationId,
       (head) => head.title === before && title !== before ? { ...head, title } : undefined,
     );
   }
 
-  /** The next reply in the conversation is another occasion, but not every one. */
-  #failed(id: string, error: string): void {
-    if (this.#failures.size >= FAILURES) this.#failures.clear();
+  #recordFailure(id: string, error: string): void {
+    if (this.#failures.size >= MAX_REMEMBERED) this.#failures.clear();
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
-    this.#parts.log("debug", "No title could be made", { error });
+    this.#deps.log("debug", "Couldn't write a title", { error });
   }
 
   /**
-   * Gives the title of a conversation, if it is only its first words: made when it was begun, or when it was answered
-   * without a title. Everything else the owner has chosen.
+   * Returns the conversation's title if it is only its first words, taken when the conversation started or when it was
+   * answered without a title. Any other title was chosen by the user.
    */
-  #provisionalTitle({ conversationId, call }: Replied): string | undefined {
-    const { store, blocks } = this.#parts;
+  #findProvisionalTitle({ conversationId, call }: CompletedReply): string | undefined {
+    const { store, blocks } = this.#deps;
     const title = store.find(conversationId)?.head.title;
     if (title === undefined) return undefined;
-    const begin = blocks.next(conversationId);
-    const said = [
-      ...(begin === undefined ? [] : blocks.messagesOf(conversationId, begin)).filter(({ role }) => role === "user"),
+    const first = blocks.next(conversationId);
+    const userMessages = [
+      ...(first === undefined ? [] : blocks.messagesOf(conversationId, first)).filter(({ role }) => role === "user"),
       ...call.messages.filter(({ role }) => role === "user").slice(-1),
     ];
-    return said.some(({ content }) => titleFrom(textOfContent(content)) === title) ? title : undefined;
+    return userMessages.some(({ content }) => titleFrom(textOfContent(content)) === title) ? title : undefined;
   }
+}
+
+/**
+ * Returns the call that asks for a title: the reply's own call, the reply, and an instruction. A server with one slot has all
+ * but the instruction in its cache.
+ *
+ * @param answer Text of the reply. If it was continued, `call` ends with its beginning.
+ */
+export function titleCall({ model, messages, params }: ChatCall, answer: string): ChatCall {
+  const asked = messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages;
+  const added: ChatMessage[] = [{ role: "assistant", content: answer }, { role: "user", content: INSTRUCTION }];
+  const copied = TEMPLATE_PARAMS.filter((name) => params[name] !== undefined).map((name) => [name, params[name]]);
+  return {
+    model,
+    messages: [...asked, ...added],
+    params: { ...Object.fromEntries(copied), max_tokens: TITLE_TOKENS },
+  };
+}
+
+/** Returns the title in a model's answer, `undefined` if there is none. */
+export function parseTitle(completion: OpenAiCompletion): string | undefined {
+  const text = stripReasoning(completion.choices[0]?.message.content ?? "");
+  const lines = text.split(/\r?\n/).map(stripMarkup).filter((line) => line !== "");
+  // Skips an introduction such as "Here is a title:".
+  const line = lines.find((candidate) => !candidate.endsWith(":"));
+  return line === undefined ? undefined : titleFrom(line) || undefined;
+}
+
+function stripMarkup(line: string): string {
+  return line.trim()
+    .replace(/^[#>*_\-\s]+|[*_\s]+$/g, "")
+    .replace(/^(title|titel|タイトル)\s*[:：]\s*/i, "")
+    .replace(/^["'“”„«»「『*_\s]+|["'“”„«»」』*_\s]+$/g, "")
+    .replace(/(?<=[^.])\.$/, "");
+}
+
+function countChars({ messages }: ChatCall): number {
+  return messages.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
 }

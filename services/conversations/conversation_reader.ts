@@ -236,7 +236,7 @@ export class ConversationReader {
       hasMore = found.length > limit;
     }
     const items = found.slice(-limit).map((message) =>
-      this.#live.ofMessage(id, message.id)?.overlay(message) ?? message
+      this.#live.findByMessage(id, message.id)?.overlay(message) ?? message
     );
     // One behind the first message of this page; what is before it belongs to the next.
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
@@ -253,7 +253,7 @@ export class ConversationReader {
     const row = this.#blocks.rowAnywhere(id, mid);
     const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
     if (message === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
-    return this.#live.ofMessage(id, mid)?.overlay(message) ?? message;
+    return this.#live.findByMessage(id, mid)?.overlay(message) ?? message;
   }
 
   /**
@@ -396,7 +396,7 @@ export class ConversationReader {
     const { state, opening, damaged } = this.#opening(id);
     const rows = this.#blocks.rows(id);
     const continuations = hasContinuations ? this.#continuationRows(id) : [];
-    const live = this.#live.ofConversation(id);
+    const live = this.#live.findByConversation(id);
     const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
     // Only these are parsed and written out again.
     const changing = this.#blocks.idsOf(id, [...texts.map(({ mid }) => mid), ...(live ? [live.messageId] : [])]);
@@ -507,7 +507,7 @@ export class ConversationReader {
       options: ReadOptions;
     },
   ): Promise<Uint8Array | undefined> {
-    const live = this.#live.ofConversation(id);
+    const live = this.#live.findByConversation(id);
     const running = this.#blocks.idsOf(id, live ? [live.messageId] : []);
     const open = async (n: number): Promise<Uint8Array | undefined> => {
       let row: BlockRow | undefined;

@@ -134,7 +134,7 @@ export class Conversations {
       const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
       this.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
-      const runningId = live.ofConversation(id)?.messageId;
+      const runningId = live.findByConversation(id)?.messageId;
       const { messages, withTexts } = await completeMessages(given, { stored, branches, runningId, now: isoNow });
       const state: ConversationState = {
         id,
@@ -331,7 +331,7 @@ export class Conversations {
       // A reply that outlives its conversation has nothing left to save.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
-      if (!options.byReply && this.#parts.live.ofMessage(id, mid) !== undefined) {
+      if (!options.byReply && this.#parts.live.findByMessage(id, mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
       let edit: BlockEdit = this.#parts.blocks.edit(id, mid, change);
@@ -402,7 +402,7 @@ export class Conversations {
         async (): Promise<{ result: T } | { running: LiveReply; revision?: number }> => {
           const before = find();
           checkRevision(id, before?.revision, demanded);
-          const running = live.ofConversation(id);
+          const running = live.findByConversation(id);
           if (running !== undefined && !running.isSaved && isInTheWay(running)) {
             return { running, revision: before?.revision };
           }

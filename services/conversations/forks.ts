@@ -138,7 +138,7 @@ export class Forks {
 }
 
 function standing(id: string, message: Message, live: ConversationParts["live"]): Message {
-  const reply = live.ofMessage(id, message.id);
+  const reply = live.findByMessage(id, message.id);
   if (reply === undefined) return message;
   const { error: _, ...written } = reply.overlay(message);
   return { ...written, status: "stopped" };

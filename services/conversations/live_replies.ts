@@ -1,26 +1,26 @@
-/** The replies that are being written right now, by conversation; at most one in each. */
+/** The replies that are being written, at most one per conversation. */
 import type { Message } from "./message.ts";
 
-/** What the conversations need to know of a running reply. */
+/** What conversations need to know about a running reply. */
 export interface LiveReply {
   readonly conversationId: string;
   readonly messageId: string;
   readonly startedAtMs: number;
-  /** The message with the text that has come so far. */
+  /** Returns the stored message with the text written so far. */
   overlay(stored: Message): Message;
-  /** True once its end is on disk; until then it moves its conversation's revision by one more. */
+  /** Whether the end is on disk. Until then the reply will raise its conversation's revision by one more. */
   readonly isSaved: boolean;
   /**
-   * Ends the reply and keeps what has come; resolves once the message is settled.
+   * Stops the reply, keeps its text and waits until its message is saved.
    *
-   * @throws {AppError} `storage_full` or `internal` when it cannot be saved for now; it runs on to be saved then.
+   * @throws {AppError} `storage_full` or `internal` if it can't be saved yet. Saving is tried again.
    */
   stop(): Promise<void>;
 }
 
-/** Who is being answered where. */
+/** The running replies by conversation. */
 export class LiveReplies<R extends LiveReply = LiveReply> {
-  #byConversation = new Map<string, R>();
+  readonly #byConversation = new Map<string, R>();
 
   add(reply: R): void {
     this.#byConversation.set(reply.conversationId, reply);
@@ -30,15 +30,18 @@ export class LiveReplies<R extends LiveReply = LiveReply> {
     if (this.#byConversation.get(reply.conversationId) === reply) this.#byConversation.delete(reply.conversationId);
   }
 
-  ofMessage(conversationId: string, mid: string): R | undefined {
+  /** Finds the reply that writes a message. */
+  findByMessage(conversationId: string, mid: string): R | undefined {
     const reply = this.#byConversation.get(conversationId);
     return reply?.messageId === mid ? reply : undefined;
   }
 
-  ofConversation(conversationId: string): R | undefined {
+  /** Finds the reply that runs in a conversation. */
+  findByConversation(conversationId: string): R | undefined {
     return this.#byConversation.get(conversationId);
   }
 
+  /** Returns all running replies. */
   all(): R[] {
     return [...this.#byConversation.values()];
   }

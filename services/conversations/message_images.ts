@@ -59,7 +59,7 @@ export class MessagePictures {
         return;
       } catch (error) {
         const isBusy = error instanceof AppError && error.code === "conflict" &&
-          this.#parts.live.ofMessage(conversationId, messageId) !== undefined;
+          this.#parts.live.findByMessage(conversationId, messageId) !== undefined;
         if (!isBusy) throw error;
         await ended.promise;
       } finally {

@@ -173,7 +173,7 @@ export class Messages {
   #switch(id: string, before: Message, after: Message): VersionChange | undefined {
     const { blocks, live } = this.#parts;
     if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
-    const running = live.ofConversation(id)?.messageId;
+    const running = live.findByConversation(id)?.messageId;
     if (running !== undefined && blocks.countBefore(id, running) > blocks.countBefore(id, before.id)) {
       throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
     }
@@ -238,7 +238,7 @@ export class Messages {
       const { change, subtree, countOnPath, place } = await take(blocks);
       const { messages, segments = [] } = subtree;
       const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map((message) => message.id);
-      const running = mids.find((removed) => live.ofMessage(id, removed) !== undefined);
+      const running = mids.find((removed) => live.findByMessage(id, removed) !== undefined);
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
       const removed: RemovedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
       const title = snippetOf(messages[0]);

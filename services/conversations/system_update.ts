@@ -1,12 +1,12 @@
-/** Changes fields of a conversation on the server's own account. */
-import type { Database } from "../storage/database/database.ts";
+/** Changes fields of a conversation on behalf of the server, not the user. */
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { Database } from "../storage/database/database.ts";
 import type { ConversationHead } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 
-/** What amending needs. */
-export interface AmendParts {
+/** Dependencies of `updateHead`. */
+export interface UpdateHeadDeps {
   db: Database;
   store: ConversationStore;
   locks: KeyedMutex;
@@ -14,13 +14,12 @@ export interface AmendParts {
 }
 
 /**
- * Changes fields in turn. It is no change of the owner's: it moves no conversation up the list, and there is nothing to
- * restore.
+ * Changes fields under the conversation's lock. The conversation keeps its place in lists, and no past state is stored.
  *
- * @param change Gives the new fields, or `undefined` to leave them.
+ * @param change Returns the new fields, or `undefined` to leave them.
  */
-export function amend(
-  { db, store, locks, conversations }: AmendParts,
+export function updateHead(
+  { db, store, locks, conversations }: UpdateHeadDeps,
   id: string,
   change: (head: ConversationHead) => ConversationHead | undefined,
 ): Promise<void> {

@@ -1,9 +1,11 @@
-/** Thoughts that a model wrote into its answer. */
+/** Reasoning that a model wrote into its answer instead of a field of its own. */
 
-/** Takes out what a model thought, also where the template had opened its thoughts or the answer ended inside them. */
-export function withoutThoughts(text: string): string {
+const TAGS = "think|thinking|thought|reasoning";
+
+/** Removes reasoning, also if the chat template already opened the tag or the answer ended before the tag closed. */
+export function stripReasoning(text: string): string {
   return text
-    .replace(/<(think|thinking|thought|reasoning)>[\s\S]*?<\/\1>/gi, "")
-    .replace(/^[\s\S]*<\/(think|thinking|thought|reasoning)>/i, "")
-    .replace(/<(think|thinking|thought|reasoning)>[\s\S]*$/i, "");
+    .replace(new RegExp(`<(${TAGS})>[\\s\\S]*?</\\1>`, "gi"), "")
+    .replace(new RegExp(`^[\\s\\S]*</(${TAGS})>`, "i"), "")
+    .replace(new RegExp(`<(${TAGS})>[\\s\\S]*$`, "i"), "");
 }

@@ -305,7 +305,7 @@ test("an entry that is sticky stays for its turns and rests after them, also ove
   const fires = async (text: string) => {
     await gather(await app.post("/api/chat", turn("c1", text)));
     const chat = await app.services.chat();
-    await until(() => chat.running().length === 0, "the reply is settled");
+    await until(() => chat.replies.listRunning().length === 0, "the reply is settled");
     return lastSent()[0]!.content.includes("Foxes are red.");
   };
   expect(await fires("a fox")).toBe(true);

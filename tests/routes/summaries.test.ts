@@ -163,7 +163,7 @@ test("none is made while everything fits, when it is switched off, or over one o
   const answered = async (fields: Record<string, unknown>, id = "c1") => {
     await gather(await app.post("/api/chat", { conversation_id: id, context: "server", ...fields }));
     const chat = await app.services.chat();
-    await until(() => chat.running().length === 0, "the reply is settled");
+    await until(() => chat.replies.listRunning().length === 0, "the reply is settled");
   };
   const hi = { messages: [{ role: "user", content: "Hi" }] };
   await save(6);

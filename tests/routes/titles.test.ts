@@ -137,7 +137,7 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
     await answer(n);
     await fail(await llm.nextCall());
     // A reply that begins before would end the call, which is then made again.
-    const failures = () => app.logLines.filter((line) => line.includes("No title could be made")).length;
+    const failures = () => app.logLines.filter((line) => line.includes("Couldn't write a title")).length;
     await until(() => failures() === n, "the server knows that it got no title");
   }
   await answer(3);

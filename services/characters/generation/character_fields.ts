@@ -1,5 +1,5 @@
 /** What a model's answer says of a character: JSON, or paragraphs under labels, whole or as far as it came. */
-import { withoutThoughts } from "../../llm/reasoning.ts";
+import { stripReasoning } from "../../llm/reasoning.ts";
 import { type PartialObject, readPartialObject } from "../../json/partial_json.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 
@@ -46,7 +46,7 @@ const MAX_NAME_CHARS = 200;
 
 /** Reads the fields out of an answer; none where it holds none, as a refusal does. */
 export function readCharacterFields(answer: string): CharacterFields {
-  const text = withoutThoughts(answer);
+  const text = stripReasoning(answer);
   const object = readPartialObject(text);
   const found = object === undefined ? {} : fromObject(object);
   return Object.keys(found).length > 0 ? found : fromLabels(text);

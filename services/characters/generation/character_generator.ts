@@ -4,7 +4,7 @@ import type { Attachments } from "../../attachments/attachments.ts";
 import type { ImagePool } from "../../attachments/images/image_pool.ts";
 import type { Card } from "../card/card.ts";
 import type { Characters } from "../characters.ts";
-import type { ChatUpstream } from "../../chat/chat_request.ts";
+import type { ModelRouter } from "../../llm/model_router.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
@@ -34,7 +34,7 @@ export interface CreationDetail {
 /** What the room stands on. */
 export interface CreatorParts {
   jobs: JobRunner;
-  upstream: Pick<ChatUpstream, "route" | "open">;
+  models: ModelRouter;
   characters: Pick<Characters, "get" | "put" | "setAvatar">;
   attachments: Pick<Attachments, "get" | "bytes">;
   images: Pick<ImagePool, "toJpeg">;
@@ -68,7 +68,7 @@ export class Creator {
    * @throws {AppError} `not_found` for an unknown picture, and as `openWriting` does
    */
   async write(request: CreationRequest, signal: AbortSignal): Promise<Writing> {
-    return await openWriting(this.#parts.upstream, await this.#ideaOf(request), signal);
+    return await openWriting(this.#parts.models, await this.#ideaOf(request), signal);
   }
 
   /**

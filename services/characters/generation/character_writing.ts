@@ -1,6 +1,6 @@
 /** One character being written by a model, step by step. */
-import type { ChatUpstream } from "../../chat/chat_request.ts";
-import { withoutThoughts } from "../../llm/reasoning.ts";
+import type { ModelRouter } from "../../llm/model_router.ts";
+import { stripReasoning } from "../../llm/reasoning.ts";
 import { AppError } from "../../errors.ts";
 import type { ChatEvent } from "../../llm/chat_event.ts";
 import type { ChatStream } from "../../llm/upstream_client.ts";
@@ -36,15 +36,16 @@ const MAX_QUOTE = 400;
  * @throws {AppError} `not_available` without a connection or with the demo alone; what a chat throws before its first byte
  */
 export async function openWriting(
-  upstream: Pick<ChatUpstream, "route" | "open">,
+  models: ModelRouter,
   idea: CharacterIdea,
   signal: AbortSignal,
 ): Promise<Writing> {
-  const { target, model } = await upstream.route({}, signal);
+  const { target, model } = await models.route({}, signal);
   if (target.kind === "demo") {
     throw new AppError("not_available", "The demo cannot write characters; choose a model under Settings, Connections");
   }
-  const open = (isHeld: boolean) => upstream.open(target, characterCall(target, model, idea, isHeld), signal);
+  const open = (isHeld: boolean) =>
+    models.client.openChatStream(target, characterCall(target, model, idea, isHeld), signal);
   let stream: ChatStream;
   try {
     stream = await open(target.kind === "openai");
@@ -111,7 +112,7 @@ function changesBetween(before: CharacterFields, now: CharacterFields): WritingS
 }
 
 function noCharacter(model: string, answer: string): AppError {
-  const said = withoutThoughts(answer).replace(/\s+/g, " ").trim();
+  const said = stripReasoning(answer).replace(/\s+/g, " ").trim();
   const quote = said.length > MAX_QUOTE ? `${said.slice(0, MAX_QUOTE)}…` : said;
   return new AppError(
     "unprocessable",

@@ -3,14 +3,14 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { traceOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { settleAttempt } from "../attempts.ts";
+import { settleAttempt } from "../reply_saver.ts";
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { ConversationStore } from "../../conversations/conversation_store.ts";
 import type { JournalBatch } from "./journal.ts";
 import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "../../conversations/message.ts";
 import { replyEnded, unendedReplies } from "../../conversations/reply_rows.ts";
-import { INTERRUPTED } from "../stored_reply.ts";
+import { INTERRUPTED } from "../reply_source.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
 /** What recovery needs. */

@@ -54,7 +54,7 @@ export class Revisions {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
       const record = revisions.get(id, n);
-      const running = live.ofConversation(id);
+      const running = live.findByConversation(id);
       if (running !== undefined) {
         throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
       }

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { Reply } from "../../../services/chat/reply.ts";
-import type { ReplyPlace } from "../../../services/chat/reply_source.ts";
-import { StoredReply } from "../../../services/chat/stored_reply.ts";
+import { type ReplyCursor, StoredReply } from "../../../services/chat/reply_source.ts";
 import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal/journal.ts";
 import { completeMessage, type Message } from "../../../services/conversations/message.ts";
 import { AppError } from "../../../services/errors.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 
-const START: ReplyPlace = { seq: 0, textLength: 0, reasoningLength: 0 };
+const START: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
 
 /** Written where the real one is: behind everything that the turn still brings. */
 function journalThat(write: (batch: JournalBatch) => void): ReplyJournal {
@@ -46,11 +45,11 @@ const reasoning = (value: string): ChatEvent => ({ type: "reasoning", text: valu
 
 /** Gathers, and settles as the chat service does. */
 async function run(reply: Reply, batches: AsyncIterable<ChatEvent[]>): Promise<void> {
-  await reply.gather(batches);
+  await reply.collect(batches);
   reply.markSettled();
 }
 
-async function follow(source: Pick<Reply, "next">, from: ReplyPlace) {
+async function follow(source: Pick<Reply, "next">, from: ReplyCursor) {
   const all = { text: "", reasoning: "", places: [from], steps: 0 };
   for (let place = from;;) {
     const step = await source.next(place);
@@ -175,7 +174,7 @@ test.each([
 test("an answer without a word is a failure, never a normal message", async () => {
   const { reply } = openReply();
   await run(reply, sending([{ type: "finish", reason: "stop" }]));
-  expect(reply.end).toMatchObject({ status: "failed", error: { message: "The model gave an empty answer" } });
+  expect(reply.end).toMatchObject({ status: "failed", error: { message: "The model returned an empty reply" } });
 });
 
 test.each(["stopped", "interrupted"] as const)(
@@ -238,7 +237,7 @@ test("an old message that no reply of this process wrote is followed to its end"
 
 test("followers hear of the end only once it is saved", async () => {
   const { reply } = openReply();
-  await reply.gather(sending([text("a")]));
+  await reply.collect(sending([text("a")]));
   let hasEnded = false;
   const following = follow(reply, START).then(() => hasEnded = true);
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();

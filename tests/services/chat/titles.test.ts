@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { titleCall, titleIn } from "../../../services/chat/title_text.ts";
+import { titleCall, parseTitle } from "../../../services/chat/titles.ts";
 import type { OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 
 function answered(content: string | null): OpenAiCompletion {
@@ -25,13 +25,13 @@ test.each([
   ["And so on ...", "And so on ..."],
   [`A ${"very ".repeat(40)}long one`, /^A very very.{20,60}…$/],
 ])("the title in %j is %s", (content, title) => {
-  expect(titleIn(answered(content))).toEqual(title instanceof RegExp ? expect.stringMatching(title) : title);
+  expect(parseTitle(answered(content))).toEqual(title instanceof RegExp ? expect.stringMatching(title) : title);
 });
 
 test.each([[null], [""], ["  \n "], ["<think>I ran out of room"], ["Here is a title:"], ['""']])(
   "there is no title in %j",
   (content) => {
-    expect(titleIn(answered(content))).toBeUndefined();
+    expect(parseTitle(answered(content))).toBeUndefined();
   },
 );
 

@@ -12,7 +12,7 @@ import { Messages } from "../../../services/conversations/messages.ts";
 import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
 import { Versions } from "../../../services/storage/versions.ts";
 import { KeyedMutex } from "../../../services/async/keyed_mutex.ts";
-import { writeTurn } from "../../../services/chat/message_writer.ts";
+import { MessageWriter } from "../../../services/chat/message_writer.ts";
 import { VariantStore } from "../../../services/conversations/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -100,16 +100,13 @@ beforeAll(async () => {
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);
+  const writer = new MessageWriter({ ...parts, conversations, images: parts.pictures });
   addVersion = (id, mid, replyId) => {
     const said = [{ role: "user", content: "another version" }];
     const ids = { conversationId: id, userMessageId: mid, assistantMessageId: replyId };
     const run = { messageId: replyId, generation: `${id}-${replyId}`, model: "m", now: now() };
-    return writeTurn(
-      { ...parts, conversations },
-      { ...ids, action: "edit", messages: said, params: {} },
-      run,
-      store.get(id),
-    );
+    const request = { ...ids, action: "edit" as const, messages: said, params: {} };
+    return writer.write(request, run, store.get(id));
   };
   for (const [id, count] of Object.entries(LENGTHS)) {
     const all = Array.from({ length: count }, (_, i) => ({ id: `${id}${i}`, role: "user", content: "x".repeat(400) }));

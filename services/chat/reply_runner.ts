@@ -1,0 +1,142 @@
+/** Runs replies: asks the model, collects its answer and saves the message. */
+import type { LiveReplies } from "../conversations/live_replies.ts";
+import { traceOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { ChatCall, ChatEvent } from "../llm/chat_event.ts";
+import type { ModelRouter, WantedModel } from "../llm/model_router.ts";
+import type { UpstreamTarget } from "../llm/upstream_client.ts";
+import type { Log } from "../log.ts";
+import type { Prompt } from "../prompts/prompts.ts";
+import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
+import type { CallSender } from "./call_sender.ts";
+import type { StatefulChatRequest } from "./chat_request.ts";
+import type { Reply } from "./reply.ts";
+import type { ReplySaver } from "./reply_saver.ts";
+
+/** A reply that the model finished. */
+export interface CompletedReply {
+  conversationId: string;
+  target: UpstreamTarget;
+  /** The call as it was sent. */
+  call: ChatCall;
+  /** How the server assembled the call, if it did. */
+  prompt?: Prompt;
+  /** Text of the reply. */
+  answer: string;
+}
+
+/** Dependencies of a ReplyRunner. */
+export interface ReplyRunnerDeps {
+  live: LiveReplies<Reply>;
+  events: EventHub;
+  log: Log;
+  modelRouter: ModelRouter;
+  calls: CallBuilder;
+  sender: CallSender;
+  saver: ReplySaver;
+  /** Called for each completed reply. */
+  listeners: readonly { replyCompleted(reply: CompletedReply): void }[];
+}
+
+/** Runs replies. */
+export class ReplyRunner {
+  readonly #deps: ReplyRunnerDeps;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(deps: ReplyRunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs a reply to its end and saves it.
+   *
+   * @returns Resolves when the model starts to answer. Rejects if it refuses before that.
+   */
+  start(reply: Reply, request: StatefulChatRequest, wanted: WantedModel): Promise<void> {
+    const { live, events, log } = this.#deps;
+    live.add(reply);
+    events.publish({ kind: "reply_started", id: reply.conversationId });
+    const started = Promise.withResolvers<void>();
+    started.promise.catch(() => {}); // A client that has left doesn't see the error. The message holds it.
+    const running = this.#run(reply, request, wanted, started).catch((error) =>
+      log("error", "Couldn't finish a reply", { error: traceOf(error) })
+    );
+    this.#running.add(running);
+    running.finally(() => this.#running.delete(running));
+    return started.promise;
+  }
+
+  /** Interrupts all replies and waits until they are saved. */
+  async close(): Promise<void> {
+    this.#deps.saver.stopRetrying();
+    for (const reply of this.#deps.live.all()) reply.abort("interrupted");
+    await Promise.all(this.#running);
+  }
+
+  async #run(
+    reply: Reply,
+    request: StatefulChatRequest,
+    wanted: WantedModel,
+    started: PromiseWithResolvers<void>,
+  ): Promise<void> {
+    const { modelRouter, calls, sender, saver, live, events } = this.#deps;
+    let refusal: unknown;
+    let sent: UpstreamCall | undefined;
+    try {
+      const route = await modelRouter.route(wanted, reply.signal);
+      reply.model = route.model;
+      sent = await calls.buildForReply(request, reply.messageId, route, reply.signal);
+      const stream = await sender.open(sent, reply.signal);
+      started.resolve();
+      await reply.collect(joinContinuation(reply.text, sent.joint, stream.batches()));
+    } catch (error) {
+      refusal = error;
+      reply.fail(error);
+    }
+    try {
+      await saver.save(reply, sent?.prompt?.loreState);
+    } finally {
+      live.remove(reply);
+      reply.markSettled();
+      events.publish({ kind: "reply_ended", id: reply.conversationId });
+    }
+    if (sent !== undefined) this.#report(reply, sent);
+    if (reply.end?.status === "failed") started.reject(refusal);
+    else started.resolve();
+  }
+
+  #report(reply: Reply, { target, call, prompt }: UpstreamCall): void {
+    const { sender, listeners } = this.#deps;
+    sender.learnUsage(call, reply.end?.usage);
+    if (reply.end?.status !== "complete") return;
+    const { conversationId, text: answer } = reply;
+    for (const listener of listeners) listener.replyCompleted({ conversationId, target, call, prompt, answer });
+  }
+}
+
+/**
+ * Separates a continuation from the text it continues. A model that was asked to continue starts a new text, which doesn't
+ * join on by itself.
+ *
+ * @param before The text that is continued. One that is empty or ends in white space needs no separator.
+ * @param joint The separator. Without one the model continues a prefilled answer.
+ */
+function joinContinuation(
+  before: string,
+  joint: string | undefined,
+  batches: AsyncIterable<ChatEvent[]>,
+): AsyncIterable<ChatEvent[]> {
+  return joint && /\S$/.test(before) ? insertJoint(joint, batches) : batches;
+}
+
+async function* insertJoint(joint: string, batches: AsyncIterable<ChatEvent[]>): AsyncIterable<ChatEvent[]> {
+  let isJoined = false;
+  for await (const events of batches) {
+    yield isJoined ? events : events.map((event) => {
+      if (isJoined || event.type !== "text" || event.text === "") return event;
+      isJoined = true;
+      // Models often start with a space or a line break.
+      return { ...event, text: event.text.startsWith("\n") ? event.text : joint + event.text.replace(/^ +/, "") };
+    });
+  }
+}

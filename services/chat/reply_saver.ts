@@ -1,0 +1,136 @@
+/**
+ * Saves replies. A failed attempt to write an answer again never replaces the answer before it.
+ */
+import { delay } from "../async/delay.ts";
+import type { Conversations } from "../conversations/conversations.ts";
+import { type Message, type MessageStatus, replyText } from "../conversations/message.ts";
+import { replyEnded } from "../conversations/reply_rows.ts";
+import type { VariantStore } from "../conversations/variants.ts";
+import { AppError, traceOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { ActivationState } from "../lorebooks/activation.ts";
+import type { Statement } from "../storage/database/database.ts";
+import type { Reply } from "./reply.ts";
+
+/** Dependencies of a ReplySaver. */
+export interface ReplySaverDeps {
+  conversations: Conversations;
+  variants: VariantStore;
+  log: Log;
+  now(): number;
+  /** Delay before a reply that couldn't be saved is saved again. */
+  retryMs?: number;
+}
+
+const RETRY_MS = 5000;
+
+/** Saves replies. */
+export class ReplySaver {
+  readonly #deps: ReplySaverDeps;
+  readonly #closing = new AbortController();
+
+  constructor(deps: ReplySaverDeps) {
+    this.#deps = deps;
+  }
+
+  /** Makes `save` give up after its next failure. */
+  stopRetrying(): void {
+    this.#closing.abort();
+  }
+
+  /** Saves a message as its reply ended, and tries again until that works. The journal keeps the text until then. */
+  async save(reply: Reply, loreState: ActivationState = {}): Promise<void> {
+    const { conversations, variants, log, now } = this.#deps;
+    const { conversationId, messageId } = reply;
+    const extra = Object.keys(loreState).length === 0 ? {} : { lorebook_state: loreState };
+    for (;;) {
+      try {
+        const time = new Date(now()).toISOString();
+        const statements: Statement[] = [replyEnded(conversationId, messageId, now())];
+        await conversations.editMessage(conversationId, messageId, (before) => {
+          const ended = { ...reply.finalMessage(before), ...extra, updated_at: time };
+          const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
+          statements.push(...settled.statements);
+          return settled.message;
+        }, { byReply: true, beside: () => statements, written: () => reply.markSaved() });
+        break;
+      } catch (error) {
+        if (error instanceof AppError && error.code === "not_found") break;
+        log("error", "Couldn't save a reply", { error: traceOf(error) });
+        reply.markUnsaved(error, new Date(now()).toISOString());
+        if (this.#closing.signal.aborted) return; // The journal holds its text.
+        await delay(this.#deps.retryMs ?? RETRY_MS, this.#closing.signal).catch(() => {});
+      }
+    }
+    await reply.journal.settle();
+  }
+}
+
+/** The last attempt to write an answer again, if it failed. Part of the message until the next success. */
+interface LastAttempt {
+  status: MessageStatus;
+  error?: { code: string; message: string };
+  /** When it ended; ISO 8601, UTC. */
+  created_at: string;
+}
+
+/** A message as it is saved at the end of a reply. */
+export interface SettledMessage {
+  message: Message;
+  statements: Statement[];
+}
+
+/**
+ * Settles a message that was written again or continued.
+ *
+ * If the attempt failed or was interrupted, the text before it stays active and `last_attempt` holds the reason. Text of the
+ * attempt is stored as a version that isn't active. An attempt without text leaves no version. Text that the user stopped
+ * stays active, unless there is none.
+ *
+ * @param attempt The message as the reply leaves it.
+ * @param previous Number of the version that was active before; `null` for the reply to a new message.
+ * @param now ISO 8601, UTC.
+ */
+export function settleAttempt(
+  variants: VariantStore,
+  conversationId: string,
+  attempt: Message,
+  previous: number | null,
+  now: string,
+): SettledMessage {
+  const { last_attempt: _, ...settled } = attempt as Message;
+  if (previous === null || attempt.status === "complete") return { message: settled as Message, statements: [] };
+  const record = variants.find(conversationId, attempt.id, previous);
+  if (record === undefined) return { message: attempt, statements: [] };
+  const isContinued = previous === attempt.active_variant;
+  const hasText = replyText(attempt) !== (isContinued ? replyText(record) : "");
+  if (hasText && (isContinued || attempt.status === "stopped")) return { message: settled as Message, statements: [] };
+  const { lorebook_state: __, ...rest } = attempt;
+  const before = variants.switched(conversationId, rest as Message, previous);
+  const message: Message = {
+    ...before,
+    variant_count: isContinued || hasText ? attempt.variant_count : attempt.variant_count - 1,
+  };
+  if (attempt.status !== "stopped") {
+    const { status, error } = attempt;
+    message.last_attempt = { status, ...(error && { error }), created_at: now } satisfies LastAttempt;
+  }
+  return { message, statements: hasText ? variants.keep(conversationId, { ...attempt, updated_at: now }) : [] };
+}
+
+/** Returns the failed attempt of a message as a message, so that clients that follow the attempt get its text and its end. */
+export function lastAttemptOf(variants: VariantStore, conversationId: string, message: Message): Message {
+  const attempt = message.last_attempt as LastAttempt | undefined;
+  if (attempt === undefined) return message;
+  const n = message.variant_count - 1;
+  const record = n === message.active_variant ? undefined : variants.find(conversationId, message.id, n);
+  const isItsText = record?.updated_at === attempt.created_at;
+  const { reasoning: _, usage: __, timings: ___, tool_calls: ____, finish_reason: _____, ...rest } = message;
+  return {
+    ...rest,
+    content: "",
+    ...(isItsText && record),
+    status: attempt.status,
+    error: attempt.error,
+  } as Message;
+}
