@@ -5,7 +5,7 @@ import { createAccessApi } from "./api/auth.ts";
 import { createClient } from "./api/client.ts";
 import { whenIdle } from "./components/hooks.ts";
 import { findStorage } from "./state/app/device.ts";
-import { findKeptToken } from "./state/app/device_token.ts";
+import { findDeviceToken } from "./state/app/device_token.ts";
 import { Store, StoreProvider } from "./state/store.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
@@ -14,7 +14,7 @@ import { Shell } from "./views/shell/Shell.tsx";
 const KEEP_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
-  const token = findKeptToken(findStorage(window));
+  const token = findDeviceToken(findStorage(window));
   const client = createClient(window.fetch.bind(window), window.location.origin, token);
   const store = new Store(createApi(client), createAccessApi(client), window);
   const { document } = window;

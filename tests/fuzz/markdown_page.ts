@@ -1,6 +1,6 @@
 /** Renders messages in a page without a policy, as the chat does, and says what a text made of the page. Bundled for the browser. */
 import { type Block, GrowingMarkdown } from "../../static/src/markdown/blocks.ts";
-import { mathsToNode } from "../../static/src/markdown/math.ts";
+import { mathToNode } from "../../static/src/markdown/math.ts";
 
 /** Everything that loads, runs or submits by itself. */
 const LIVE =
@@ -52,10 +52,10 @@ function render(text: string, cuts: readonly number[]): string[] {
   const growing = new GrowingMarkdown();
   const found: string[] = [];
   for (const cut of cuts) {
-    show(growing.update(text.slice(0, cut), false, mathsToNode));
+    show(growing.update(text.slice(0, cut), false, mathToNode));
     found.push(...faults());
   }
-  show(growing.update(text, true, mathsToNode));
+  show(growing.update(text, true, mathToNode));
   document.body.getBoundingClientRect(); // its layout, too
   found.push(...faults());
   document.body.replaceChildren();

@@ -21,7 +21,7 @@ import type {
 } from "./types.ts";
 
 /** Calls that belong to no single screen. Every one throws `ApiError` as the client does. */
-interface HouseApi {
+interface ActivityApi {
   /** Finds messages and titles in all conversations; a page may be short and still have a next one. */
   search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit>>;
   listTrash(): Promise<TrashItem[]>;
@@ -35,7 +35,7 @@ interface HouseApi {
 }
 
 /** Binds the calls to one client. */
-function houseApi(client: ApiClient): HouseApi {
+function activityApi(client: ApiClient): ActivityApi {
   async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
     const response = await client.send(method, path, options);
     return await response.json() as T;
@@ -64,7 +64,7 @@ const FIRST_PAGE_SIZE = 60;
 const NEXT_PAGE_SIZE = 500;
 
 /** All calls the page makes. Every one throws `ApiError` as the client does. */
-export interface Api extends ConversationApi, HouseApi, ModelApi, CharacterApi {
+export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterApi {
   /** For the calls of screens that are loaded on demand. */
   readonly client: ApiClient;
   /** The newest, or those behind a cursor. */
@@ -112,7 +112,7 @@ export function createApi(client: ApiClient): Api {
   return {
     client,
     ...conversationApi(client),
-    ...houseApi(client),
+    ...activityApi(client),
     ...modelApi(client),
     ...characterApi(client),
     listConversations(cursor) {

@@ -5,10 +5,10 @@ import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 import { readEvents } from "./event_stream.ts";
 
 /** A change of one field of the card. */
-export type WrittenStep = { field: string; append: string } | { field: string; value: string | string[] };
+export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };
 
 /** Every call throws `ApiError` as the client does. */
-export interface CreatorApi {
+export interface GenerationApi {
   /**
    * Lets the model write; ending `signal` ends it.
    *
@@ -16,7 +16,7 @@ export interface CreatorApi {
    */
   write(
     request: CharacterGenerationRequest,
-    onSteps: (steps: WrittenStep[]) => void,
+    onSteps: (steps: FieldUpdate[]) => void,
     signal: AbortSignal,
   ): Promise<{ isCut: boolean }>;
   /** Starts a job that writes and stores it. */
@@ -26,13 +26,13 @@ export interface CreatorApi {
 const PATH = "/api/characters/create";
 
 /** Binds the calls to one client. */
-export function creatorApi(client: ApiClient): CreatorApi {
+export function generationApi(client: ApiClient): GenerationApi {
   return {
     async write(body, onSteps, signal) {
       const headers = { accept: "text/event-stream" };
       const response = await client.send("POST", PATH, { body, headers, signal });
       for await (const events of readEvents(response)) {
-        const steps = events.filter(({ event }) => event === "field").map(({ data }): WrittenStep => JSON.parse(data));
+        const steps = events.filter(({ event }) => event === "field").map(({ data }): FieldUpdate => JSON.parse(data));
         if (steps.length > 0) onSteps(steps);
         for (const { event, data } of events) {
           if (event === "done") return { isCut: JSON.parse(data).is_cut };

@@ -3,7 +3,7 @@ import type { Card, Character, CharacterItem, Conversation, FoundCard, Page, Per
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 
 /** A character with the version of its card. */
-export interface ReadCharacter {
+export interface VersionedCharacter {
   character: Character;
   /** The ETag of the card, for `If-Match`. */
   version: string;
@@ -25,7 +25,7 @@ export interface CardSiteQuery {
 }
 
 /** What a new chat begins with. */
-export interface ChatBeginning {
+export interface NewChat {
   character_ids: string[];
   persona_id?: string;
   /** Which of the character's greetings, from 0. */
@@ -41,11 +41,11 @@ export interface CharacterApi {
     cursor?: string,
     signal?: AbortSignal,
   ): Promise<Page<CharacterItem>>;
-  getCharacter(id: string): Promise<ReadCharacter>;
+  getCharacter(id: string): Promise<VersionedCharacter>;
   /** Saves a card or makes a new character. With a version the server refuses (412) when another one stands. */
-  saveCharacter(id: string, card: Card, version?: string): Promise<ReadCharacter>;
+  saveCharacter(id: string, card: Card, version?: string): Promise<VersionedCharacter>;
   deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
-  setCharacterAvatar(id: string, picture: Blob): Promise<ReadCharacter>;
+  setCharacterAvatar(id: string, picture: Blob): Promise<VersionedCharacter>;
   importCharacter(file: File): Promise<Character>;
   importCharacterFrom(url: string): Promise<Character>;
   /** Brings the built-in character back as it came. */
@@ -54,8 +54,8 @@ export interface CharacterApi {
   startPortrait(id: string): Promise<void>;
   searchCardSite(query: CardSiteQuery, page: string, signal: AbortSignal): Promise<Page<FoundCard>>;
   /** A picture of our own server's. */
-  loadPicture(path: string, signal: AbortSignal): Promise<Blob>;
-  beginChat(beginning: ChatBeginning): Promise<Conversation>;
+  loadImage(path: string, signal: AbortSignal): Promise<Blob>;
+  beginChat(beginning: NewChat): Promise<Conversation>;
   listPersonas(): Promise<Persona[]>;
   getPersona(id: string): Promise<{ persona: Persona; version: string }>;
   savePersona(
@@ -95,7 +95,7 @@ export function characterApi(client: ApiClient): CharacterApi {
     const response = await client.send(method, path, options);
     return { value: await response.json() as T, version: strongTag(response.headers.get("etag")) };
   }
-  const character = async (method: string, path: string, options?: RequestOptions): Promise<ReadCharacter> => {
+  const character = async (method: string, path: string, options?: RequestOptions): Promise<VersionedCharacter> => {
     const { value, version } = await versioned<Character>(method, path, options);
     return { character: value, version };
   };
@@ -118,7 +118,7 @@ export function characterApi(client: ApiClient): CharacterApi {
       character("PUT", characterPath(id), { body: { card }, headers: ifMatch(version) }),
     deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
     setCharacterAvatar: (id, picture) => character("PUT", `${characterPath(id)}/avatar`, { blob: picture }),
-    importCharacter: (file) => json("POST", "/api/characters/import", { form: formWith(file) }),
+    importCharacter: (file) => json("POST", "/api/characters/import", { form: createForm(file) }),
     importCharacterFrom: (url) => json("POST", "/api/characters/import-url", { body: { url } }),
     restoreBuiltin: () => json("POST", "/api/characters/restore-app", { body: {} }),
     getPortrait: (id) => json("GET", `${characterPath(id)}/avatar/status`),
@@ -127,10 +127,10 @@ export function characterApi(client: ApiClient): CharacterApi {
       const params = new URLSearchParams({ q, tags, sort, page, nsfw: String(nsfw) });
       return json("GET", `/api/characters/search?${params}`, { signal });
     },
-    loadPicture: async (path, signal) => await (await client.send("GET", path, { signal })).blob(),
+    loadImage: async (path, signal) => await (await client.send("GET", path, { signal })).blob(),
     beginChat: (beginning) => json("POST", "/api/conversations", { body: beginning }),
     listPersonas: () => json("GET", "/api/personas"),
-    importPersona: (file) => json("POST", "/api/personas/import", { form: formWith(file) }),
+    importPersona: (file) => json("POST", "/api/personas/import", { form: createForm(file) }),
     getPersona: (id) => persona("GET", personaPath(id)),
     savePersona: (id, fields, version) => persona("PUT", personaPath(id), { body: fields, headers: ifMatch(version) }),
     deletePersona: (id, options) => done("DELETE", personaPath(id), options),
@@ -138,7 +138,7 @@ export function characterApi(client: ApiClient): CharacterApi {
   };
 }
 
-function formWith(file: File): FormData {
+function createForm(file: File): FormData {
   const form = new FormData();
   form.set("file", file);
   return form;

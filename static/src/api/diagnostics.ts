@@ -3,12 +3,12 @@ import type { DataReport, Finding, LicenseNotice } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
 /** Reads the licences of all that is inside. @throws {ApiError} */
-export async function readLicences(client: ApiClient): Promise<LicenseNotice[]> {
+export async function readLicenses(client: ApiClient): Promise<LicenseNotice[]> {
   return await (await client.send("GET", "/api/licences")).json();
 }
 
 /** Reads how the data stands. @throws {ApiError} */
-export async function readData(client: ApiClient): Promise<DataReport> {
+export async function getDataReport(client: ApiClient): Promise<DataReport> {
   return await (await client.send("GET", "/api/data")).json();
 }
 

@@ -2,7 +2,7 @@
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 
 /** A document as it stands. */
-export interface ReadDocument<Whole> {
+export interface VersionedDocument<Whole> {
   document: Whole;
   /** The ETag, as `If-Match` wants it. */
   version: string;
@@ -11,9 +11,9 @@ export interface ReadDocument<Whole> {
 /** Calls about one kind of document. Every one throws `ApiError` as the client does. */
 export interface DocumentApi<Item, Whole> {
   list(): Promise<Item[]>;
-  read(id: string): Promise<ReadDocument<Whole>>;
+  read(id: string): Promise<VersionedDocument<Whole>>;
   /** Saves or makes one. With a version the server refuses (412) when another one stands. */
-  save(id: string, fields: object, version?: string): Promise<ReadDocument<Whole>>;
+  save(id: string, fields: object, version?: string): Promise<VersionedDocument<Whole>>;
   /** Moves it to the trash. */
   remove(id: string, options?: RequestOptions): Promise<void>;
   import(file: File): Promise<Whole>;
@@ -24,7 +24,7 @@ export interface DocumentApi<Item, Whole> {
 /** Binds the calls to one client. @param path Of the list: `/api/lorebooks`. */
 export function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
-  async function read(method: string, id: string, options?: RequestOptions): Promise<ReadDocument<Whole>> {
+  async function read(method: string, id: string, options?: RequestOptions): Promise<VersionedDocument<Whole>> {
     const response = await client.send(method, one(id), options);
     return { document: await response.json() as Whole, version: strongTag(response.headers.get("etag")) };
   }

@@ -33,13 +33,13 @@ export interface ImageApi {
    *
    * @param onJob Gets the id by which it can be cancelled.
    */
-  draw(request: GenerateImage, on: DrawListener, signal: AbortSignal): Promise<GeneratedImages>;
+  draw(request: GenerateImage, on: ImageListener, signal: AbortSignal): Promise<GeneratedImages>;
   /** Asks the model in use one question that belongs to no chat; gives its text. */
   ask(messages: RequestMessage[], signal: AbortSignal): Promise<string>;
 }
 
 /** Who is told how far a picture is. */
-export interface DrawListener {
+export interface ImageListener {
   onJob(id: string): void;
   onProgress(progress: ImageProgress): void;
 }

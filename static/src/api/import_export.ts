@@ -1,7 +1,7 @@
 /** The calls that bring things in and carry them away: imports, and backups made now. */
 import type { Importable, Job } from "./types.ts";
 import { findStorage } from "../state/app/device.ts";
-import { findKeptToken } from "../state/app/device_token.ts";
+import { findDeviceToken } from "../state/app/device_token.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 
@@ -14,7 +14,7 @@ export interface ThingCounts {
 }
 
 /** What is asked of an import. */
-export interface ImportWish {
+export interface ImportRequest {
   kind: string;
   isTrial: boolean;
   /** What the file is called. */
@@ -25,13 +25,13 @@ export interface ImportWish {
 export type OnSent = (sentBytes: number) => void;
 
 /** Reads what can be imported. @throws {ApiError} */
-export async function readImportable(client: ApiClient): Promise<Importable> {
+export async function getImportable(client: ApiClient): Promise<Importable> {
   return await (await client.send("GET", "/api/import")).json();
 }
 
 /** Imports what a trial left on the server. @throws {ApiError} `not_found` when it is no longer there */
-export async function importUpload(client: ApiClient, wish: ImportWish, uploadId: string): Promise<Job> {
-  return await (await client.send("POST", `/api/import?${queryOf(wish, { upload_id: uploadId })}`)).json();
+export async function importUpload(client: ApiClient, wish: ImportRequest, uploadId: string): Promise<Job> {
+  return await (await client.send("POST", `/api/import?${buildQuery(wish, { upload_id: uploadId })}`)).json();
 }
 
 /**
@@ -41,19 +41,19 @@ export async function importUpload(client: ApiClient, wish: ImportWish, uploadId
  *
  * @throws {ApiError} An abort is thrown as the signal's reason.
  */
-export function uploadImport(file: File, wish: ImportWish, onSent: OnSent, signal: AbortSignal): Promise<Job> {
+export function uploadImport(file: File, wish: ImportRequest, onSent: OnSent, signal: AbortSignal): Promise<Job> {
   const { promise, resolve, reject } = Promise.withResolvers<Job>();
   const request = new XMLHttpRequest();
-  request.open("POST", `/api/import?${queryOf(wish)}`);
+  request.open("POST", `/api/import?${buildQuery(wish)}`);
   request.setRequestHeader("content-type", "application/octet-stream");
   request.setRequestHeader("x-parlor-page", globalThis.location.origin);
-  const token = findKeptToken(findStorage(globalThis.window));
+  const token = findDeviceToken(findStorage(globalThis.window));
   if (token !== undefined) request.setRequestHeader("authorization", `Bearer ${token}`);
   request.upload.onprogress = ({ loaded }) => onSent(loaded);
   request.onload = () => {
-    const job = request.status === 202 ? jobIn(request.responseText) : undefined;
+    const job = request.status === 202 ? parseJob(request.responseText) : undefined;
     if (job) resolve(job);
-    else reject(refusalOf(request));
+    else reject(toApiError(request));
   };
   request.onerror = () => reject(new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }));
   request.onabort = () => reject(signal.reason);
@@ -78,13 +78,13 @@ export function backupPath(name: string): string {
   return `/api/data/backups/${encodeURIComponent(name)}`;
 }
 
-function queryOf({ kind, isTrial, name }: ImportWish, more: Record<string, string> = {}): URLSearchParams {
+function buildQuery({ kind, isTrial, name }: ImportRequest, more: Record<string, string> = {}): URLSearchParams {
   const cut = name === undefined ? undefined : [...name].slice(-100).join("");
   return new URLSearchParams({ kind, ...(isTrial && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
 }
 
 /** Nothing where something between the page and the server answered in its place. */
-function jobIn(text: string): Job | undefined {
+function parseJob(text: string): Job | undefined {
   try {
     return JSON.parse(text) as Job;
   } catch {
@@ -92,7 +92,7 @@ function jobIn(text: string): Job | undefined {
   }
 }
 
-function refusalOf(request: XMLHttpRequest): ApiError {
+function toApiError(request: XMLHttpRequest): ApiError {
   const request_id = request.getResponseHeader("x-request-id") ?? undefined;
   try {
     const body = parseErrorBody(JSON.parse(request.responseText));

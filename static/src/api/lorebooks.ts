@@ -4,7 +4,7 @@ import type { ApiClient } from "./client.ts";
 import { type DocumentApi, documentApi } from "./documents.ts";
 
 /** What a person changes in a lorebook. */
-export type LorebookFields = Pick<Lorebook, "name" | "enabled" | "scope" | "character_ids" | "persona_ids" | "book">;
+export type LorebookDraft = Pick<Lorebook, "name" | "enabled" | "scope" | "character_ids" | "persona_ids" | "book">;
 
 /** Calls about lorebooks. */
 export interface LorebookApi extends DocumentApi<LorebookItem, Lorebook> {

@@ -4,7 +4,7 @@ import type { ApiClient } from "./client.ts";
 import { type DocumentApi, documentApi } from "./documents.ts";
 
 /** What a person changes in a preset. */
-export type PresetFields = Pick<
+export type PresetDraft = Pick<
   Preset,
   "name" | "models" | "sampler" | "prompts" | "prompt_order" | "rest" | "dialect"
 >;

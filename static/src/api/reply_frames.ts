@@ -63,15 +63,15 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
     kind: "delta",
     id: event.id,
     position: parseReplyPosition(event.id),
-    text: textIn(choice?.delta?.content),
-    reasoning: textIn(choice?.delta?.reasoning_content),
+    text: getText(choice?.delta?.content),
+    reasoning: getText(choice?.delta?.reasoning_content),
     finishReason: choice?.finish_reason ?? undefined,
     model: chunk.model,
     usage: chunk.usage ?? undefined,
   };
 }
 
-function textIn(value: unknown): string {
+function getText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 

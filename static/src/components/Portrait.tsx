@@ -5,7 +5,7 @@
  * `isWhole`), `version?` (its last change), `class?`.
  */
 import { useEffect, useState } from "preact/hooks";
-import { pictureWidth } from "../state/characters/portraits.ts";
+import { chooseImageWidth } from "../state/characters/portraits.ts";
 import { useStore } from "../state/store.ts";
 
 /** Says nothing to a screen reader: the name stands beside it. */
@@ -19,8 +19,8 @@ export function Portrait(
     class?: string;
   },
 ) {
-  const url = usePicture(
-    path && (isWhole ? path : `${path}?w=${pictureWidth(widthPx, globalThis.devicePixelRatio)}`),
+  const url = useImage(
+    path && (isWhole ? path : `${path}?w=${chooseImageWidth(widthPx, globalThis.devicePixelRatio)}`),
     version,
   );
   return (
@@ -31,7 +31,7 @@ export function Portrait(
 }
 
 /** Gives the picture once it is here; the one before it stays until then. */
-function usePicture(address: string | undefined, version: string): string | undefined {
+function useImage(address: string | undefined, version: string): string | undefined {
   const { portraits } = useStore();
   const key = `${address} ${version}`;
   const [shown, setShown] = useState<string>();

@@ -7,9 +7,9 @@ import { Button } from "../components/Button.tsx";
 import { Select } from "../components/forms/Select.tsx";
 import { Slider } from "../components/forms/Slider.tsx";
 import { Toasts } from "../components/overlays/Toasts.tsx";
-import { ButtonSamples, NoticeSamples, ShownSamples } from "./content_samples.tsx";
-import { FieldSamples } from "./form_samples.tsx";
-import { FloatingSamples, ListSamples } from "./overlay_samples.tsx";
+import { ButtonSamples, ContentSamples, NoticeSamples } from "./content_samples.tsx";
+import { FormSamples } from "./form_samples.tsx";
+import { ListSamples, OverlaySamples } from "./overlay_samples.tsx";
 import type { Theme } from "../state/app/device.ts";
 import { Store, StoreProvider, useStore } from "../state/store.ts";
 import { LANGUAGES } from "../texts/texts.ts";
@@ -66,11 +66,11 @@ function ComponentsPage() {
         </div>
       </div>
       <ButtonSamples />
-      <FieldSamples />
-      <FloatingSamples />
+      <FormSamples />
+      <OverlaySamples />
       <ListSamples />
       <NoticeSamples />
-      <ShownSamples />
+      <ContentSamples />
     </main>
   );
 }

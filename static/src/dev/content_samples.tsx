@@ -67,7 +67,7 @@ export function NoticeSamples() {
 }
 
 /** Progress, tabs, empty states, parts on demand. */
-export function ShownSamples() {
+export function ContentSamples() {
   const [tab, setTab] = useState<"one" | "two" | "three">("one");
   return (
     <section>

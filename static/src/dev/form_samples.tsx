@@ -6,7 +6,7 @@ import { Slider } from "../components/forms/Slider.tsx";
 import { Switch } from "../components/forms/Switch.tsx";
 
 /** Each field, each state. */
-export function FieldSamples() {
+export function FormSamples() {
   const [text, setText] = useState("Some text");
   const [choice, setChoice] = useState<"a" | "b">("a");
   const [isOn, setOn] = useState(true);

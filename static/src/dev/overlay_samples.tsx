@@ -12,7 +12,7 @@ import { ToastView } from "../components/overlays/Toasts.tsx";
 import { useStore } from "../state/store.ts";
 
 /** Dialog, sheet, menu, panel, toasts. */
-export function FloatingSamples() {
+export function OverlaySamples() {
   const { toasts } = useStore();
   const [open, setOpen] = useState<"dialog" | "sheet" | "panel">();
   const [chosen, setChosen] = useState("nothing");

@@ -2,7 +2,7 @@
 import type { Token } from "marked";
 import { BoundedLexer } from "./bounded_lexer.ts";
 import { GROWING_MS, MAX_TEXT_LENGTH, MAX_TRIES, MESSAGE_MS, RenderBudget, RenderLimitError } from "./limits.ts";
-import { type FormulaPlace, MarkdownRenderer, type MathsToNode, randomMark } from "./render.ts";
+import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
 /** One block of sanitized nodes. They are a master copy: what shows them clones them. */
 export interface NodesBlock {
@@ -35,7 +35,7 @@ export class GrowingMarkdown {
   /** One for all renderers of the text, so that their blocks can be compared. */
   readonly #mark = randomMark();
   #renderer = new MarkdownRenderer(this.#mark);
-  #maths: MathsToNode | undefined;
+  #maths: MathToNode | undefined;
   #text = "";
   #settled: Block[] = [];
   #settledLength = 0;
@@ -67,7 +67,7 @@ export class GrowingMarkdown {
    * meaning to a link at the start.
    * @param maths What renders formulas, once it is loaded.
    */
-  update(text: string, isFinal: boolean, maths?: MathsToNode): readonly Block[] {
+  update(text: string, isFinal: boolean, maths?: MathToNode): readonly Block[] {
     const normal = text.replace(/\r\n?/g, "\n");
     const isSameMaths = maths === this.#maths || !this.#renderer.hasMaths;
     if (normal === this.#text && isFinal === this.#isFinal && isSameMaths) return this.#shown;
@@ -107,7 +107,7 @@ export class GrowingMarkdown {
     this.#isRetry = false;
   }
 
-  #reset(maths: MathsToNode | undefined): void {
+  #reset(maths: MathToNode | undefined): void {
     this.#settled = [];
     this.#settledLength = 0;
     this.#retryLength = 0;
@@ -180,7 +180,7 @@ export class GrowingMarkdown {
 
   #blockOf(token: Token, isOpen: boolean): Block[] {
     if (token.type === "space" || token.type === "def") return [];
-    if (token.type === "code") return [{ kind: "code", language: languageOf(token.lang), text: token.text, isOpen }];
+    if (token.type === "code") return [{ kind: "code", language: getLanguage(token.lang), text: token.text, isOpen }];
     const raw = this.#renderer.html(token);
     const kind = token.type === "table" ? "table" : "nodes";
     const key = `${kind} ${raw.key}`;
@@ -235,6 +235,6 @@ function countSettled(tokens: readonly Token[], source: string): number {
   return source.startsWith(raw) ? count : 0;
 }
 
-function languageOf(info: unknown): string {
+function getLanguage(info: unknown): string {
   return typeof info === "string" ? info.trim().split(/\s/)[0]!.slice(0, 40) : "";
 }

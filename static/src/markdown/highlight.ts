@@ -105,7 +105,7 @@ const known = new Map<string, Promise<void>>();
 
 /** True for a language whose code can be coloured, by any of its names. */
 export function canHighlight(language: string, length: number): boolean {
-  return length > 0 && length <= MAX_LENGTH && nameOf(language) !== undefined;
+  return length > 0 && length <= MAX_LENGTH && getLanguageName(language) !== undefined;
 }
 
 /**
@@ -114,7 +114,7 @@ export function canHighlight(language: string, length: number): boolean {
  * @throws {Error} when a part of the highlighter cannot be loaded; the next call tries again.
  */
 export async function highlight(language: string, code: string): Promise<CodePiece[]> {
-  const name = nameOf(language);
+  const name = getLanguageName(language);
   if (name === undefined) return [code];
   const hljs = await loadCore();
   await loadLanguage(hljs, name);
@@ -122,7 +122,7 @@ export async function highlight(language: string, code: string): Promise<CodePie
   return _emitter instanceof PieceEmitter && _emitter.count <= MAX_PIECES ? _emitter.pieces : [code];
 }
 
-function nameOf(language: string): string | undefined {
+function getLanguageName(language: string): string | undefined {
   const lower = language.toLowerCase();
   const name = Object.hasOwn(OTHER_NAMES, lower) ? OTHER_NAMES[lower]! : lower;
   return Object.hasOwn(LANGUAGES, name) ? name : undefined;

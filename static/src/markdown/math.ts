@@ -59,7 +59,7 @@ let running: RenderBudget | undefined;
  *
  * @param budget What the whole message may still take; a formula gets 100 ms of it at most.
  */
-export function mathsToNode(tex: string, isDisplay: boolean, budget: RenderBudget): Node | "source" | "late" {
+export function mathToNode(tex: string, isDisplay: boolean, budget: RenderBudget): Node | "source" | "late" {
   const key = `${isDisplay ? "d" : "i"}${tex}`;
   const ms = Math.min(FORMULA_MS, budget.leftMs);
   let found = kept.get(key) ?? convert(tex, isDisplay, ms);
@@ -79,12 +79,12 @@ export function mathsToNode(tex: string, isDisplay: boolean, budget: RenderBudge
 }
 
 /** Returns the MathML of a formula as text, not sanitized. @throws whatever the converter throws, or the limits. */
-export function mathsToText(tex: string, isDisplay: boolean, budget = new RenderBudget(FORMULA_MS)): string {
+export function mathToText(tex: string, isDisplay: boolean, budget = new RenderBudget(FORMULA_MS)): string {
   if (tex.length > MAX_TEX_LENGTH) throw new Error("Can't render the formula: it is too long");
   if (tex.length > MAX_DEFINING_LENGTH && DEFINITION.test(tex)) {
     throw new Error("Can't render the formula: it is too long to define macros");
   }
-  if (depthOf(tex) > MAX_DEPTH) throw new Error("Can't render the formula: it is nested too deeply");
+  if (measureDepth(tex) > MAX_DEPTH) throw new Error("Can't render the formula: it is nested too deeply");
   const mathml = temml.renderToString(tex, {
     displayMode: isDisplay,
     throwOnError: true,
@@ -103,7 +103,7 @@ function convert(tex: string, isDisplay: boolean, ms: number): DocumentFragment 
   const budget = new RenderBudget(ms);
   let mathml: string;
   try {
-    mathml = mathsToText(tex, isDisplay, budget);
+    mathml = mathToText(tex, isDisplay, budget);
   } catch {
     return budget.leftMs === 0 ? "late" : "source";
   }
@@ -122,7 +122,7 @@ function convert(tex: string, isDisplay: boolean, ms: number): DocumentFragment 
 }
 
 /** How deep braces and environments nest: a linear look at the source, before a parser recurses through it. */
-function depthOf(tex: string): number {
+function measureDepth(tex: string): number {
   let depth = 0;
   let deepest = 0;
   for (const [mark] of tex.matchAll(/\\(?:begin|end|left|right)(?![A-Za-z])|\\[^]|[{}]/g)) {

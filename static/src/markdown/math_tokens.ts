@@ -2,7 +2,7 @@
 import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
 
 /** A formula as the lexer found it. */
-export interface MathsToken extends Tokens.Generic {
+export interface MathToken extends Tokens.Generic {
   type: "maths";
   /** What stands between the marks. */
   text: string;
@@ -35,10 +35,10 @@ const INLINE_START = /\$|\\[([]|[\\<!`*[]/;
 const block: TokenizerExtension = {
   name: "maths",
   level: "block",
-  start: (source) => startOf(BLOCK_START.exec(source)),
-  tokenizer(source): MathsToken | undefined {
+  start: (source) => findStart(BLOCK_START.exec(source)),
+  tokenizer(source): MathToken | undefined {
     const match = BLOCK.exec(source);
-    if (match) return tokenOf(match[0], match[1] ?? match[2] ?? "", true);
+    if (match) return createToken(match[0], match[1] ?? match[2] ?? "", true);
     return undefined;
   },
 };
@@ -56,37 +56,37 @@ const openBlock: TokenizerExtension = {
 const inline: TokenizerExtension = {
   name: "maths",
   level: "inline",
-  start: (source) => startOf(INLINE_START.exec(source)),
-  tokenizer(source): MathsToken | undefined {
+  start: (source) => findStart(INLINE_START.exec(source)),
+  tokenizer(source): MathToken | undefined {
     for (const [mark, isDisplay] of INLINE) {
       const match = mark.exec(source);
-      if (match) return tokenOf(match[0], match[1]!, isDisplay);
+      if (match) return createToken(match[0], match[1]!, isDisplay);
     }
     return undefined;
   },
 };
 
 /** Where a formula begins, unless the search ended at something else. */
-function startOf(match: RegExpExecArray | null): number | undefined {
+function findStart(match: RegExpExecArray | null): number | undefined {
   return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
 }
 
-function tokenOf(raw: string, text: string, isDisplay: boolean): MathsToken {
+function createToken(raw: string, text: string, isDisplay: boolean): MathToken {
   return { type: "maths", raw, text: text.trim(), isDisplay };
 }
 
 /** Lets marked find formulas; `render` makes HTML of one. */
-export function mathsExtension(render: (token: MathsToken) => string): MarkedExtension {
+export function mathExtension(render: (token: MathToken) => string): MarkedExtension {
   return {
     extensions: [
       block,
       openBlock,
       inline,
-      { name: "maths", renderer: (token) => isMaths(token) ? render(token) : false },
+      { name: "maths", renderer: (token) => isMath(token) ? render(token) : false },
     ],
   };
 }
 
-function isMaths(token: Token): token is MathsToken {
+function isMath(token: Token): token is MathToken {
   return token.type === "maths";
 }

@@ -11,13 +11,13 @@ import {
   RenderLimitError,
   UNLIMITED,
 } from "./limits.ts";
-import { mathsExtension, type MathsToken } from "./math_tokens.ts";
+import { mathExtension, type MathToken } from "./math_tokens.ts";
 
 /**
  * Returns a formula as sanitized MathML. `source`: its source should be shown, `late`: so it should, but another try may have
  * more time. `budget` is what the message has left.
  */
-export type MathsToNode = (tex: string, isDisplay: boolean, budget: RenderBudget) => Node | "source" | "late";
+export type MathToNode = (tex: string, isDisplay: boolean, budget: RenderBudget) => Node | "source" | "late";
 
 /** Elements a reply may consist of. Everything else loses its tags, or its content too where that is no text. */
 const ALLOWED_TAGS = (
@@ -41,13 +41,13 @@ export interface RawBlock {
   readonly html: string;
   /** How many tags of it are foreign HTML. */
   readonly foreignCount: number;
-  readonly formulas: readonly MathsToken[];
+  readonly formulas: readonly MathToken[];
 }
 
 /** A formula with the element in whose place it goes. */
 export interface FormulaPlace {
   readonly element: Element;
-  readonly token: MathsToken;
+  readonly token: MathToken;
 }
 
 /** A block as nodes. */
@@ -62,11 +62,11 @@ export class MarkdownRenderer {
   #headings: number[] = [];
   readonly #marked: Marked;
   readonly #mark: string;
-  readonly #maths: MathsToNode | undefined;
+  readonly #maths: MathToNode | undefined;
   #budget = UNLIMITED;
   #tagCount = 0;
   /** Formulas and foreign tags of the block that is being rendered. */
-  #formulas: MathsToken[] = [];
+  #formulas: MathToken[] = [];
   #foreignCount = 0;
   #hasMaths = false;
 
@@ -74,13 +74,13 @@ export class MarkdownRenderer {
    * @param mark Marks the places of formulas; see `randomMark`.
    * @param maths Undefined until it is loaded: formulas are shown as their source.
    */
-  constructor(mark: string, maths?: MathsToNode) {
+  constructor(mark: string, maths?: MathToNode) {
     this.#mark = mark;
     this.#maths = maths;
     this.#marked = new Marked({ gfm: true, breaks: false, async: false });
-    this.#marked.use({ renderer: rendererWith((depth) => this.#levelOf(depth)) });
+    this.#marked.use({ renderer: createRenderer((depth) => this.#levelOf(depth)) });
     this.#marked.use({ renderer: { html: (token) => this.#foreign(token) } });
-    this.#marked.use(mathsExtension((token) => this.#placeOf(token)));
+    this.#marked.use(mathExtension((token) => this.#placeOf(token)));
     this.#marked.use(clockExtension(() => this.#budget.check()));
   }
 
@@ -142,13 +142,13 @@ export class MarkdownRenderer {
   placeFormula({ element, token }: FormulaPlace): FormulaPlace | undefined {
     const node = this.#maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
     if (typeof node === "string") {
-      const source = elementWith("code", token.raw.trim());
+      const source = createElement("code", token.raw.trim());
       element.replaceWith(source);
       return node === "late" ? { element: source, token } : undefined;
     }
     if (!token.isDisplay) element.replaceWith(node);
     else {
-      const box = elementWith("span");
+      const box = createElement("span");
       box.className = "formula";
       box.tabIndex = 0;
       box.append(node);
@@ -168,13 +168,13 @@ export class MarkdownRenderer {
   }
 
   /** An element that sanitizing leaves as it is. Foreign text can't imitate it, since the mark is random. */
-  #placeOf(token: MathsToken): string {
+  #placeOf(token: MathToken): string {
     return `<span title="${this.#mark}${this.#formulas.push(token) - 1}"></span>`;
   }
 
   /** Foreign HTML stays as it is until it is sanitized. */
   #foreign({ text }: Tokens.HTML | Tokens.Tag): string {
-    this.#foreignCount += countOf(text, /</g);
+    this.#foreignCount += countMatches(text, /</g);
     return text;
   }
 
@@ -195,7 +195,7 @@ export function randomMark(): string {
 /** Level of the first heading of a message: under the one that names its speaker. */
 const TOP_LEVEL = 3;
 
-function rendererWith(levelOf: (depth: number) => number): RendererObject {
+function createRenderer(levelOf: (depth: number) => number): RendererObject {
   return {
     heading({ tokens, depth }: Tokens.Heading) {
       const level = levelOf(depth);
@@ -213,7 +213,7 @@ function rendererWith(levelOf: (depth: number) => number): RendererObject {
 
 /** Counts the tags of a block before an HTML parser makes elements of them. @throws {RenderLimitError} `tags` */
 function checkTags(html: string, foreignCount: number): number {
-  const count = countOf(html, /</g);
+  const count = countMatches(html, /</g);
   if (count > MAX_TAGS || (count * foreignCount > MAX_TAG_PRODUCT && !isWellFormed(html))) {
     throw new RenderLimitError("tags");
   }
@@ -244,7 +244,7 @@ function isWellFormed(html: string): boolean {
   return open.length === 0;
 }
 
-function countOf(text: string, pattern: RegExp): number {
+function countMatches(text: string, pattern: RegExp): number {
   let count = 0;
   for (const _ of text.matchAll(pattern)) count++;
   return count;
@@ -306,7 +306,7 @@ function createPurifier() {
 /** Replaces what would load by a link to it, inside of a document that is inert. */
 function mediaToLinks(body: HTMLElement): void {
   for (const element of body.querySelectorAll(MEDIA)) {
-    const address = addressOf(element);
+    const address = getUrl(element);
     const link = address === undefined ? [] : [mediaLink(address, element.getAttribute("alt") ?? "")];
     // What is inside (sources, fallback text) goes with it, except the picture a `picture` is about.
     const inner = element.localName === "picture" ? [...element.children] : [];
@@ -314,7 +314,7 @@ function mediaToLinks(body: HTMLElement): void {
   }
 }
 
-function addressOf(element: Element): string | undefined {
+function getUrl(element: Element): string | undefined {
   for (const name of ["src", "data", "href", "poster"]) {
     const value = element.getAttribute(name);
     if (value) return value;
@@ -324,15 +324,15 @@ function addressOf(element: Element): string | undefined {
 
 function mediaLink(address: string, text: string): HTMLElement {
   const url = /^\s*\/\//.test(address) ? `https:${address.trim()}` : address.trim();
-  const label = text.trim() === "" ? hostOf(url) : text.trim();
-  if (!ALLOWED_LINKS.test(url)) return elementWith("span", label);
-  const link = elementWith("a", `↗ ${label}`);
+  const label = text.trim() === "" ? getHost(url) : text.trim();
+  if (!ALLOWED_LINKS.test(url)) return createElement("span", label);
+  const link = createElement("a", `↗ ${label}`);
   link.setAttribute("href", url);
   link.title = url;
   return link;
 }
 
-function hostOf(url: string): string {
+function getHost(url: string): string {
   try {
     return new URL(url).host || "image";
   } catch {
@@ -340,7 +340,7 @@ function hostOf(url: string): string {
   }
 }
 
-function elementWith(name: string, text = ""): HTMLElement {
+function createElement(name: string, text = ""): HTMLElement {
   const element = globalThis.window.document.createElement(name);
   element.textContent = text;
   return element;

@@ -2,12 +2,12 @@
 import type { Message } from "../api/types.ts";
 import { effect } from "@preact/signals";
 import { speechApi } from "../api/speech.ts";
-import { partThoughts, textOf } from "../state/chat/message_text.ts";
+import { splitReasoning, textOf } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
-import { IncomingAudio } from "./streamed_audio.ts";
-import { listen } from "./play_source.ts";
-import { type Piece, Pieces } from "./speech_segments.ts";
+import { StreamedAudio } from "./streamed_audio.ts";
+import { playSource } from "./play_source.ts";
+import { type SpeechSegment, SpeechSegments } from "./speech_segments.ts";
 import type { AudioSource } from "./playback_queue.ts";
 
 /** Who says what; undefined is the voice that is set for all. */
@@ -21,15 +21,15 @@ interface Voices {
  *
  * @param known Text that is not to be read: what stood there before a reply was continued.
  */
-export function listenToMessage(store: Store, chat: OpenChat, messageId: string, known: string): void {
-  listen(store, messageId, messageSource(store, chat, messageId, known));
+export function readMessageAloud(store: Store, chat: OpenChat, messageId: string, known: string): void {
+  playSource(store, messageId, messageSource(store, chat, messageId, known));
 }
 
 function messageSource(store: Store, chat: OpenChat, messageId: string, known: string): AudioSource {
-  const voices = voicesFor(store, chat, chat.pages.find(messageId));
+  const voices = chooseVoices(store, chat, chat.pages.find(messageId));
   const api = speechApi(store.api.client);
-  const pieces = new Pieces({ isSplit: voices.narration !== voices.quoted, known: partThoughts(known).said });
-  const waiting: Piece[] = [];
+  const pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).said });
+  const waiting: SpeechSegment[] = [];
   let isWhole = false;
   let news = Promise.withResolvers<void>();
   const close = effect(() => {
@@ -38,7 +38,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     const run = chat.run.value?.messageId === messageId ? chat.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? textOf(message.content) : "";
-    waiting.push(...pieces.next(partThoughts(text).said, run === undefined));
+    waiting.push(...pieces.next(splitReasoning(text).said, run === undefined));
     isWhole = run === undefined;
     news.resolve();
     news = Promise.withResolvers();
@@ -49,7 +49,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
       const piece = waiting.shift();
       if (!piece) return undefined;
       const voice = piece.isQuoted ? voices.quoted : voices.narration;
-      return new IncomingAudio((signal) => api.speak({ text: piece.text, voice }, signal));
+      return new StreamedAudio((signal) => api.speak({ text: piece.text, voice }, signal));
     },
     close() {
       close();
@@ -60,7 +60,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
   };
 }
 
-function voicesFor({ people, preferences }: Store, chat: OpenChat, message: Message | undefined): Voices {
+function chooseVoices({ people, preferences }: Store, chat: OpenChat, message: Message | undefined): Voices {
   const settings = preferences.settings.peek();
   const isReply = message?.role === "assistant";
   const speaker = isReply ? message.character_id ?? chat.head.peek()?.participants?.[0]?.character_id : undefined;

@@ -2,14 +2,14 @@
 import { ApiError } from "../api/client.ts";
 import type { Store } from "../state/store.ts";
 import { texts } from "../texts/texts.ts";
-import type { IncomingAudio } from "./streamed_audio.ts";
+import type { StreamedAudio } from "./streamed_audio.ts";
 import { Playback } from "./playback.ts";
-import { type AudioSource, Reading, singleSource } from "./playback_queue.ts";
+import { type AudioSource, PlaybackQueue, singleSource } from "./playback_queue.ts";
 
 /** Begins; its failure is told in passing. @param key What it is: the id of a message, of a sample. */
-export function listen(store: Store, key: string, source: AudioSource): void {
+export function playSource(store: Store, key: string, source: AudioSource): void {
   const { speaking } = store;
-  const reading = new Reading(key, source, speaking.playback ??= new Playback());
+  const reading = new PlaybackQueue(key, source, speaking.playback ??= new Playback());
   speaking.take(reading);
   reading.run().catch((thrown) => tell(store, thrown)).finally(() => {
     if (speaking.now.peek() === reading) speaking.stop();
@@ -17,9 +17,9 @@ export function listen(store: Store, key: string, source: AudioSource): void {
 }
 
 /** Begins with one audio, or ends it where it is what is heard now. */
-export function toggleListening(store: Store, key: string, open: () => IncomingAudio): void {
+export function toggleListening(store: Store, key: string, open: () => StreamedAudio): void {
   if (store.speaking.now.peek()?.key === key) store.speaking.stop();
-  else listen(store, key, singleSource(open));
+  else playSource(store, key, singleSource(open));
 }
 
 function tell({ toasts, router }: Store, thrown: unknown): void {

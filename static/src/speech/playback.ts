@@ -1,6 +1,6 @@
 /** The page's one player. Audio that the browser can take piece by piece is heard while it comes, other audio once it is whole. */
 import { signal } from "@preact/signals";
-import type { IncomingAudio } from "./streamed_audio.ts";
+import type { StreamedAudio } from "./streamed_audio.ts";
 
 /** Plays one audio at a time. One element for all: browsers let it play again once a press has let it play. */
 export class Playback {
@@ -23,7 +23,7 @@ export class Playback {
    * @throws what the audio failed with, once what came of it has been heard; the signal's reason; `Error` for what the
    *   browser cannot play.
    */
-  async play(audio: IncomingAudio, signal: AbortSignal): Promise<void> {
+  async play(audio: StreamedAudio, signal: AbortSignal): Promise<void> {
     const type = await audio.contentType;
     const isStreamed = canStream(type);
     const source = isStreamed ? new MediaSource() : await audio.whole();
@@ -91,7 +91,7 @@ function canStream(type: string): boolean {
 async function feed(
   source: MediaSource,
   type: string,
-  audio: IncomingAudio,
+  audio: StreamedAudio,
 ): Promise<{ thrown: unknown; isBare: boolean } | undefined> {
   await once(source, "sourceopen");
   const buffer = source.addSourceBuffer(type);

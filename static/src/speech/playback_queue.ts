@@ -1,24 +1,24 @@
 /** One audio after another, the next one fetched while one is heard. */
 import { computed } from "@preact/signals";
-import type { Heard } from "../state/speech/read_aloud.ts";
-import type { IncomingAudio } from "./streamed_audio.ts";
+import type { AudioOwner } from "../state/speech/read_aloud.ts";
+import type { StreamedAudio } from "./streamed_audio.ts";
 import type { Playback } from "./playback.ts";
 
 /** Where a reading gets its audio from. */
 export interface AudioSource {
   /** Waits for the next audio, which it asks for at once; undefined at the end. */
-  next(): Promise<IncomingAudio | undefined>;
+  next(): Promise<StreamedAudio | undefined>;
   /** Nothing more is wanted. */
   close(): void;
 }
 
 /** What a listener is told of a reading. */
-export type ReadingPhase = "preparing" | "speaking" | "paused";
+export type PlaybackPhase = "preparing" | "speaking" | "paused";
 
 /** Plays a source from its beginning to its end. */
-export class Reading implements Heard {
+export class PlaybackQueue implements AudioOwner {
   readonly key: string;
-  readonly phase = computed<ReadingPhase>(() => {
+  readonly phase = computed<PlaybackPhase>(() => {
     if (this.#playback.isPaused.value) return "paused";
     return this.#playback.isSounding.value ? "speaking" : "preparing";
   });
@@ -26,7 +26,7 @@ export class Reading implements Heard {
   readonly #source: AudioSource;
   readonly #abort = new AbortController();
   /** Asked for and not yet heard. */
-  readonly #open = new Set<IncomingAudio>();
+  readonly #open = new Set<StreamedAudio>();
 
   /** @param key What is read: the id of a message, of a sample. */
   constructor(key: string, source: AudioSource, playback: Playback) {
@@ -72,7 +72,7 @@ export class Reading implements Heard {
     this.#playback.stop();
   }
 
-  async #fetch(): Promise<IncomingAudio | undefined> {
+  async #fetch(): Promise<StreamedAudio | undefined> {
     const audio = await this.#source.next();
     if (audio && this.#abort.signal.aborted) audio.cancel();
     else if (audio) this.#open.add(audio);
@@ -81,7 +81,7 @@ export class Reading implements Heard {
 }
 
 /** A source of one audio. */
-export function singleSource(open: () => IncomingAudio): AudioSource {
+export function singleSource(open: () => StreamedAudio): AudioSource {
   let isOpened = false;
   return {
     next() {

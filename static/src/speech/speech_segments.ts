@@ -2,7 +2,7 @@
 import { plain, SENTENCE_END } from "../markdown/sentences.ts";
 
 /** One thing to say. */
-export interface Piece {
+export interface SpeechSegment {
   text: string;
   /** It stands in quotation marks; always false where nobody asked to tell them apart. */
   isQuoted: boolean;
@@ -26,7 +26,7 @@ const QUOTES: Readonly<Record<string, string>> = {
 const ABBREVIATED = /(?:^|[\s("“„«])(?:Mrs?|Ms|Dr|Prof|St|vs|bzw|ca|Nr|No|z\.\s?B|e\.g|i\.e|\p{Lu}|\d{1,2})\.$/u;
 
 /** Takes a growing text apart. */
-export class Pieces {
+export class SpeechSegments {
   readonly #isSplit: boolean;
   #read = 0;
   #isInCode = false;
@@ -42,15 +42,15 @@ export class Pieces {
   }
 
   /** Gives the pieces that became whole. @param isFinal The text is whole, so its rest is one more. */
-  next(text: string, isFinal: boolean): Piece[] {
-    const sentences = sentencesOf(text.slice(this.#read), isFinal);
+  next(text: string, isFinal: boolean): SpeechSegment[] {
+    const sentences = splitSentences(text.slice(this.#read), isFinal);
     return sentences.flatMap((sentence) => {
       this.#read += sentence.length;
       return this.#piecesOf(sentence);
     });
   }
 
-  #piecesOf(sentence: string): Piece[] {
+  #piecesOf(sentence: string): SpeechSegment[] {
     const isLineStart = this.#isAtLineStart;
     this.#isAtLineStart = sentence.endsWith("\n");
     if (isLineStart && /^\s{0,3}(?:```|~~~)/.test(sentence)) {
@@ -61,12 +61,12 @@ export class Pieces {
     const runs = this.#isSplit ? this.#runsOf(sentence) : [{ text: sentence, isQuoted: false }];
     // A quotation that nobody closed ends with its paragraph.
     if (this.#isAtLineStart) this.#closing = undefined;
-    return runs.flatMap(({ text, isQuoted }) => spokenParts(text).map((part) => ({ text: part, isQuoted })));
+    return runs.flatMap(({ text, isQuoted }) => listSpokenParts(text).map((part) => ({ text: part, isQuoted })));
   }
 
   /** Cuts a sentence at its quotation marks, which go. */
-  #runsOf(sentence: string): Piece[] {
-    const runs: Piece[] = [];
+  #runsOf(sentence: string): SpeechSegment[] {
+    const runs: SpeechSegment[] = [];
     let text = "";
     const cut = (isQuoted: boolean) => {
       runs.push({ text, isQuoted });
@@ -90,7 +90,7 @@ export class Pieces {
 const ABBREVIATION_LENGTH = 12;
 
 /** Cuts a text behind each whole sentence; what is left without an end is one only where the text is whole. */
-function sentencesOf(text: string, isFinal: boolean): string[] {
+function splitSentences(text: string, isFinal: boolean): string[] {
   const sentences: string[] = [];
   let from = 0;
   for (const match of text.matchAll(SENTENCE_END)) {
@@ -105,7 +105,7 @@ function sentencesOf(text: string, isFinal: boolean): string[] {
 }
 
 /** Gives a text as it is said: without marks of looks, addresses by their host alone, nothing where no word is. */
-function spokenParts(text: string): string[] {
+function listSpokenParts(text: string): string[] {
   const said = plain(text)
     .replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1")
     .replace(/^\||\|$/g, "")

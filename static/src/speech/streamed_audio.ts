@@ -1,11 +1,11 @@
 /** Audio as it comes in, kept from its first byte on: it can be fetched before its turn, and played before its end. */
-import { waveOf, withLengths } from "./wave_file.ts";
+import { setWaveLengths, toWaveFile } from "./wave_file.ts";
 
 /** Rate of headerless samples whose type does not say. */
 const USUAL_RATE_HZ = 24_000;
 
 /** One answer with audio; it is asked for at once. */
-export class IncomingAudio {
+export class StreamedAudio {
   /** Its type, once the answer has begun. Rejects with what the request failed with. */
   readonly contentType: Promise<string>;
   readonly #abort = new AbortController();
@@ -57,7 +57,7 @@ export class IncomingAudio {
     if (!isRaw && !type.startsWith("audio/wav")) return all;
     const bytes = new Uint8Array(await all.arrayBuffer());
     const rate = Number(/rate=(\d+)/.exec(type)?.[1] ?? USUAL_RATE_HZ);
-    return new Blob([isRaw ? waveOf(bytes, rate) : withLengths(bytes)], { type: "audio/wav" });
+    return new Blob([isRaw ? toWaveFile(bytes, rate) : setWaveLengths(bytes)], { type: "audio/wav" });
   }
 
   async #receive(answer: Promise<Response>): Promise<void> {

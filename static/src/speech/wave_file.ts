@@ -4,7 +4,7 @@ const HEADER_BYTES = 44;
 const HEADER = { riffSize: 4, format: 16, rate: 24, byteRate: 28, dataName: 36, dataSize: 40 };
 
 /** Puts the real lengths into a WAV file of the plain layout; another one is left as it is. */
-export function withLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+export function setWaveLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (file.length < HEADER_BYTES || asciiAt(file, HEADER.dataName) !== "data") return file;
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   view.setUint32(HEADER.riffSize, file.length - 8, true);
@@ -13,7 +13,7 @@ export function withLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuff
 }
 
 /** Gives headerless samples (16 bit, mono) their header. */
-export function waveOf(samples: Uint8Array<ArrayBuffer>, sampleRateHz: number): Uint8Array<ArrayBuffer> {
+export function toWaveFile(samples: Uint8Array<ArrayBuffer>, sampleRateHz: number): Uint8Array<ArrayBuffer> {
   const file = new Uint8Array(HEADER_BYTES + samples.length);
   const view = new DataView(file.buffer);
   const write = (at: number, word: string) => file.set(new TextEncoder().encode(word), at);
@@ -28,7 +28,7 @@ export function waveOf(samples: Uint8Array<ArrayBuffer>, sampleRateHz: number): 
   view.setUint16(HEADER.byteRate + 6, 16, true);
   write(HEADER.dataName, "data");
   file.set(samples, HEADER_BYTES);
-  return withLengths(file);
+  return setWaveLengths(file);
 }
 
 function asciiAt(bytes: Uint8Array, at: number): string {

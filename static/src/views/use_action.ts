@@ -1,6 +1,6 @@
 /** One thing a button does: it runs once at a time, and its failure stands beside it. */
 import { useState } from "preact/hooks";
-import { wordsFor } from "../state/app/passkeys.ts";
+import { describePasskeyError } from "../state/app/passkeys.ts";
 
 /** The state of the action, and what starts it. */
 export interface Action {
@@ -21,7 +21,7 @@ export function useAction(act: () => Promise<void>): Action {
     try {
       await act();
     } catch (thrown) {
-      setFailure(wordsFor(thrown));
+      setFailure(describePasskeyError(thrown));
     } finally {
       setBusy(false);
     }

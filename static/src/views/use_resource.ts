@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 
 /** What was read, or why it could not be. */
-export interface Reading<T> {
+export interface Resource<T> {
   value: T | undefined;
   error: ApiError | undefined;
   isBusy: boolean;
@@ -11,7 +11,7 @@ export interface Reading<T> {
 }
 
 /** Reads; what was read before stays when a later reading fails. */
-export function useReading<T>(read: () => Promise<T>): Reading<T> {
+export function useResource<T>(read: () => Promise<T>): Resource<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(true);

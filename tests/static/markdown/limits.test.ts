@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { BoundedLexer, checkToken, clockExtension } from "../../../static/src/markdown/bounded_lexer.ts";
 import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
 import { MAX_DEPTH, RenderBudget, RenderLimitError } from "../../../static/src/markdown/limits.ts";
-import { mathsToText } from "../../../static/src/markdown/math.ts";
-import { mathsExtension } from "../../../static/src/markdown/math_tokens.ts";
+import { mathToText } from "../../../static/src/markdown/math.ts";
+import { mathExtension } from "../../../static/src/markdown/math_tokens.ts";
 
 /** A clock that only moves by being read. */
 function clockOf(stepMs: number) {
@@ -14,7 +14,7 @@ function clockOf(stepMs: number) {
 
 function lex(text: string, check: () => void = () => {}) {
   const marked = new Marked({ gfm: true });
-  marked.use(mathsExtension(() => ""), clockExtension(check));
+  marked.use(mathExtension(() => ""), clockExtension(check));
   const tokens = new BoundedLexer(marked.defaults).lex(text);
   tokens.forEach(checkToken);
   return tokens;
@@ -84,19 +84,19 @@ test.each([
   ["500 levels of environments", String.raw`\begin{matrix}`.repeat(500) + String.raw`\end{matrix}`.repeat(500)],
   ["a long formula that defines macros", String.raw`\def\a#1{${"#1".repeat(600)}}\a{x}`],
 ])("refuses %s", { tags: ["F03"] }, (_, tex) => {
-  expect(() => mathsToText(tex, true)).toThrow();
+  expect(() => mathToText(tex, true)).toThrow();
 });
 
 test("a formula looks at the clock while it expands its macros", { tags: ["F03"] }, () => {
   const tex = String.raw`\def\a{x}` + String.raw`\a`.repeat(100);
-  expect(mathsToText(tex, false, new RenderBudget(1000, clockOf(1).read))).toContain("<math");
+  expect(mathToText(tex, false, new RenderBudget(1000, clockOf(1).read))).toContain("<math");
   const clock = clockOf(1);
-  expect(reasonOf(() => mathsToText(tex, false, new RenderBudget(20, clock.read)))).toBe("time");
+  expect(reasonOf(() => mathToText(tex, false, new RenderBudget(20, clock.read)))).toBe("time");
   expect(clock.readings()).toBeLessThan(30);
 });
 
 test("sizes in a formula have a limit", { tags: ["F03"] }, () => {
-  const mathml = mathsToText(String.raw`\rule{9999em}{9999em} \kern{9999em} \hspace{99999cm}`, true);
+  const mathml = mathToText(String.raw`\rule{9999em}{9999em} \kern{9999em} \hspace{99999cm}`, true);
   const sizes = [...mathml.matchAll(/="(-?[\d.]+)(em|pt|cm)"/g)].map(([, size]) => Number(size));
   expect(sizes.length).toBeGreaterThan(2);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(500);

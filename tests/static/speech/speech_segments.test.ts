@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { Pieces } from "../../../static/src/speech/speech_segments.ts";
+import { SpeechSegments } from "../../../static/src/speech/speech_segments.ts";
 
 const spoken = (text: string, isSplit = false) =>
-  new Pieces({ isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);
+  new SpeechSegments({ isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);
 
 test("a sentence is there as soon as it is whole, and each one once", () => {
-  const pieces = new Pieces();
+  const pieces = new SpeechSegments();
   const next = (text: string, isFinal = false) => pieces.next(text, isFinal).map(({ text }) => text);
   expect(next("The ferry")).toEqual([]);
   expect(next("The ferry comes.")).toEqual([]);
@@ -16,9 +16,9 @@ test("a sentence is there as soon as it is whole, and each one once", () => {
 });
 
 test("what was there before is not read again", () => {
-  const pieces = new Pieces({ known: "One. Two" });
+  const pieces = new SpeechSegments({ known: "One. Two" });
   expect(pieces.next("One. Two and a half. Three", true).map(({ text }) => text)).toEqual(["Two and a half.", "Three"]);
-  const continued = new Pieces({ known: "One is whole." });
+  const continued = new SpeechSegments({ known: "One is whole." });
   expect(continued.next("One is whole. Two", true).map(({ text }) => text)).toEqual(["Two"]);
 });
 

@@ -21,7 +21,7 @@ export interface CodeBlockProps {
 export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
   const [isWrapped, setWrapped] = useState(false);
   const pre = useRef<HTMLPreElement>(null);
-  const pieces = usePieces(language, text, isOpen);
+  const pieces = useHighlight(language, text, isOpen);
   const name = language === "" ? texts.chat.code : language;
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
@@ -46,13 +46,13 @@ export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
         tabIndex={0}
         role="region"
         aria-label={name}
-      ><code>{pieces ? elementsOf(pieces) : text}</code></pre>
+      ><code>{pieces ? toElements(pieces) : text}</code></pre>
     </figure>
   );
 });
 
 /** The coloured pieces of exactly this code, once they are there. */
-function usePieces(language: string, text: string, isOpen: boolean): CodePiece[] | undefined {
+function useHighlight(language: string, text: string, isOpen: boolean): CodePiece[] | undefined {
   const [found, setFound] = useState<{ text: string; pieces: CodePiece[] }>();
   useEffect(() => {
     if (isOpen || !canHighlight(language, text.length)) return;
@@ -74,10 +74,10 @@ function usePieces(language: string, text: string, isOpen: boolean): CodePiece[]
   return found?.text === text ? found.pieces : undefined;
 }
 
-function elementsOf(pieces: CodePiece[]): ComponentChildren {
+function toElements(pieces: CodePiece[]): ComponentChildren {
   return pieces.map((piece, index) =>
     typeof piece === "string"
       ? piece
-      : <span key={index} class={`code-${piece.scope.replace(/[^a-z].*$/, "")}`}>{elementsOf(piece.pieces)}</span>
+      : <span key={index} class={`code-${piece.scope.replace(/[^a-z].*$/, "")}`}>{toElements(piece.pieces)}</span>
   );
 }

@@ -9,11 +9,11 @@ import { ErrorBoundary } from "../ErrorBoundary.tsx";
 import { CodeBlock } from "./CodeBlock.tsx";
 import { memo, whenIdle } from "../hooks.ts";
 import { GrowingMarkdown, type NodesBlock } from "../../markdown/blocks.ts";
-import type { MathsToNode } from "../../markdown/render.ts";
+import type { MathToNode } from "../../markdown/render.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** What renders formulas, once it was needed. */
-const maths = signal<MathsToNode | undefined>(undefined);
+const maths = signal<MathToNode | undefined>(undefined);
 
 /** Shows Markdown; while it grows only its last block is made again. What can't be rendered is shown as plain text. */
 export function Markdown({ text, isFinal }: { text: string; isFinal: boolean }) {
@@ -40,7 +40,7 @@ function Blocks({ text, isFinal }: { text: string; isFinal: boolean }) {
   const blocks = growing.current.update(text, isFinal, maths.value);
   const needsMaths = growing.current.hasMaths && maths.value === undefined;
   useEffect(() => {
-    if (needsMaths) void loadMaths();
+    if (needsMaths) void loadMath();
   }, [needsMaths]);
   const [tries, setTries] = useState(0);
   const { isLate } = growing.current;
@@ -65,11 +65,11 @@ function Blocks({ text, isFinal }: { text: string; isFinal: boolean }) {
   );
 }
 
-async function loadMaths(): Promise<void> {
+async function loadMath(): Promise<void> {
   try {
-    const { mathsToNode, warmUp } = await import("../../markdown/math.ts");
+    const { mathToNode, warmUp } = await import("../../markdown/math.ts");
     warmUp();
-    maths.value = mathsToNode;
+    maths.value = mathToNode;
   } catch {
     // Not reached: formulas stay as their source, and the next one tries again.
   }

@@ -12,7 +12,7 @@ const MOST_EDITS = 2000;
 const TIMEOUT_MS = 100;
 
 /** The difference; a screen reader reads `del` and `ins` as deletion and insertion. */
-export function TextDifference({ before, after }: { before: string; after: string }) {
+export function TextDiff({ before, after }: { before: string; after: string }) {
   const parts = useMemo(
     () => diffWordsWithSpace(before, after, { maxEditLength: MOST_EDITS, timeout: TIMEOUT_MS }),
     [before, after],

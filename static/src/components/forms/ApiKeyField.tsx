@@ -4,13 +4,13 @@ import { Button, IconButton } from "../Button.tsx";
 import { Field } from "./Field.tsx";
 import { Notice } from "../Notice.tsx";
 import { texts } from "../../texts/texts.ts";
-import { isKeyExposed, isKeyLeftBehind, type KeyStanding } from "./api_key_state.ts";
+import { type ApiKeyState, isKeyExposed, isKeyLeftBehind } from "./api_key_state.ts";
 
 /** The field with what there is to know: a stored key, one that stays behind, one that others on the way could read. */
-export function KeyField(
+export function ApiKeyField(
   { id = "key", standing, hint, onInput, onClear }: {
     id?: string;
-    standing: KeyStanding;
+    standing: ApiKeyState;
     /** Said while no key is stored. */
     hint: string;
     onInput: (key: string) => void;

@@ -1,7 +1,7 @@
 /** What becomes of the key of a server as its form stands: whether it goes along, and whether others could read it. */
 
 /** A key in a form. */
-export interface KeyStanding {
+export interface ApiKeyState {
   /** The server as it is saved; undefined for a new one. */
   stored: { base_url: string; has_key: boolean } | undefined;
   /** The address as typed. */
@@ -11,15 +11,15 @@ export interface KeyStanding {
 }
 
 /** Tells whether the stored key stays behind: it belongs to the exact origin it was entered for. */
-export function isKeyLeftBehind({ stored, address, typed }: KeyStanding): boolean {
+export function isKeyLeftBehind({ stored, address, typed }: ApiKeyState): boolean {
   if (!stored?.has_key || typed !== "") return false;
-  return originOf(address) !== originOf(stored.base_url);
+  return parseOrigin(address) !== parseOrigin(stored.base_url);
 }
 
 /** Tells whether a key would travel readable for others: plain HTTP to a host that is not this machine. */
-export function isKeyExposed(standing: KeyStanding): boolean {
+export function isKeyExposed(standing: ApiKeyState): boolean {
   const hasKey = standing.typed !== "" || (standing.stored?.has_key === true && !isKeyLeftBehind(standing));
-  const origin = originOf(standing.address);
+  const origin = parseOrigin(standing.address);
   if (!hasKey || origin === undefined) return false;
   const { protocol, hostname } = new URL(origin);
   const isLoopback = hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
@@ -28,7 +28,7 @@ export function isKeyExposed(standing: KeyStanding): boolean {
 }
 
 /** Gives the origin of an HTTP address; undefined for anything else. */
-export function originOf(address: string): string | undefined {
+export function parseOrigin(address: string): string | undefined {
   try {
     const url = new URL(address.trim());
     return url.protocol === "http:" || url.protocol === "https:" ? url.origin : undefined;

@@ -10,7 +10,7 @@ import { useRef, useState } from "preact/hooks";
 import { IconButton } from "../Button.tsx";
 
 /** What the list says. */
-export interface SortWords {
+export interface SortLabels {
   up: (name: string) => string;
   down: (name: string) => string;
   place: (name: string, n: number, of: number) => string;
@@ -30,7 +30,7 @@ export function SortableList<T>(
     nameOf: (item: T) => string;
     onMove: (from: number, to: number) => void;
     label: string;
-    words: SortWords;
+    words: SortLabels;
     isDisabled?: boolean;
     children: (item: T) => ComponentChildren;
   },

@@ -71,7 +71,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
     return () => observer.disconnect();
   }, []);
 
-  const layout = layoutOf(view.width, props.minWidthPx, gapPx, props.heightOf);
+  const layout = computeLayout(view.width, props.minWidthPx, gapPx, props.heightOf);
   const rows = Math.ceil(items.length / layout.columns);
   const firstRow = Math.max(0, Math.floor((view.top - AHEAD_PX) / layout.rowPx));
   const lastRow = Math.min(rows - 1, Math.floor((view.top + view.height + AHEAD_PX) / layout.rowPx));
@@ -125,7 +125,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
         aria-label={props.label}
         style={{ height: `${Math.max(0, rows * layout.rowPx - gapPx)}px` }}
         onKeyDown={onKeyDown}
-        onFocusIn={(event) => setCurrent(placeOf(event.target) ?? stop)}
+        onFocusIn={(event) => setCurrent(getCellPosition(event.target) ?? stop)}
       >
         {[...shown].sort((a, b) => a - b).map((index) => (
           <li
@@ -151,7 +151,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   );
 }
 
-function layoutOf(
+function computeLayout(
   width: number,
   minWidthPx: number,
   gapPx: number,
@@ -162,7 +162,7 @@ function layoutOf(
   return { columns, widthPx, rowPx: Math.round(heightOf(widthPx)) + gapPx };
 }
 
-function placeOf(target: EventTarget | null): number | undefined {
+function getCellPosition(target: EventTarget | null): number | undefined {
   const place = target instanceof Element ? target.closest<HTMLElement>("[data-place]")?.dataset.place : undefined;
   return place === undefined ? undefined : Number(place);
 }

@@ -8,7 +8,7 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { indexAt, offsetsOf } from "./virtual_offsets.ts";
+import { computeOffsets, findRowAt } from "./virtual_offsets.ts";
 
 /** How far beyond the view rows are rendered, so that fast scrolling shows no gaps. */
 const AHEAD_PX = 400;
@@ -38,7 +38,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const [view, setView] = useState({ top: 0, height: 0 });
   const [focused, setFocused] = useState<string>();
   const offsets = useMemo(
-    () => offsetsOf(items, (item) => measured.current.get(keyOf(item)) ?? heightOf(item)),
+    () => computeOffsets(items, (item) => measured.current.get(keyOf(item)) ?? heightOf(item)),
     [items, measures],
   );
   const look = () => {
@@ -60,8 +60,8 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   }, []);
   useShownKey(props, offsets, box, rows);
 
-  const first = indexAt(offsets, view.top - AHEAD_PX);
-  const last = Math.min(items.length - 1, indexAt(offsets, view.top + view.height + AHEAD_PX));
+  const first = findRowAt(offsets, view.top - AHEAD_PX);
+  const last = Math.min(items.length - 1, findRowAt(offsets, view.top + view.height + AHEAD_PX));
   const shown = new Set<number>();
   for (let index = first; index <= last; index++) shown.add(index);
   const focusedAt = focused === undefined ? -1 : items.findIndex((item) => keyOf(item) === focused);

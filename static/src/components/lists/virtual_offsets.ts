@@ -1,14 +1,14 @@
 /** Where the rows of a virtual list lie. */
 
 /** Gives the upper edge of each row, and as last entry the height of all. */
-export function offsetsOf<T>(items: readonly T[], heightOf: (item: T) => number): Float64Array {
+export function computeOffsets<T>(items: readonly T[], heightOf: (item: T) => number): Float64Array {
   const offsets = new Float64Array(items.length + 1);
   for (let index = 0; index < items.length; index++) offsets[index + 1] = offsets[index]! + heightOf(items[index]!);
   return offsets;
 }
 
 /** Gives the row that covers a place; the first or the last for places outside. 0 when there is none. */
-export function indexAt(offsets: Float64Array, y: number): number {
+export function findRowAt(offsets: Float64Array, y: number): number {
   let [low, high] = [0, Math.max(0, offsets.length - 2)];
   while (low < high) {
     const middle = (low + high + 1) >> 1;

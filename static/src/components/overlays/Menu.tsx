@@ -13,7 +13,7 @@ import { useMedia } from "../hooks.ts";
 import { Sheet } from "./Dialog.tsx";
 
 /** The width below which menus come from the lower edge. */
-export const PHONE = "(max-width: 719px)";
+export const PHONE_QUERY = "(max-width: 719px)";
 
 /** One thing that can be chosen. */
 export interface MenuItem {
@@ -44,7 +44,7 @@ export function Menu(
   const button = useRef<HTMLButtonElement>(null);
   // A press on the button closes the open popover before the click arrives, which must not open it again.
   const wasOpen = useRef(false);
-  const isPhone = useMedia(PHONE);
+  const isPhone = useMedia(PHONE_QUERY);
   const close = () => setOpen(false);
   const choose = (item: MenuItem) => {
     setOpen(false);
@@ -98,7 +98,7 @@ function MenuPopover(
     if (!popover || !anchor) return;
     let isGone = false;
     popover.showPopover();
-    const follow = () => placeBeside(popover, anchor);
+    const follow = () => positionPopover(popover, anchor);
     follow();
     const close = () => {
       if (!isGone) onClose();
@@ -135,7 +135,7 @@ function MenuRows(
   const onKeyDown = (event: KeyboardEvent) => {
     const all = rows();
     const at = all.findIndex((row) => row === document.activeElement);
-    const to = stepOf(event.key, at, all);
+    const to = getStep(event.key, at, all);
     if (event.key === "Tab") onLeave();
     if (to === undefined) return;
     event.preventDefault();
@@ -152,7 +152,7 @@ function MenuRows(
 }
 
 /** Which row a key leads to; undefined for keys that are no business of a menu. */
-function stepOf(key: string, at: number, rows: HTMLElement[]): number | undefined {
+function getStep(key: string, at: number, rows: HTMLElement[]): number | undefined {
   if (key === "ArrowDown") return (at + 1) % rows.length;
   if (key === "ArrowUp") return (at <= 0 ? rows.length : at) - 1;
   if (key === "Home") return 0;
@@ -195,7 +195,7 @@ const GAP_PX = 4;
 const EDGE_PX = 8;
 
 /** Puts `floating` (fixed) below `anchor`, above where there is no room, its end under the anchor's end where that fits. */
-function placeBeside(floating: HTMLElement, anchor: HTMLElement): void {
+function positionPopover(floating: HTMLElement, anchor: HTMLElement): void {
   const at = anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = floating;
   const view = document.documentElement;

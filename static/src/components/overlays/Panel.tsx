@@ -11,13 +11,13 @@ import { useMedia } from "../hooks.ts";
 import { Modal } from "./Dialog.tsx";
 
 /** The width from which sidebar, column and panel stand side by side. */
-const WIDE = "(min-width: 1180px)";
+const WIDE_QUERY = "(min-width: 1180px)";
 
 /** The panel; Escape closes it when the focus is inside. */
 export function Panel(
   { title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren },
 ) {
-  const isWide = useMedia(WIDE);
+  const isWide = useMedia(WIDE_QUERY);
   const aside = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const panel = aside.current;

@@ -3,7 +3,7 @@ import type { Job } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import type { Chats } from "../chat/chat_list.ts";
+import type { Chats } from "../chat/chats.ts";
 
 /** Progress comes often; one request answers all of a burst. */
 const REFRESH_AFTER_MS = 400;

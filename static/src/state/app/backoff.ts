@@ -4,7 +4,7 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
 /** Gives the pause before attempt `attempt` (from 0): doubling, with up to a quarter less so that tabs do not come together. */
-export function pauseBeforeMs(attempt: number, random: () => number = Math.random): number {
+export function getRetryDelayMs(attempt: number, random: () => number = Math.random): number {
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10));
   return Math.round(pauseMs * (1 - random() / 4));
 }

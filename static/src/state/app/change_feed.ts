@@ -7,7 +7,7 @@ import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { readEvents } from "../../api/event_stream.ts";
-import { pause, pauseBeforeMs } from "./backoff.ts";
+import { getRetryDelayMs, pause } from "./backoff.ts";
 
 const NAME = "parlor.events";
 
@@ -94,7 +94,7 @@ export class ChangeFeed {
       if (signal.aborted) return;
       // One lost connection that is back at once is nothing to speak of.
       if (attempt > 0) tell({ isLive: false });
-      await pause(pauseBeforeMs(attempt), signal);
+      await pause(getRetryDelayMs(attempt), signal);
     }
   }
 }

@@ -16,7 +16,7 @@ const DEFAULT_HUE = 225;
 
 const KEY = "parlor.device";
 
-interface Kept {
+interface StoredDevice {
   theme: Theme;
   textSize: number;
   isSerif: boolean;
@@ -58,19 +58,19 @@ export class Device {
 
   constructor(storage: Storage | undefined) {
     this.#storage = storage;
-    const kept = readKept(storage);
-    if (kept.theme === "light" || kept.theme === "dark") this.theme.value = kept.theme;
-    if (typeof kept.textSize === "number") this.textSize.value = clampSize(kept.textSize);
-    if (typeof kept.hue === "number" && kept.hue >= 0 && kept.hue <= 360) this.hue.value = kept.hue;
-    if (typeof kept.language === "string") this.language.value = kept.language;
-    this.isSerif.value = kept.isSerif === true;
-    this.isSidebarFolded.value = kept.isSidebarFolded === true;
-    this.isPairingDeclined.value = kept.isPairingDeclined === true;
-    this.isNotifying.value = kept.isNotifying === true;
-    if (Array.isArray(kept.foldedFolders)) {
-      this.foldedFolders.value = kept.foldedFolders.filter((name) => typeof name === "string");
+    const stored = readStored(storage);
+    if (stored.theme === "light" || stored.theme === "dark") this.theme.value = stored.theme;
+    if (typeof stored.textSize === "number") this.textSize.value = clampSize(stored.textSize);
+    if (typeof stored.hue === "number" && stored.hue >= 0 && stored.hue <= 360) this.hue.value = stored.hue;
+    if (typeof stored.language === "string") this.language.value = stored.language;
+    this.isSerif.value = stored.isSerif === true;
+    this.isSidebarFolded.value = stored.isSidebarFolded === true;
+    this.isPairingDeclined.value = stored.isPairingDeclined === true;
+    this.isNotifying.value = stored.isNotifying === true;
+    if (Array.isArray(stored.foldedFolders)) {
+      this.foldedFolders.value = stored.foldedFolders.filter((name) => typeof name === "string");
     }
-    if (typeof kept.lastConversationId === "string") this.lastConversationId.value = kept.lastConversationId;
+    if (typeof stored.lastConversationId === "string") this.lastConversationId.value = stored.lastConversationId;
   }
 
   /** Takes over the looks among the settings of the person. */
@@ -87,7 +87,7 @@ export class Device {
   /** Shows the settings on the page's root and keeps every change. Gives what ends that. */
   open(root: HTMLElement): () => void {
     return effect(() => {
-      const kept: Kept = {
+      const stored: StoredDevice = {
         theme: this.theme.value,
         textSize: this.textSize.value,
         isSerif: this.isSerif.value,
@@ -99,12 +99,12 @@ export class Device {
         isNotifying: this.isNotifying.value,
         lastConversationId: this.lastConversationId.value,
       };
-      root.dataset.theme = kept.theme;
-      root.dataset.reading = kept.isSerif ? "serif" : "sans";
-      root.style.setProperty("--accent-hue", String(kept.hue));
-      root.style.setProperty("--reading-scale", String(kept.textSize / 100));
+      root.dataset.theme = stored.theme;
+      root.dataset.reading = stored.isSerif ? "serif" : "sans";
+      root.style.setProperty("--accent-hue", String(stored.hue));
+      root.style.setProperty("--reading-scale", String(stored.textSize / 100));
       try {
-        this.#storage?.setItem(KEY, JSON.stringify(kept));
+        this.#storage?.setItem(KEY, JSON.stringify(stored));
       } catch {
         // A full or refusing storage costs the memory of these settings, nothing else.
       }
@@ -116,7 +116,7 @@ function clampSize(percent: number): number {
   return Math.min(TEXT_SIZE.max, Math.max(TEXT_SIZE.min, percent));
 }
 
-function readKept(storage: Storage | undefined): Partial<Kept> {
+function readStored(storage: Storage | undefined): Partial<StoredDevice> {
   try {
     const value: unknown = JSON.parse(storage?.getItem(KEY) ?? "{}");
     return typeof value === "object" && value !== null ? value : {};

@@ -3,12 +3,12 @@
 const KEY = "parlor.token";
 
 /** Gives the token this device keeps. */
-export function findKeptToken(storage: Storage | undefined): string | undefined {
+export function findDeviceToken(storage: Storage | undefined): string | undefined {
   return storage?.getItem(KEY) ?? undefined;
 }
 
 /** Keeps a token, or forgets it. */
-export function keepToken(storage: Storage | undefined, token: string | undefined): void {
+export function saveDeviceToken(storage: Storage | undefined, token: string | undefined): void {
   if (token === undefined) storage?.removeItem(KEY);
   else storage?.setItem(KEY, token);
 }

@@ -15,12 +15,12 @@ export function canNotify(): boolean {
 }
 
 /** Tells whether the person has refused it in the browser; only there it can be undone. */
-export function isDenied(): boolean {
+export function isNotificationDenied(): boolean {
   return canNotify() && Notification.permission === "denied";
 }
 
 /** Asks the browser's question where it was not answered yet. */
-export async function mayNotify(): Promise<boolean> {
+export async function requestNotifications(): Promise<boolean> {
   if (!canNotify()) return false;
   if (Notification.permission === "default") return await Notification.requestPermission() === "granted";
   return Notification.permission === "granted";

@@ -4,7 +4,7 @@ import { asApiError } from "../../api/client.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Makes a passkey here and enrols it; a session comes with it. @throws What `wordsFor` can put into words. */
-export async function enrol(api: AccessApi, { name, code }: { name: string; code?: string }): Promise<void> {
+export async function enroll(api: AccessApi, { name, code }: { name: string; code?: string }): Promise<void> {
   const optionsJSON = await api.beginRegistration(code === undefined ? { name } : { name, code });
   const { startRegistration } = await import("@simplewebauthn/browser");
   await api.finishRegistration({ ...await startRegistration({ optionsJSON }), name });
@@ -18,7 +18,7 @@ export async function signIn(api: AccessApi): Promise<void> {
 }
 
 /** Puts a failed ceremony into words: the browser's own are for developers. */
-export function wordsFor(thrown: unknown): string {
+export function describePasskeyError(thrown: unknown): string {
   const name = thrown instanceof Error ? thrown.name : "";
   if (name === "NotAllowedError" || name === "AbortError") return texts.access.cancelled;
   if (name === "InvalidStateError") return texts.access.known;

@@ -2,15 +2,15 @@
 import { batch, computed, signal } from "@preact/signals";
 
 /** What the first visit goes through, in this order. */
-export const WELCOME_STEPS = ["model", "name", "passkey"] as const;
+export const SETUP_STEPS = ["model", "name", "passkey"] as const;
 
 /** One of the steps. */
-export type WelcomeStep = (typeof WELCOME_STEPS)[number];
+export type SetupStep = (typeof SETUP_STEPS)[number];
 
 /** A screen and what it shows. */
 export type Screen =
   | { name: "home" }
-  | { name: "welcome"; step: WelcomeStep }
+  | { name: "welcome"; step: SetupStep }
   | { name: "new_chat"; isTemporary: boolean }
   | { name: "chat"; conversationId: string }
   | { name: "settings"; section: string; item: string | undefined }
@@ -25,12 +25,12 @@ export type Screen =
   | { name: "unknown" };
 
 /** Finds the screen of a path. */
-export function screenOf(path: string): Screen {
+export function parsePath(path: string): Screen {
   const [first = "", second, third, ...more] = path.split("/").filter((part) => part !== "").map(decodePart);
   if (more.length > 0) return { name: "unknown" };
   if (first === "") return { name: "home" };
   if (first === "welcome" && third === undefined) {
-    const step = WELCOME_STEPS.find((each) => each === (second ?? "model"));
+    const step = SETUP_STEPS.find((each) => each === (second ?? "model"));
     return step === undefined ? { name: "unknown" } : { name: "welcome", step };
   }
   if (first === "new" && second === undefined) return { name: "new_chat", isTemporary: false };
@@ -39,11 +39,11 @@ export function screenOf(path: string): Screen {
   if (first === "c" && second !== undefined && third === undefined) return { name: "chat", conversationId: second };
   if ((first === "search" || first === "activity" || first === "share") && second === undefined) return { name: first };
   if (first === "settings") return { name: "settings", section: second ?? "general", item: third };
-  if (first === "characters") return charactersScreenOf(second, third);
+  if (first === "characters") return parseCharactersPath(second, third);
   return { name: "unknown" };
 }
 
-function charactersScreenOf(id: string | undefined, part: string | undefined): Screen {
+function parseCharactersPath(id: string | undefined, part: string | undefined): Screen {
   if (id === undefined) return { name: "characters" };
   if (part === undefined) {
     return id === "browse" ? { name: "card_site" } : { name: "character", characterId: id, isEdited: false };
@@ -66,7 +66,7 @@ export class Router {
   readonly query = signal("");
   /** What stands behind `#`: the message of a chat to bring into view. */
   readonly hash = signal("");
-  readonly screen = computed(() => screenOf(this.path.value));
+  readonly screen = computed(() => parsePath(this.path.value));
   #window: Window;
 
   constructor(window: Window) {
@@ -79,7 +79,7 @@ export class Router {
     // Also when only what stands behind `#` was changed by hand.
     const onPop = () => this.#readAddress();
     const onClick = (event: MouseEvent) => {
-      const path = ownLinkOf(event, this.#window.location.origin);
+      const path = findOwnLink(event, this.#window.location.origin);
       if (path === undefined) return;
       event.preventDefault();
       this.go(path);
@@ -112,7 +112,7 @@ export class Router {
 }
 
 /** Gives the address when a plain click hit a link inside our page; anything else is the browser's. */
-function ownLinkOf(event: MouseEvent, origin: string): string | undefined {
+function findOwnLink(event: MouseEvent, origin: string): string | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;
   const link = event.target instanceof Element ? event.target.closest("a") : null;

@@ -86,13 +86,13 @@ export class Search {
 }
 
 /** A piece of the text. */
-interface Piece {
+interface TextPart {
   text: string;
   isHit: boolean;
 }
 
 /** Cuts a text where the words of a query begin and end; "quoted phrases" count as a whole. Letter case does not matter. */
-export function markWords(text: string, query: string): Piece[] {
+export function splitByWords(text: string, query: string): TextPart[] {
   const words = [...query.matchAll(/"([^"]+)"|([^\s"]+)/g)].map(([, phrase, word]) => phrase ?? word ?? "").filter(
     Boolean,
   );

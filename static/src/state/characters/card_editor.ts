@@ -1,8 +1,8 @@
 /** A card while it is edited. */
 import type { CardData, Character } from "../../api/types.ts";
-import type { ReadCharacter } from "../../api/characters.ts";
+import type { VersionedCharacter } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
-import { type Standing, VersionedEditor } from "../documents/versioned_editor.ts";
+import { type StoredVersion, VersionedEditor } from "../documents/versioned_editor.ts";
 
 /** One card being edited. Without a name it is not saved. */
 export class CardEditor extends VersionedEditor<Character, CardData> {
@@ -10,13 +10,14 @@ export class CardEditor extends VersionedEditor<Character, CardData> {
     super({
       id,
       kind: "character",
-      read: async () => standing(await api.getCharacter(id)),
-      write: async (data, version, { card }) => standing(await api.saveCharacter(id, { ...card, data }, version)),
+      read: async () => toStoredVersion(await api.getCharacter(id)),
+      write: async (data, version, { card }) =>
+        toStoredVersion(await api.saveCharacter(id, { ...card, data }, version)),
       isComplete: ({ name }) => name.trim() !== "",
     });
   }
 }
 
-function standing({ character, version }: ReadCharacter): Standing<Character, CardData> {
+function toStoredVersion({ character, version }: VersionedCharacter): StoredVersion<Character, CardData> {
   return { whole: character, data: character.card.data, version };
 }

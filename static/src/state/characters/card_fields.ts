@@ -37,7 +37,7 @@ export interface Greeting {
 }
 
 /** Gives the greetings a chat can begin with, the usual one first. */
-export function greetingsOf(card: Card): Greeting[] {
+export function listGreetings(card: Card): Greeting[] {
   const { first_mes, alternate_greetings } = card.data;
   return [first_mes, ...alternate_greetings]
     .map((text, number) => ({ number, text }))
@@ -45,7 +45,7 @@ export function greetingsOf(card: Card): Greeting[] {
 }
 
 /** Gives the notes of a card's creator, in a language where there are any in it. @param language `en`, `de` … */
-export function notesOf({ data }: Card, language: string): string {
+export function getCreatorNotes({ data }: Card, language: string): string {
   const own = (data.creator_notes_multilingual as Record<string, unknown> | undefined)?.[language];
   return typeof own === "string" && own.trim() !== "" ? own : data.creator_notes.trim();
 }
@@ -54,7 +54,7 @@ export function notesOf({ data }: Card, language: string): string {
 const MAX_NAME_CHARS = 100_000;
 
 /** Puts names in the places that cards keep free for them. A text that would grow too long by that stays as written. */
-export function withNames(text: string, names: { char: string; user: string }): string {
+export function insertNames(text: string, names: { char: string; user: string }): string {
   let added = 0;
   const named = text.replace(/\{\{(char|user)\}\}|<(BOT|USER)>/gi, (written, macro?: string, tag?: string) => {
     const name = (macro ?? tag)!.toLowerCase() === "user" ? names.user : names.char;

@@ -1,6 +1,6 @@
 /** A character while a model writes it: first in the dialog that asked for it, then in the editor, field by field. */
 import { batch, effect, signal } from "@preact/signals";
-import type { CreatorApi, WrittenStep } from "../../api/character_generation.ts";
+import type { FieldUpdate, GenerationApi } from "../../api/character_generation.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CardData, CharacterGenerationRequest, Job } from "../../api/types.ts";
 import type { CardEditor } from "./card_editor.ts";
@@ -8,15 +8,15 @@ import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Fields of a card as they came so far. */
-export type WrittenFields = Partial<CardData>;
+export type GeneratedFields = Partial<CardData>;
 
 /** Time between two saves of what came, so that a page that is closed loses little. */
 const SAVE_EVERY_MS = 3000;
 
 /** One character being written. */
-export class Creation {
+export class CharacterGeneration {
   readonly state = signal<"waiting" | "writing" | "done" | "stopped" | "failed">("waiting");
-  readonly fields = signal<WrittenFields>({});
+  readonly fields = signal<GeneratedFields>({});
   /** The field that changed last. */
   readonly current = signal<string | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
@@ -40,7 +40,7 @@ export class Creation {
   }
 
   /** Lets the model write to its end. Never throws: how it ended is in `state`. */
-  async run(api: CreatorApi, request: CharacterGenerationRequest): Promise<void> {
+  async run(api: GenerationApi, request: CharacterGenerationRequest): Promise<void> {
     try {
       const { isCut } = await api.write(request, (steps) => this.#take(steps), this.#abort.signal);
       batch(() => {
@@ -61,13 +61,13 @@ export class Creation {
     this.#abort.abort();
   }
 
-  #take(steps: readonly WrittenStep[]): void {
+  #take(steps: readonly FieldUpdate[]): void {
     const fields: Record<string, unknown> = { ...this.fields.peek() };
     for (const step of steps) {
       fields[step.field] = "append" in step ? `${fields[step.field] ?? ""}${step.append}` : step.value;
     }
     batch(() => {
-      this.fields.value = fields as WrittenFields;
+      this.fields.value = fields as GeneratedFields;
       this.current.value = steps.at(-1)!.field;
       this.state.value = "writing";
     });
@@ -76,21 +76,21 @@ export class Creation {
   }
 }
 
-interface Kept {
+interface StoredGeneration {
   id: string;
-  creation: Creation;
+  creation: CharacterGeneration;
   editor?: CardEditor;
 }
 
-const kept = new WeakMap<Store, Kept>();
+const kept = new WeakMap<Store, StoredGeneration>();
 
 /** Remembers which character is being written, for its editor. The one before goes on without being shown. */
-export function keepCreation(store: Store, id: string, creation: Creation): void {
+export function storeGeneration(store: Store, id: string, creation: CharacterGeneration): void {
   kept.set(store, { id, creation });
 }
 
 /** Gives what a model writes, or has just written, of a character. */
-export function creationOf(store: Store, id: string): Creation | undefined {
+export function findGeneration(store: Store, id: string): CharacterGeneration | undefined {
   const one = kept.get(store);
   return one?.id === id ? one.creation : undefined;
 }
@@ -98,7 +98,7 @@ export function creationOf(store: Store, id: string): Creation | undefined {
 /**
  * Gives the editor of a character: the one that is being filled also when its screen was left meanwhile, else a new one.
  */
-export function editorOf(store: Store, id: string, make: () => CardEditor): CardEditor {
+export function findEditor(store: Store, id: string, make: () => CardEditor): CardEditor {
   const one = kept.get(store);
   if (one?.id !== id || !one.creation.isRunning) return make();
   if (one.editor === undefined) {
@@ -109,7 +109,7 @@ export function editorOf(store: Store, id: string, make: () => CardEditor): Card
 }
 
 /** Puts what comes into the card; a field that somebody typed in meanwhile is theirs. */
-export function fill(editor: CardEditor, creation: Creation): void {
+export function fill(editor: CardEditor, creation: CharacterGeneration): void {
   const written: Record<string, unknown> = {};
   let savedAtMs = Date.now();
   const end = effect(() => {
@@ -148,13 +148,13 @@ interface Detail {
 }
 
 /** Gives the address of the character that a job stored. */
-export function characterAddress(job: Job): string | undefined {
+export function getGenerationPath(job: Job): string | undefined {
   const id = (job.detail as Detail | undefined)?.character_id;
   return job.kind === "character" && id !== undefined ? `/characters/${encodeURIComponent(id)}` : undefined;
 }
 
 /** Shows a message with a way to the character once its job is over, wherever the reader is then. */
-export function tellWhenWritten(store: Store, { id }: Job): void {
+export function notifyWhenGenerated(store: Store, { id }: Job): void {
   store.activity.onChanged();
   const end = effect(() => {
     const job = store.activity.jobs.value.find((each) => each.id === id);
@@ -170,7 +170,7 @@ export function tellWhenWritten(store: Store, { id }: Job): void {
 function tell({ router, toasts }: Store, job: Job): void {
   const t = texts.creator;
   const { name = job.title, is_cut: isCut } = (job.detail ?? {}) as Detail;
-  const address = characterAddress(job);
+  const address = getGenerationPath(job);
   const text = address === undefined ? t.jobFailed(name) : isCut ? t.unfinished(name) : t.written(name);
   toasts.show(text, {
     isError: job.state === "failed",

@@ -28,7 +28,7 @@ export class Gallery {
   /** True when nothing narrows the list. */
   readonly isWhole = computed(() => this.query.value.q.trim() === "" && this.query.value.tag === "");
   /** Tags of the characters read so far, the most used first. */
-  readonly tags = computed(() => tagsOf(this.items.value));
+  readonly tags = computed(() => listTags(this.items.value));
   /** Where the grid was scrolled to. */
   readonly place = { top: 0 };
   readonly #api: Api;
@@ -137,7 +137,7 @@ export class Gallery {
 const galleries = new WeakMap<Store, Gallery>();
 
 /** Gives the page's gallery, made when it is first needed. */
-export function galleryOf(store: Store): Gallery {
+export function getGallery(store: Store): Gallery {
   let gallery = galleries.get(store);
   if (!gallery) {
     const made = gallery = new Gallery(store.api);
@@ -149,14 +149,14 @@ export function galleryOf(store: Store): Gallery {
 
 /** Hides a character at once and moves it to the trash when the offer to undo has passed. */
 export function removeCharacter(store: Store, id: string, texts: { done: string; undo: string }): void {
-  const gallery = galleryOf(store);
+  const gallery = getGallery(store);
   gallery.hide(id, true);
   store.toasts.offerUndo(texts.done, texts.undo, () => gallery.hide(id, false), (isLeaving) => {
     gallery.remove(id, isLeaving).catch((thrown) => store.report(thrown));
   });
 }
 
-function tagsOf(items: readonly CharacterItem[]): string[] {
+function listTags(items: readonly CharacterItem[]): string[] {
   const counts = new Map<string, number>();
   for (const { tags } of items) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
   return [...counts].sort(([a, m], [b, n]) => n - m || a.localeCompare(b)).slice(0, 100).map(([tag]) => tag);

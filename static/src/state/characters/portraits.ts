@@ -62,7 +62,7 @@ export class Portraits {
 
   async #read(key: string, path: string, signal: AbortSignal): Promise<string | undefined> {
     try {
-      const url = URL.createObjectURL(await this.#api.loadPicture(path, signal));
+      const url = URL.createObjectURL(await this.#api.loadImage(path, signal));
       this.#urls.set(key, url);
       this.#forgetOldest();
       return url;
@@ -85,7 +85,7 @@ export class Portraits {
 }
 
 /** Gives the width to ask for, for a place so wide on a screen of so many pixels to one of the style sheet's. */
-export function pictureWidth(placeWidthPx: number, pixelRatio: number): number {
+export function chooseImageWidth(placeWidthPx: number, pixelRatio: number): number {
   const wanted = placeWidthPx * Math.min(pixelRatio, 2);
   return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1)!;
 }

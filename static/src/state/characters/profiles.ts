@@ -11,7 +11,7 @@ export interface KnownCharacter extends CharacterItem {
 }
 
 /** Names, portraits and voices of those who speak. */
-export class People {
+export class Profiles {
   readonly personas = signal<Persona[]>([]);
   readonly personasState = signal<"idle" | "loading" | "ready" | "failed">("idle");
   readonly personasError = signal<ApiError | undefined>(undefined);
@@ -92,7 +92,7 @@ export class People {
   async #readCharacter(id: string): Promise<void> {
     try {
       const { card, ...item } = (await this.#api.getCharacter(id)).character;
-      this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: voiceOf(card.data) });
+      this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: getCardVoice(card.data) });
     } catch (thrown) {
       if (asApiError(thrown).status === 404) this.#know(id, null);
       // Else unknown: the chat can be read without, and the next visit asks again.
@@ -108,13 +108,13 @@ export class People {
 const EXTENSION = "parlor/voice";
 
 /** Gives the voice of a card, a voice of the speech server's or the id of a sample. */
-export function voiceOf({ extensions }: CardData): string | undefined {
+export function getCardVoice({ extensions }: CardData): string | undefined {
   const voice = extensions[EXTENSION];
   return typeof voice === "string" && voice !== "" ? voice : undefined;
 }
 
 /** Gives the extensions of a card with another voice; without one it has none of ours. */
-export function withVoice({ extensions }: CardData, voice: string | undefined): CardData["extensions"] {
+export function setCardVoice({ extensions }: CardData, voice: string | undefined): CardData["extensions"] {
   const { [EXTENSION]: _, ...others } = extensions;
   return voice === undefined ? others : { ...others, [EXTENSION]: voice };
 }

@@ -7,7 +7,7 @@ import { PAGE } from "./message_pages.ts";
 const FRESH_MS = 5000;
 
 /** Holds one reading, for whoever opens that conversation within a few seconds. */
-export class ChatAhead {
+export class ChatPrefetch {
   #api: Pick<Api, "getRecent">;
   #now: () => number;
   #begun: { id: string; atMs: number; reading: Promise<RecentConversation> } | undefined;

@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { newId } from "../app/ids.ts";
 
 /** One picture beside the composer. */
-export interface Picture {
+export interface AttachedImage {
   id: number;
   name: string;
   /** Shows it here, whether it is stored or not. */
@@ -13,7 +13,7 @@ export interface Picture {
 }
 
 /** Stores a picture under a name and gives its address. */
-export type StorePicture = (name: string, picture: Blob) => Promise<string>;
+export type StoreImage = (name: string, picture: Blob) => Promise<string>;
 
 /** Formats that models and our own page understand. */
 const ENDINGS: Record<string, string> = {
@@ -32,15 +32,15 @@ const MAX_PLAIN_BYTES = 1_000_000;
 const JPEG_QUALITY = 0.88;
 
 /** The pictures of one composer. */
-export class Pictures {
-  readonly items = signal<Picture[]>([]);
+export class ImageAttachments {
+  readonly items = signal<AttachedImage[]>([]);
   /** True while one of them is on its way to the server. */
   readonly isBusy = computed(() => this.items.value.some(({ url }) => url === undefined));
-  #store: StorePicture | undefined;
+  #store: StoreImage | undefined;
   #nextId = 1;
 
   /** @param store Undefined where nothing may be stored: pictures then stand in the message itself. */
-  constructor(store: StorePicture | undefined) {
+  constructor(store: StoreImage | undefined) {
     this.#store = store;
   }
 
@@ -67,20 +67,20 @@ export class Pictures {
   }
 
   /** Empties it: its pictures were sent. */
-  take(): Picture[] {
+  take(): AttachedImage[] {
     const pictures = this.items.peek();
     this.items.value = [];
     return pictures;
   }
 
   /** Puts back what could not be sent. */
-  putBack(pictures: readonly Picture[]): void {
+  putBack(pictures: readonly AttachedImage[]): void {
     this.items.value = [...pictures, ...this.items.peek()];
   }
 }
 
 /** True for files that are pictures we can send. */
-export function isPicture(file: File): boolean {
+export function isImageFile(file: File): boolean {
   return Object.hasOwn(ENDINGS, file.type);
 }
 

@@ -6,7 +6,7 @@ import type { ImageApi } from "../../api/images.ts";
 import { textOf } from "./message_text.ts";
 
 /** How far it is. */
-export type DrawingState = "reading" | "unset" | "deriving" | "ready" | "drawing" | "done";
+export type ImageGenerationState = "reading" | "unset" | "deriving" | "ready" | "drawing" | "done";
 
 const INSTRUCTION =
   "You write prompts for an image generator. Below are the last turns of a conversation. Write one prompt that shows the " +
@@ -19,8 +19,8 @@ const TURN_CHARS = 1500;
 const PLAIN_CHARS = 400;
 
 /** What the dialog shows. */
-export class Drawing {
-  readonly state = signal<DrawingState>("reading");
+export class ImageGeneration {
+  readonly state = signal<ImageGenerationState>("reading");
   readonly prompt = signal("");
   readonly negative = signal("");
   readonly progress = signal<ImageProgress | undefined>(undefined);
@@ -76,7 +76,7 @@ export class Drawing {
       const told = turns.map(({ role, content }) => `${role}: ${textOf(content).slice(-TURN_CHARS)}`).join("\n\n");
       const question = [{ role: "system", content: INSTRUCTION }, { role: "user", content: told }];
       const answer = await this.#api.ask(question, this.#deriving.signal);
-      this.prompt.value = promptIn(answer) || last.slice(0, PLAIN_CHARS);
+      this.prompt.value = extractPrompt(answer) || last.slice(0, PLAIN_CHARS);
       this.state.value = "ready";
     } catch (thrown) {
       this.prompt.value ||= last.slice(0, PLAIN_CHARS);
@@ -129,7 +129,7 @@ export class Drawing {
     this.#abort.abort();
   }
 
-  #fail(thrown: unknown, state: DrawingState): void {
+  #fail(thrown: unknown, state: ImageGenerationState): void {
     const error = asApiError(thrown);
     batch(() => {
       // A picture that was cancelled is no failure.
@@ -140,7 +140,7 @@ export class Drawing {
 }
 
 /** Takes out what a model thought, and the marks it put around the prompt. */
-function promptIn(answer: string): string {
+function extractPrompt(answer: string): string {
   return answer
     .replace(/<(think|thinking|thought|reasoning)>[\s\S]*?(?:<\/\1>|$)/gi, "")
     .replace(/^\s*(?:image\s+)?prompt\s*:/i, "")

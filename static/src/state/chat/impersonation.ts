@@ -7,7 +7,7 @@ import { readEvents } from "../../api/event_stream.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** Writes behind what stands in the composer, until the model ends or the chat is told to stop. */
-export async function ghostwrite(chat: OpenChat, api: Pick<Api, "startChat">): Promise<void> {
+export async function impersonate(chat: OpenChat, api: Pick<Api, "startChat">): Promise<void> {
   const abort = new AbortController();
   chat.ghostwriting.value = abort;
   chat.problem.value = undefined;

@@ -14,7 +14,7 @@ const BIG_PAGE = 500;
 const MOST_SINGLE = 20;
 
 /** What a reading found, to be shown by `show`. */
-export interface FoundMessages {
+export interface ReadMessages {
   items: Message[];
   hasOlder: boolean;
   /** The revision that the messages are of. */
@@ -56,7 +56,7 @@ export class MessagePages {
    */
   async read(
     recent: Pick<RecentConversation, "messages" | "next_cursor" | "revision" | "damaged">,
-  ): Promise<FoundMessages> {
+  ): Promise<ReadMessages> {
     return await this.#readChanged(recent) ?? await this.#readAll(recent);
   }
 
@@ -81,7 +81,7 @@ export class MessagePages {
     return { items, hasOlder: this.hasOlder.peek(), revision, damaged: this.damaged.peek() };
   }
 
-  async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<FoundMessages> {
+  async #readAll(recent: Parameters<MessagePages["read"]>[0]): Promise<ReadMessages> {
     const oldest = this.items.peek()[0]?.id;
     const wanted = this.#wanted;
     const { revision } = recent;
@@ -102,7 +102,7 @@ export class MessagePages {
   }
 
   /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
-  show({ items, hasOlder, revision, damaged }: FoundMessages): void {
+  show({ items, hasOlder, revision, damaged }: ReadMessages): void {
     this.revision = revision;
     if (damaged.length > 0 || this.damaged.peek().length > 0) this.damaged.value = damaged;
     const known = new Map(this.items.peek().map((message) => [message.id, message]));

@@ -16,7 +16,7 @@ const END_OF_THOUGHTS = /<\/(?:think|thinking|thought|reasoning)>[ \t]*(?:\n\s*|
  * Parts the thoughts that a model wrote into its text from what it says. Servers that know a model's tags keep them apart
  * themselves; many local ones do not.
  */
-export function partThoughts(text: string): { thoughts: string; said: string } {
+export function splitReasoning(text: string): { thoughts: string; said: string } {
   const opened = OPEN_THOUGHTS.exec(text);
   if (opened) return { thoughts: opened[2]!.trim(), said: text.slice(opened[0].length) };
   const end = END_OF_THOUGHTS.exec(text);
@@ -32,7 +32,7 @@ export function withText(content: string | ContentPart[], text: string): string 
 }
 
 /** Gives the addresses of the pictures of a message. */
-export function imagesOf(content: string | ContentPart[]): string[] {
+export function findImageUrls(content: string | ContentPart[]): string[] {
   if (typeof content === "string") return [];
   return content.flatMap((part) => {
     const image: unknown = part.image_url;
@@ -42,17 +42,20 @@ export function imagesOf(content: string | ContentPart[]): string[] {
 }
 
 /** Gives the addresses of all pictures of a message: those it says, and those that came to it. */
-export function picturesOf({ content, attachments }: Message): string[] {
-  return [...imagesOf(content), ...(attachments ?? []).map((name) => `/api/attachments/${encodeURIComponent(name)}`)];
+export function listImageUrls({ content, attachments }: Message): string[] {
+  return [
+    ...findImageUrls(content),
+    ...(attachments ?? []).map((name) => `/api/attachments/${encodeURIComponent(name)}`),
+  ];
 }
 
 /** True for a picture that the page shows itself: one of the server's, or one that stands in the message. */
-export function isOurPicture(url: string): boolean {
+export function isLocalImage(url: string): boolean {
   return /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/.test(url);
 }
 
 /** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
-export function sentMessages(messages: readonly Message[]): RequestMessage[] {
+export function toRequestMessages(messages: readonly Message[]): RequestMessage[] {
   return messages
     .filter((message) => !message.hidden && message.content.length > 0)
     .map(({ role, content }) => ({ role, content }));

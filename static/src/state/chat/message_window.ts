@@ -2,7 +2,7 @@
 import type { Message } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import type { MessagePages } from "./message_pages.ts";
-import { partThoughts, textOf } from "./message_text.ts";
+import { splitReasoning, textOf } from "./message_text.ts";
 
 /**
  * Messages that stand at the end once somebody writes there, and how many each step adds: a screenful and more, so that no
@@ -106,7 +106,7 @@ function screenful(items: readonly Message[], end: number): number {
   const { innerHeight: heightPx = Infinity } = globalThis as { innerHeight?: number };
   let count = 0;
   for (let px = 0; count < Math.min(STEP, end) && (px < heightPx || count < FEWEST); count++) {
-    const { length } = partThoughts(textOf(items[end - 1 - count]!.content)).said;
+    const { length } = splitReasoning(textOf(items[end - 1 - count]!.content)).said;
     px += MESSAGE_PX + LINE_PX * Math.ceil(length / LINE_LETTERS);
   }
   return count;

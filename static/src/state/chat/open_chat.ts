@@ -11,18 +11,24 @@ import type {
 import { batch, computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import { type Asked, contentOf, optionsOf, storedRequest, wholeRequest } from "./reply_request.ts";
+import {
+  buildContent,
+  buildStoredRequest,
+  buildTemporaryRequest,
+  pickOptions,
+  type ReplyParams,
+} from "./reply_request.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { Draft } from "./draft.ts";
-import type { GroupTurns } from "./turn_order.ts";
+import type { TurnOrder } from "./turn_order.ts";
 import { newId } from "../app/ids.ts";
 import { MessageActions } from "./message_actions.ts";
-import { type FoundMessages, MessagePages, PAGE } from "./message_pages.ts";
+import { MessagePages, PAGE, type ReadMessages } from "./message_pages.ts";
 import { LocalMessages, ServerMessages } from "./message_store.ts";
 import { textOf } from "./message_text.ts";
 import { MessageWindow } from "./message_window.ts";
-import { type Picture, Pictures } from "./image_attachments.ts";
-import { messageAfter, type ReplyOutcome, ReplyRun, type ReplyTimes, startOfReply } from "./running_reply.ts";
+import { type AttachedImage, ImageAttachments } from "./image_attachments.ts";
+import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEndedMessage } from "./reply_stream.ts";
 
 /** How far the conversation is here. */
 export type LoadState = { kind: "loading" } | { kind: "ready" } | { kind: "missing" } | {
@@ -46,14 +52,14 @@ export interface ChatSurroundings {
 }
 
 /** What the composer held when it was sent. */
-interface Taken {
+interface SentDraft {
   turnId: string;
   typed: string;
-  pictures: Picture[];
+  pictures: AttachedImage[];
 }
 
 /** Said of a chat that is not stored yet: no persona, not even the default one. */
-const NOBODY = "";
+const NO_PERSONA = "";
 
 /** One conversation while it is open. */
 export class OpenChat {
@@ -64,7 +70,7 @@ export class OpenChat {
   readonly window: MessageWindow;
   readonly actions: MessageActions;
   readonly search: ChatSearch;
-  readonly pictures: Pictures;
+  readonly pictures: ImageAttachments;
   readonly isModelPickerOpen = signal(false);
   readonly load = signal<LoadState>({ kind: "loading" });
   readonly title = signal("");
@@ -72,9 +78,9 @@ export class OpenChat {
   readonly options = signal<ChatOptions>({});
   /** The last known state of the conversation without its messages; undefined while the server has none. */
   readonly head = signal<ConversationHead | undefined>(undefined);
-  readonly run = signal<ReplyRun | undefined>(undefined);
+  readonly run = signal<ReplyStream | undefined>(undefined);
   /** Who speaks when; undefined until it is wanted, and where fewer than two characters take part. */
-  readonly group = signal<GroupTurns | undefined>(undefined);
+  readonly group = signal<TurnOrder | undefined>(undefined);
   /** Ends the writing of a text in the owner's name, while one is written into the composer. */
   readonly ghostwriting = signal<AbortController | undefined>(undefined);
   /** Why the last thing that was asked for could not be done. */
@@ -108,7 +114,7 @@ export class OpenChat {
     this.window = new MessageWindow(this.pages);
     const store = this.isTemporary ? new LocalMessages(this.pages) : new ServerMessages(around.api, id, this.pages);
     this.actions = new MessageActions(this, store, around.api);
-    this.pictures = new Pictures(this.isTemporary ? undefined : around.api.putAttachment);
+    this.pictures = new ImageAttachments(this.isTemporary ? undefined : around.api.putAttachment);
     this.search = new ChatSearch(this, around.api);
     if (this.#isNew) this.load.value = { kind: "ready" };
   }
@@ -180,7 +186,7 @@ export class OpenChat {
   /** Sets what the chat wants for itself; null clears. A chat that is not stored yet keeps it until it is. */
   async change(options: ChatOptions): Promise<void> {
     const before = this.options.peek();
-    this.options.value = optionsOf({ ...before, ...options });
+    this.options.value = pickOptions({ ...before, ...options });
     if (this.#isNew) return;
     try {
       await this.#around.api.changeConversation(this.id, options);
@@ -192,7 +198,7 @@ export class OpenChat {
 
   /** Lets a persona speak from here on; null for none, also where one is the default. @throws {ApiError} */
   async speakAs(personaId: string | null): Promise<void> {
-    await this.change({ persona_id: personaId ?? (this.#isNew ? NOBODY : null) });
+    await this.change({ persona_id: personaId ?? (this.#isNew ? NO_PERSONA : null) });
   }
 
   /** Tells what would be sent now, what stands in the composer included. @throws {ApiError} */
@@ -214,12 +220,12 @@ export class OpenChat {
     const isEmpty = text === "" && this.pictures.items.peek().length === 0;
     if (isEmpty || this.pictures.isBusy.peek() || this.run.value || this.load.value.kind !== "ready") return;
     if (this.ghostwriting.peek()) return;
-    const taken: Taken = { turnId: newId(), typed: this.draft.take(), pictures: this.pictures.take() };
+    const taken: SentDraft = { turnId: newId(), typed: this.draft.take(), pictures: this.pictures.take() };
     const turn: Message = {
       id: taken.turnId,
       role: "user",
       persona_id: this.personaId.peek(),
-      content: contentOf(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
+      content: buildContent(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
       created_at: new Date().toISOString(),
       status: "complete",
     };
@@ -257,17 +263,17 @@ export class OpenChat {
   }
 
   /** Makes known who speaks when; undefined where fewer than two characters take part. */
-  async wantGroup(): Promise<GroupTurns | undefined> {
+  async wantGroup(): Promise<TurnOrder | undefined> {
     if (!this.isGroup.peek()) return undefined;
-    const { GroupTurns } = await import("./turn_order.ts");
-    return this.group.value ??= new GroupTurns(this, this.#around.api);
+    const { TurnOrder } = await import("./turn_order.ts");
+    return this.group.value ??= new TurnOrder(this, this.#around.api);
   }
 
   /** Lets the model write the owner's next turn into the composer. */
   async writeForMe(): Promise<void> {
     if (this.isNew || this.run.peek() || this.ghostwriting.peek()) return;
-    const { ghostwrite } = await import("./impersonation.ts");
-    await ghostwrite(this, this.#around.api);
+    const { impersonate } = await import("./impersonation.ts");
+    await impersonate(this, this.#around.api);
   }
 
   /** Asks for another text in place of a reply; the one there was stays as a variant. */
@@ -322,9 +328,9 @@ export class OpenChat {
 
   #ask(
     userMessageId: string | undefined,
-    taken?: Taken,
+    taken?: SentDraft,
     characterId?: string,
-    action?: Asked["action"],
+    action?: ReplyParams["action"],
   ): Promise<boolean> {
     const messageId = newId();
     this.pages.append({
@@ -342,12 +348,12 @@ export class OpenChat {
   async #start(
     messageId: string,
     base: { text: string; reasoning: string },
-    asked: Asked,
-    taken?: Taken,
+    asked: ReplyParams,
+    taken?: SentDraft,
   ): Promise<boolean> {
     const { api } = this.#around;
     this.problem.value = undefined;
-    const run = new ReplyRun({
+    const run = new ReplyStream({
       messageId,
       startedAtMs: Date.now(),
       ...base,
@@ -361,21 +367,21 @@ export class OpenChat {
     return run.isAccepted;
   }
 
-  async #requestFor(messageId: string, asked: Asked): Promise<ChatRequest> {
+  async #requestFor(messageId: string, asked: ReplyParams): Promise<ChatRequest> {
     const options = this.options.peek();
     if (this.isTemporary) {
       const items = this.pages.items.peek();
       const at = this.pages.places.peek().get(messageId) ?? items.length;
       // The message itself holds something only where it is to be continued.
-      return wholeRequest(items.slice(0, at + 1), options);
+      return buildTemporaryRequest(items.slice(0, at + 1), options);
     }
     if (this.#isNew) await this.#create();
     const turn = this.pages.find(asked.user_message_id ?? "");
-    return storedRequest(this.id, messageId, await this.#withSpeaker(messageId, asked, turn), turn);
+    return buildStoredRequest(this.id, messageId, await this.#withSpeaker(messageId, asked, turn), turn);
   }
 
   /** The page names who speaks, so that the right name stands over the reply from its first word on. */
-  async #withSpeaker(messageId: string, asked: Asked, turn: Message | undefined): Promise<Asked> {
+  async #withSpeaker(messageId: string, asked: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
     const isNewReply = asked.action === undefined || asked.action === "edit";
     if (!isNewReply || asked.character_id !== undefined) return asked;
     const character_id = await (await this.wantGroup())?.speakerFor(messageId, turn);
@@ -387,7 +393,7 @@ export class OpenChat {
   async #create(): Promise<void> {
     // Named now, so that the chat stays with this persona when another one becomes the default.
     const persona_id = this.personaId.peek();
-    const options = optionsOf({ ...this.options.peek(), persona_id });
+    const options = pickOptions({ ...this.options.peek(), persona_id });
     if (Object.keys(options).length > 0) await this.#around.api.createConversation(this.id, options);
   }
 
@@ -398,12 +404,12 @@ export class OpenChat {
     void this.draft.save();
   }
 
-  async #follow(run: ReplyRun, taken?: Taken): Promise<void> {
+  async #follow(run: ReplyStream, taken?: SentDraft): Promise<void> {
     this.run.value = run;
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#isClosed) return;
     // What the page saw stays on the screen until the server's own version of it is here.
-    this.pages.edit(run.messageId, messageAfter(run, outcome));
+    this.pages.edit(run.messageId, toEndedMessage(run, outcome));
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
     if (this.isTemporary) return this.#endTemporary(run, outcome, taken);
@@ -415,7 +421,7 @@ export class OpenChat {
   }
 
   /** There is no other version of it: what is here is what there is. */
-  #endTemporary(run: ReplyRun, outcome: ReplyOutcome, taken: Taken | undefined): void {
+  #endTemporary(run: ReplyStream, outcome: ReplyOutcome, taken: SentDraft | undefined): void {
     if (outcome.kind === "refused") {
       const turn = this.pages.items.peek().at(-2);
       this.pages.keep(({ id }) => id !== run.messageId && (taken === undefined || id !== turn?.id));
@@ -429,13 +435,13 @@ export class OpenChat {
   }
 
   /** A request that began nothing: what the server did not keep goes back to where it came from. */
-  #onRefused(taken: Taken | undefined): void {
+  #onRefused(taken: SentDraft | undefined): void {
     this.pages.keep((message) => this.#isStored(message.id));
     if (taken && !this.#isStored(taken.turnId)) this.#putBack(taken);
     if (this.#isNew) this.#around.onFirstRefused();
   }
 
-  #putBack(taken: Taken | undefined): void {
+  #putBack(taken: SentDraft | undefined): void {
     if (taken === undefined) return;
     this.draft.putBack(taken.typed);
     this.pictures.putBack(taken.pictures);
@@ -468,11 +474,11 @@ export class OpenChat {
     }
   }
 
-  #show(head: ConversationHead, found: FoundMessages): void {
+  #show(head: ConversationHead, found: ReadMessages): void {
     batch(() => {
       this.head.value = head;
       this.title.value = head.title;
-      this.options.value = optionsOf(head);
+      this.options.value = pickOptions(head);
       this.draft.receive(head.draft ?? "", head.draft_version ?? 0);
       this.load.value = { kind: "ready" };
       if (!this.run.value) this.pages.show(found);
@@ -483,9 +489,9 @@ export class OpenChat {
     const message = this.pages.items.peek().findLast((each) => each.status === "streaming");
     if (!message) return;
     const { api } = this.#around;
-    const startedAtMs = await startOfReply(api, message);
+    const startedAtMs = await findReplyStart(api, message);
     if (this.#isClosed || this.run.value) return;
-    const run = new ReplyRun({
+    const run = new ReplyStream({
       messageId: message.id,
       startedAtMs,
       text: textOf(message.content),

@@ -8,7 +8,7 @@ import type { OpenChat } from "./open_chat.ts";
 const MOST_ANSWERS = 5;
 
 /** The turns of one chat. */
-export class GroupTurns {
+export class TurnOrder {
   /** Named for the next reply; undefined leaves it to the order. */
   readonly named = signal<string | undefined>(undefined);
   /** Who will speak by themselves when the reply that runs is complete. */

@@ -1,6 +1,6 @@
 /** The order of a preset's prompts: which of the orders in a file holds, and what changes it. */
 import type { PresetOrder, PresetPrompt, PromptOrderItem } from "../../api/types.ts";
-import type { PresetFields } from "../../api/presets.ts";
+import type { PresetDraft } from "../../api/presets.ts";
 
 /** SillyTavern's number for the order that holds for every character. */
 const COMMON_ORDER = 100001;
@@ -22,7 +22,7 @@ export const MARKERS = [
 const FIXED: readonly string[] = [...MARKERS, "main", "nsfw", "jailbreak"];
 
 /** One row of the order. */
-export interface PlacedPrompt extends PromptOrderItem {
+export interface OrderedPrompt extends PromptOrderItem {
   prompt: PresetPrompt;
 }
 
@@ -37,7 +37,7 @@ export function isFixed(identifier: string): boolean {
 }
 
 /** Gives the prompts in the order that holds, each with its text. */
-export function placesOf(preset: PresetFields): PlacedPrompt[] {
+export function listOrder(preset: PresetDraft): OrderedPrompt[] {
   const known = new Map(preset.prompts.map((prompt) => [prompt.identifier, prompt]));
   const seen = new Set<string>();
   return (preset.prompt_order[orderAt(preset.prompt_order)]?.order ?? []).flatMap((place) => {
@@ -49,16 +49,16 @@ export function placesOf(preset: PresetFields): PlacedPrompt[] {
 }
 
 /** Gives the prompts that no place of the order names. */
-export function unplacedOf(preset: PresetFields): PresetPrompt[] {
-  const placed = new Set(placesOf(preset).map(({ identifier }) => identifier));
+export function listUnordered(preset: PresetDraft): PresetPrompt[] {
+  const placed = new Set(listOrder(preset).map(({ identifier }) => identifier));
   return preset.prompts.filter(({ identifier }) => !placed.has(identifier));
 }
 
 /** Gives the change that sets the order that holds; the other orders of a file stay. */
-export function withPlaces(
-  preset: PresetFields,
+export function setOrder(
+  preset: PresetDraft,
   places: readonly PromptOrderItem[],
-): Pick<PresetFields, "prompt_order"> {
+): Pick<PresetDraft, "prompt_order"> {
   const order = places.map(({ prompt: _, ...place }: PromptOrderItem & { prompt?: unknown }) =>
     place as PromptOrderItem
   );
@@ -68,11 +68,11 @@ export function withPlaces(
 }
 
 /** Gives the change of one prompt. */
-export function withPrompt(
-  preset: PresetFields,
+export function replacePrompt(
+  preset: PresetDraft,
   identifier: string,
   changes: Partial<PresetPrompt>,
-): Pick<PresetFields, "prompts"> {
+): Pick<PresetDraft, "prompts"> {
   const isKnown = preset.prompts.some((prompt) => prompt.identifier === identifier);
   const prompts = isKnown ? preset.prompts : [...preset.prompts, { identifier }];
   return {

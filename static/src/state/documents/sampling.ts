@@ -40,7 +40,7 @@ export function parseStops(text: string): string[] | undefined {
 }
 
 /** Gives texts to stop at as `parseStops` reads them. */
-export function stopsText(stop: unknown): string {
+export function formatStops(stop: unknown): string {
   const stops = typeof stop === "string" ? [stop] : Array.isArray(stop) ? stop : [];
   return stops.filter((each) => typeof each === "string").map((each) => each.replaceAll("\n", "\\n")).join("\n");
 }

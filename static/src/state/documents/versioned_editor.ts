@@ -19,7 +19,7 @@ export type EditorLoad = { kind: "loading" } | { kind: "ready" } | { kind: "miss
 };
 
 /** A document as the server has it: all of it, and the part that is edited. */
-export interface Standing<Whole, Data> {
+export interface StoredVersion<Whole, Data> {
   whole: Whole;
   data: Data;
   /** The ETag, as `If-Match` wants it. */
@@ -27,13 +27,13 @@ export interface Standing<Whole, Data> {
 }
 
 /** How one document is read and saved. */
-export interface EditorParts<Whole, Data> {
+export interface EditorDeps<Whole, Data> {
   id: string;
   /** Of its change events. */
   kind: string;
-  read(): Promise<Standing<Whole, Data>>;
+  read(): Promise<StoredVersion<Whole, Data>>;
   /** @throws {ApiError} 412 where another version stands */
-  write(data: Data, version: string, whole: Whole): Promise<Standing<Whole, Data>>;
+  write(data: Data, version: string, whole: Whole): Promise<StoredVersion<Whole, Data>>;
   /** False for what cannot be saved yet. */
   isComplete(data: Data): boolean;
 }
@@ -47,11 +47,11 @@ export class VersionedEditor<Whole, Data extends object> {
   readonly state = signal<"saved" | "unsaved" | "saving" | "failed">("saved");
   readonly error = signal<ApiError | undefined>(undefined);
   /** What somebody else saved meanwhile; nothing is saved until the reader has chosen. */
-  readonly clash = signal<Standing<Whole, Data> | undefined>(undefined);
+  readonly clash = signal<StoredVersion<Whole, Data> | undefined>(undefined);
   readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#parts.isComplete(this.data.value));
   readonly canUndo = computed(() => this.#past.value.length > 0);
   readonly canRedo = computed(() => this.#future.value.length > 0);
-  readonly #parts: EditorParts<Whole, Data>;
+  readonly #parts: EditorDeps<Whole, Data>;
   readonly #past = signal<Data[]>([]);
   readonly #future = signal<Data[]>([]);
   #version = "";
@@ -60,7 +60,7 @@ export class VersionedEditor<Whole, Data extends object> {
   #saving: Promise<void> | undefined;
   #lastStep = { field: "", atMs: 0 };
 
-  constructor(parts: EditorParts<Whole, Data>) {
+  constructor(parts: EditorDeps<Whole, Data>) {
     this.#parts = parts;
     this.id = parts.id;
   }
@@ -190,7 +190,7 @@ export class VersionedEditor<Whole, Data extends object> {
     }
   }
 
-  #take({ whole, data, version }: Standing<Whole, Data>): void {
+  #take({ whole, data, version }: StoredVersion<Whole, Data>): void {
     batch(() => {
       this.#version = version;
       this.#saved = data;

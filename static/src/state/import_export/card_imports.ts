@@ -9,7 +9,7 @@ export interface FailedImport {
 }
 
 /** The imports of one screen. */
-export class FileImports<T> {
+export class CardImports<T> {
   /** How many of how many are done; undefined while none is on its way. */
   readonly progress = signal<{ done: number; total: number } | undefined>(undefined);
   readonly failures = signal<FailedImport[]>([]);

@@ -33,12 +33,12 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
 ];
 
 /** Gives the kind, or nothing where nothing tells. Reads little of the file, however large it is. */
-export async function guessKind(file: File): Promise<string | undefined> {
+export async function detectImportKind(file: File): Promise<string | undefined> {
   const begin = new Uint8Array(await file.slice(0, 64 * 1024).arrayBuffer());
   if (begin[0] === 0x89 && begin[1] === 0x50) return CARD;
   if (begin[0] === 0xff && begin[1] === 0xd8 || new TextDecoder().decode(begin.subarray(8, 12)) === "WEBP") return CARD;
   if (begin[0] === 0x50 && begin[1] === 0x4b) {
-    const names = await namesInZip(file);
+    const names = await listZipNames(file);
     return BY_NAMES.find(([, sign]) => names.some((name) => sign.test(name)))?.[0];
   }
   if (/\.jsonl$/i.test(file.name)) return "tavern";
@@ -51,8 +51,8 @@ export async function guessKind(file: File): Promise<string | undefined> {
 }
 
 /** Gives names that the directory of a zip begins with; none where there is no directory. */
-async function namesInZip(file: File): Promise<string[]> {
-  const tail = await viewOf(file, file.size - END_BYTES - MAX_COMMENT_BYTES, file.size);
+async function listZipNames(file: File): Promise<string[]> {
+  const tail = await readView(file, file.size - END_BYTES - MAX_COMMENT_BYTES, file.size);
   let end = tail.byteLength - END_BYTES;
   while (end >= 0 && tail.getUint32(end, true) !== END_MARK) end--;
   if (end < 0) return [];
@@ -60,7 +60,7 @@ async function namesInZip(file: File): Promise<string[]> {
   const said = tail.getUint32(end + 16, true);
   // Beyond 4 GiB its place is said elsewhere, but it lies before the larger end record and what points there.
   const at = said === 0xffffffff ? file.size - (tail.byteLength - end) - END64_BYTES - length : said;
-  const view = await viewOf(file, at, at + Math.min(length, LOOKED_AT_BYTES));
+  const view = await readView(file, at, at + Math.min(length, LOOKED_AT_BYTES));
   const names: string[] = [];
   for (let here = 0; here + ENTRY_BYTES <= view.byteLength && view.getUint32(here, true) === ENTRY_MARK;) {
     const [name, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(here + offset, true));
@@ -71,6 +71,6 @@ async function namesInZip(file: File): Promise<string[]> {
   return names;
 }
 
-async function viewOf(file: File, from: number, to: number): Promise<DataView<ArrayBuffer>> {
+async function readView(file: File, from: number, to: number): Promise<DataView<ArrayBuffer>> {
   return new DataView(await file.slice(Math.max(0, from), to).arrayBuffer());
 }

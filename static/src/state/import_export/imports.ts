@@ -2,14 +2,14 @@
 import type { Character, Importable, ImportReport, Job } from "../../api/types.ts";
 import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { importUpload, type ImportWish, readImportable, uploadImport } from "../../api/import_export.ts";
+import { getImportable, type ImportRequest, importUpload, uploadImport } from "../../api/import_export.ts";
 import { texts } from "../../texts/texts.ts";
-import { type FailedImport, FileImports } from "./card_imports.ts";
-import { CARD, guessKind } from "./import_detection.ts";
+import { CardImports, type FailedImport } from "./card_imports.ts";
+import { CARD, detectImportKind } from "./import_detection.ts";
 import type { Store } from "../store.ts";
 
 /** A file on its way. */
-export interface Sending {
+export interface Upload {
   name: string;
   sentBytes: number;
   totalBytes: number;
@@ -25,30 +25,30 @@ const KEPT_MS = 59 * 60 * 1000;
 const RATE_MS = 3_000;
 
 /** Where the screen is. */
-export const IMPORT_ADDRESS = "/settings/data/import";
+export const IMPORT_PATH = "/settings/data/import";
 
 /** The moving in of one page. */
-export class Moving {
+export class Imports {
   /** Undefined until it is known. */
   readonly importable = signal<Importable | undefined>(undefined);
   readonly file = signal<File | undefined>(undefined);
   /** What the file is; empty where nobody knows yet. */
   readonly kind = signal("");
-  readonly sending = signal<Sending | undefined>(undefined);
+  readonly sending = signal<Upload | undefined>(undefined);
   /** Why the last step came to nothing; file and kind stay. */
   readonly error = signal<ApiError | undefined>(undefined);
   /** Why what was chosen cannot be it. */
   readonly complaint = signal<"folder" | "too_large" | undefined>(undefined);
   /** Cards that came in just now. */
   readonly arrived = signal<Character[]>([]);
-  readonly cards: FileImports<Character>;
+  readonly cards: CardImports<Character>;
   readonly #jobId = signal<string | undefined>(undefined);
   /** What runs or ended last, started here or before this page was opened. */
   readonly job = computed(() => this.#store.activity.jobs.value.find(({ id }) => id === this.#jobId.value));
   /** The last import of all that is over and not shown above. */
   readonly before = computed(() =>
     this.#store.activity.endedJobs.value.find((job) =>
-      job.kind === IMPORT && job.id !== this.#jobId.value && outcomeOf(job)?.dry_run === false
+      job.kind === IMPORT && job.id !== this.#jobId.value && getImportOutcome(job)?.dry_run === false
     )
   );
   readonly #store: Store;
@@ -60,7 +60,7 @@ export class Moving {
 
   constructor(store: Store) {
     this.#store = store;
-    this.cards = new FileImports(
+    this.cards = new CardImports(
       (file) => store.api.importCharacter(file),
       (imported) => this.arrived.value = imported,
     );
@@ -74,7 +74,7 @@ export class Moving {
 
   async #read(): Promise<void> {
     try {
-      this.importable.value = await readImportable(this.#store.api.client);
+      this.importable.value = await getImportable(this.#store.api.client);
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);
@@ -91,7 +91,7 @@ export class Moving {
     this.startOver();
     if (files.length === 0) return void (this.complaint.value = "folder");
     await this.#reading;
-    const kinds = await Promise.all(files.map((each) => guessKind(each).catch(() => undefined)));
+    const kinds = await Promise.all(files.map((each) => detectImportKind(each).catch(() => undefined)));
     const isAlone = files.length === 1;
     const taken = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
     const left = files.filter((each) => !taken.includes(each)).map(({ name }) => ({
@@ -130,7 +130,7 @@ export class Moving {
 
   /** Brings in what the trial looked through. @param isHere False sends the file again: the server no longer has it. */
   async bringIn(): Promise<void> {
-    const trial = outcomeOf(this.job.peek());
+    const trial = getImportOutcome(this.job.peek());
     if (trial?.upload_id === undefined) return;
     const file = this.file.peek();
     const wish = { kind: trial.kind, isTrial: false, name: file?.name };
@@ -170,7 +170,7 @@ export class Moving {
     this.#jobId.value = undefined;
   }
 
-  async #send(file: File, wish: ImportWish): Promise<void> {
+  async #send(file: File, wish: ImportRequest): Promise<void> {
     this.error.value = undefined;
     this.#jobId.value = undefined;
     this.#abort = new AbortController();
@@ -211,12 +211,12 @@ export class Moving {
   /** Says elsewhere that it is over. */
   #tell(job: Job): void {
     const { router, toasts } = this.#store;
-    if (router.path.peek() === IMPORT_ADDRESS || job.state === "cancelled") return;
+    if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
     const t = texts.moving;
     const isDone = job.state === "done";
-    toasts.show(!isDone ? t.endedBadly : outcomeOf(job)?.dry_run ? t.lookedThrough : t.endedWell, {
+    toasts.show(!isDone ? t.endedBadly : getImportOutcome(job)?.dry_run ? t.lookedThrough : t.endedWell, {
       isError: !isDone,
-      action: { label: t.showReport, run: () => router.go(IMPORT_ADDRESS) },
+      action: { label: t.showReport, run: () => router.go(IMPORT_PATH) },
     });
   }
 
@@ -225,7 +225,7 @@ export class Moving {
     if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
     const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
     if (newest === undefined) return;
-    const isWaiting = outcomeOf(newest)?.upload_id !== undefined &&
+    const isWaiting = getImportOutcome(newest)?.upload_id !== undefined &&
       Date.parse(newest.updated_at) + KEPT_MS > Date.now();
     if (isRunning(newest) || isWaiting) this.#jobId.value = newest.id;
   }
@@ -235,7 +235,7 @@ export class Moving {
 export type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id">;
 
 /** Gives it; nothing for whatever is no import, or not over. */
-export function outcomeOf(job: Job | undefined): ImportOutcome | undefined {
+export function getImportOutcome(job: Job | undefined): ImportOutcome | undefined {
   return job?.kind === IMPORT && job.state === "done" ? job.detail as ImportOutcome : undefined;
 }
 
@@ -244,12 +244,12 @@ export function isRunning({ state }: Job): boolean {
   return state === "queued" || state === "running" || state === "verifying";
 }
 
-const movings = new WeakMap<Store, Moving>();
+const movings = new WeakMap<Store, Imports>();
 
 /** Gives the page's moving in, which outlives its screen. */
-export function movingOf(store: Store): Moving {
+export function getImports(store: Store): Imports {
   let moving = movings.get(store);
-  if (moving === undefined) movings.set(store, moving = new Moving(store));
+  if (moving === undefined) movings.set(store, moving = new Imports(store));
   return moving;
 }
 

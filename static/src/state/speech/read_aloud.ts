@@ -6,15 +6,15 @@ import type { OpenChat } from "../chat/open_chat.ts";
 import type { Store } from "../store.ts";
 
 /** Something that is heard, or about to be. */
-export interface Heard {
+export interface AudioOwner {
   /** What it is: the id of a message, of a sample. */
   readonly key: string;
   stop?(): void;
 }
 
 /** The page's voice; speech/play_source.ts lets things be heard. */
-export class Speaking {
-  readonly now = signal<Heard | undefined>(undefined);
+export class ReadAloud {
+  readonly now = signal<AudioOwner | undefined>(undefined);
   /** The one player, once something was heard. */
   playback: Playback | undefined;
   readonly #store: Store;
@@ -27,8 +27,8 @@ export class Speaking {
   async readMessage(chat: OpenChat, messageId: string, known = ""): Promise<void> {
     const wish = this.take({ key: messageId });
     try {
-      const { listenToMessage } = await import("../../speech/message_source.ts");
-      if (this.now.peek() === wish) listenToMessage(this.#store, chat, messageId, known);
+      const { readMessageAloud } = await import("../../speech/message_source.ts");
+      if (this.now.peek() === wish) readMessageAloud(this.#store, chat, messageId, known);
     } catch {
       this.#store.toasts.show(texts.chat.speakFailed, { isError: true });
       this.stop();
@@ -36,7 +36,7 @@ export class Speaking {
   }
 
   /** Puts something in the place of what was heard. */
-  take(heard: Heard): Heard {
+  take(heard: AudioOwner): AudioOwner {
     this.stop();
     return this.now.value = heard;
   }

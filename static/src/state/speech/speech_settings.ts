@@ -3,13 +3,13 @@ import type { ChangeEvent, SpeechConfig, SpeechConfigPatch, Voices } from "../..
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
-import { IncomingAudio } from "../../speech/streamed_audio.ts";
-import { listen, toggleListening } from "../../speech/play_source.ts";
+import { StreamedAudio } from "../../speech/streamed_audio.ts";
+import { playSource, toggleListening } from "../../speech/play_source.ts";
 import { singleSource } from "../../speech/playback_queue.ts";
 import type { Store } from "../store.ts";
 
 /** A trial of the server. */
-export type SpeechTrial =
+export type SpeechTest =
   | { kind: "running" }
   | { kind: "done"; firstSoundMs: number; models: number | undefined; choice: Voices }
   | { kind: "failed"; error: ApiError };
@@ -26,7 +26,7 @@ export class SpeechSettings {
   /** Empty where the server does not list them. */
   readonly models = signal<string[]>([]);
   readonly error = signal<ApiError | undefined>(undefined);
-  readonly trial = signal<SpeechTrial | undefined>(undefined);
+  readonly trial = signal<SpeechTest | undefined>(undefined);
   readonly #store: Store;
   readonly #api: SpeechApi;
   /** For which server and model the offers hold. */
@@ -65,7 +65,7 @@ export class SpeechSettings {
       // The type is known with the first bytes: the server looks at them before it answers.
       await audio.contentType;
       const firstSoundMs = performance.now() - startedAtMs;
-      listen(this.#store, trialKey(""), singleSource(() => audio));
+      playSource(this.#store, trialKey(""), singleSource(() => audio));
       const [models, choice] = await Promise.all([this.#listModels(), this.#api.listVoices()]);
       this.trial.value = { kind: "done", firstSoundMs, models: models?.length, choice };
     } catch (thrown) {
@@ -78,8 +78,8 @@ export class SpeechSettings {
     toggleListening(this.#store, trialKey(voice), () => this.#speak(sentence, voice || undefined));
   }
 
-  #speak(text: string, voice: string | undefined): IncomingAudio {
-    return new IncomingAudio((signal) => this.#api.speak({ text, voice }, signal));
+  #speak(text: string, voice: string | undefined): StreamedAudio {
+    return new StreamedAudio((signal) => this.#api.speak({ text, voice }, signal));
   }
 
   async #refreshConfig(): Promise<void> {

@@ -3,7 +3,7 @@ import type { ChangeEvent, VoiceImport, VoiceSample } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
-import { IncomingAudio } from "../../speech/streamed_audio.ts";
+import { StreamedAudio } from "../../speech/streamed_audio.ts";
 import { toggleListening } from "../../speech/play_source.ts";
 import type { Store } from "../store.ts";
 
@@ -84,7 +84,7 @@ export class VoiceLibrary {
 
   /** Lets a sample be heard, or ends that. */
   hear({ id }: VoiceSample): void {
-    toggleListening(this.#store, id, () => new IncomingAudio((signal) => this.#api.openVoiceSample(id, signal)));
+    toggleListening(this.#store, id, () => new StreamedAudio((signal) => this.#api.openVoiceSample(id, signal)));
   }
 
   #hide(id: string, isHidden: boolean): void {

@@ -6,21 +6,21 @@ import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { characterAddress } from "../../state/characters/character_generation.ts";
-import { IMPORT_ADDRESS, type Moving, movingOf, type Sending } from "../../state/import_export/imports.ts";
+import { getGenerationPath } from "../../state/characters/character_generation.ts";
+import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { clock, moment } from "../../texts/times.ts";
-import { progressWords } from "./format_progress.ts";
-import { sendingWords, shareOf } from "../import_export/ImportProgress.tsx";
+import { formatProgress } from "./format_progress.ts";
+import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
 import { titleOf } from "../shell/ChatRow.tsx";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Everything goes on when this screen is left. */
 export function ActivityScreen() {
   const store = useStore();
   const { activity, chats } = store;
-  const moving = movingOf(store);
+  const moving = getImports(store);
   const t = texts.activity;
   useTitle(`${t.title} · ${texts.product}`);
   const { runningJobs, endedJobs, state, error } = activity;
@@ -29,7 +29,7 @@ export function ActivityScreen() {
   const isIdle = replies.length + runningJobs.value.length === 0 && !sending;
   return (
     <main id="main" class="page" tabIndex={-1}>
-      <PageHead title={t.title} />
+      <PageHeader title={t.title} />
       <div class="page-scroll">
         <div class="column page-sections">
           {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void activity.refresh()} />}
@@ -89,13 +89,13 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
 }
 
 /** A file on its way to an import: of this page alone. */
-function SendingRow({ moving, sending }: { moving: Moving; sending: Sending }) {
+function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
   const title = texts.moving.uploading(sending.name);
   return (
     <ListRow
       title={title}
-      href={IMPORT_ADDRESS}
-      text={<Progress label={title} value={shareOf(sending)} text={sendingWords(sending)} />}
+      href={IMPORT_PATH}
+      text={<Progress label={title} value={getUploadShare(sending)} text={formatUpload(sending)} />}
       end={
         <Button kind="quiet" label={texts.activity.cancelJob(title)} onClick={() => moving.cancel()}>
           {texts.cancel}
@@ -106,9 +106,9 @@ function SendingRow({ moving, sending }: { moving: Moving; sending: Sending }) {
 }
 
 /** Where more is told of a job. */
-function addressOf(job: Job): string | undefined {
-  const places: Record<string, string> = { import: IMPORT_ADDRESS, backup: "/settings/data#backups" };
-  return characterAddress(job) ?? places[job.kind];
+function getJobPath(job: Job): string | undefined {
+  const places: Record<string, string> = { import: IMPORT_PATH, backup: "/settings/data#backups" };
+  return getGenerationPath(job) ?? places[job.kind];
 }
 
 function JobRow({ job }: { job: Job }) {
@@ -122,7 +122,7 @@ function JobRow({ job }: { job: Job }) {
   return (
     <ListRow
       title={job.title}
-      href={addressOf(job)}
+      href={getJobPath(job)}
       text={
         <>
           {words}
@@ -131,7 +131,7 @@ function JobRow({ job }: { job: Job }) {
             <Progress
               label={job.title}
               value={total ? (job.progress?.done ?? 0) / total : null}
-              text={progressWords(job.progress)}
+              text={formatProgress(job.progress)}
             />
           )}
         </>

@@ -6,7 +6,7 @@ import { texts } from "../../texts/texts.ts";
 const STEPS = ["B", "kB", "MB", "GB", "TB"];
 
 /** Gives `12 of 40 MB`, `3 of 8 steps`, `40%`, `120 files`; nothing while nothing is counted. */
-export function progressWords(progress: Job["progress"]): string | undefined {
+export function formatProgress(progress: Job["progress"]): string | undefined {
   if (progress === null) return undefined;
   const { done, total, unit } = progress;
   if (unit === "bytes") return total === null ? bytes(done) : texts.activity.of(bytes(done), bytes(total));

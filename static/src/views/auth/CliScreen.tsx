@@ -3,11 +3,11 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol, signIn } from "../../state/app/passkeys.ts";
+import { deviceName, enroll, signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
-import { WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
 import { useAction } from "../use_action.ts";
 
 interface CliRequest {
@@ -19,7 +19,7 @@ interface CliRequest {
 }
 
 /** Reads what the command line put behind "#"; undefined when it is not whole. */
-function requestOf(hash: string): CliRequest | undefined {
+function parseRequest(hash: string): CliRequest | undefined {
   const given = new URLSearchParams(hash.slice(1));
   const port = Number(given.get("port"));
   const [state, challenge] = [given.get("state") ?? "", given.get("challenge") ?? ""];
@@ -31,7 +31,7 @@ function requestOf(hash: string): CliRequest | undefined {
 /** The whole screen. */
 export function CliScreen() {
   const { auth } = useStore();
-  const [request] = useState(() => requestOf(globalThis.location.hash));
+  const [request] = useState(() => parseRequest(globalThis.location.hash));
   const t = texts.access;
   const status = auth.value;
   if (status === undefined) return <p class="lazy-loading muted" role="status">{texts.loading}</p>;
@@ -40,7 +40,7 @@ export function CliScreen() {
       {request === undefined
         ? <Notice tone="danger">{t.cliBroken}</Notice>
         : !status.passkeys_supported
-        ? <WhyNoPasskeys level={2} />
+        ? <PasskeysUnavailable level={2} />
         : status.method === "session"
         ? <Approval request={request} />
         : <FirstSignIn name={request.name} isPaired={status.paired} />}
@@ -53,7 +53,7 @@ function FirstSignIn({ name, isPaired }: { name: string; isPaired: boolean }) {
   const t = texts.access;
   const { isBusy, failure, run } = useAction(async () => {
     if (isPaired) await signIn(store.access);
-    else await enrol(store.access, { name: deviceName(globalThis.navigator.userAgent) });
+    else await enroll(store.access, { name: deviceName(globalThis.navigator.userAgent) });
     await store.refreshAuth();
   });
   return (

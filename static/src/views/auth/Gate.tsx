@@ -9,7 +9,7 @@ import { texts } from "../../texts/texts.ts";
 
 const SignInScreen = lazy(() => import("./SignInScreen.tsx").then(({ SignInScreen }) => SignInScreen));
 const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) => PairScreen));
-const WelcomeScreen = lazy(() => import("../setup/SetupScreen.tsx").then((file) => file.WelcomeScreen));
+const SetupScreen = lazy(() => import("../setup/SetupScreen.tsx").then((file) => file.SetupScreen));
 const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => CliScreen));
 
 /** Shows its children to whoever is in. */
@@ -21,13 +21,13 @@ export function Gate({ children }: { children: ComponentChildren }) {
   if (screen === "pair") return <PairScreen />;
   const status = auth.value;
   const error = refusal.value;
-  if (error !== undefined && error.status !== 401) return <Refused error={error} />;
+  if (error !== undefined && error.status !== 401) return <AccessRefused error={error} />;
   if (error !== undefined) {
-    if (status === undefined) return <Refused error={error} />;
+    if (status === undefined) return <AccessRefused error={error} />;
     // Nobody is enrolled, and yet nobody is let in: the server wants its code first.
     return status.paired || !status.passkeys_supported ? <SignInScreen /> : <PairScreen />;
   }
-  if (shown.name === "welcome") return <WelcomeScreen key={shown.step} step={shown.step} />;
+  if (shown.name === "welcome") return <SetupScreen key={shown.step} step={shown.step} />;
   // The wizard, which "/" leads to on the first visit, has the passkey as a step of its own.
   const isWelcome = screen === "home" && setup.value?.completed !== true;
   if (!isWelcome && status?.bypass === "grace" && status.passkeys_supported && !device.isPairingDeclined.value) {
@@ -37,7 +37,7 @@ export function Gate({ children }: { children: ComponentChildren }) {
 }
 
 /** Says why, and what to do about it. */
-function Refused({ error }: { error: ApiError }) {
+function AccessRefused({ error }: { error: ApiError }) {
   const isSignIn = error.status === 401;
   useTitle(texts.product);
   return (

@@ -3,11 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { deviceName, enrol } from "../../state/app/passkeys.ts";
+import { deviceName, enroll } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
-import { TokenForm, WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
 import { useAction } from "../use_action.ts";
 
 /** The code that an invite's address carries behind "#"; it goes out of the address bar at once. */
@@ -28,7 +28,7 @@ export function PairScreen({ onLater }: { onLater?: () => void }) {
   if (!auth.passkeys_supported) {
     return (
       <GateFrame title={t.signIn}>
-        <WhyNoPasskeys level={2} />
+        <PasskeysUnavailable level={2} />
         <TokenForm />
       </GateFrame>
     );
@@ -55,7 +55,7 @@ function PairForm(
   const [code, setCode] = useState(initial);
   const [isMissing, setMissing] = useState(false);
   const { isBusy, failure, run } = useAction(async () => {
-    await enrol(store.access, { name: name.trim() || t.device, code: needsCode ? code.trim() : undefined });
+    await enroll(store.access, { name: name.trim() || t.device, code: needsCode ? code.trim() : undefined });
     globalThis.location.replace("/");
   });
   return (

@@ -6,7 +6,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { deviceName, enrol, wordsFor } from "../../state/app/passkeys.ts";
+import { describePasskeyError, deviceName, enroll } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
@@ -23,7 +23,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
   const [doomed, setDoomed] = useState<Passkey>();
   const [isInviting, setInviting] = useState(false);
   const add = useAction(async () => {
-    await enrol(store.access, { name: deviceName(globalThis.navigator.userAgent) });
+    await enroll(store.access, { name: deviceName(globalThis.navigator.userAgent) });
     store.toasts.show(t.added);
     await Promise.all([store.refreshAuth(), refresh()]);
   });
@@ -44,7 +44,9 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
                   {item.name} {item.current && <span class="badge">{t.thisSession}</span>}
                 </>
               }
-              text={`${t.facts(item.rp_id, moment(item.created_at, new Date()))} · ${usedWords(item.last_used_at)}`}
+              text={`${t.facts(item.rp_id, moment(item.created_at, new Date()))} · ${
+                formatLastUsed(item.last_used_at)
+              }`}
               end={
                 <Button kind="quiet" label={t.revokeOf(item.name)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
               }
@@ -83,7 +85,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
 }
 
 /** Says when something was used last. */
-export function usedWords(lastUsedAt: string | null): string {
+export function formatLastUsed(lastUsedAt: string | null): string {
   const t = texts.privacy;
   return lastUsedAt === null ? t.neverUsed : t.lastUsed(moment(lastUsedAt, new Date()));
 }
@@ -95,7 +97,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   const [invite, setInvite] = useState<Invite>();
   const [failure, setFailure] = useState<string>();
   useEffect(() => {
-    store.access.invite().then(setInvite, (thrown) => setFailure(wordsFor(thrown)));
+    store.access.invite().then(setInvite, (thrown) => setFailure(describePasskeyError(thrown)));
   }, []);
   // Another device reaches this machine by another name than the one it has for itself.
   const isLocal = /^(localhost|127\.|\[::1\])|\.localhost$/.test(globalThis.location.hostname);

@@ -3,11 +3,11 @@ import type { AuthStatus } from "../../api/types.ts";
 import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage } from "../../state/app/device.ts";
-import { keepToken } from "../../state/app/device_token.ts";
+import { saveDeviceToken } from "../../state/app/device_token.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
-import { WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
 import { PasskeyList } from "./PasskeyList.tsx";
 import { TokenList } from "./TokenList.tsx";
 
@@ -22,7 +22,7 @@ export function PrivacyPage() {
     <section class="privacy">
       <h2>{texts.privacy.title}</h2>
       <ThisBrowser status={status} />
-      {!status.passkeys_supported && <WhyNoPasskeys level={3} />}
+      {!status.passkeys_supported && <PasskeysUnavailable level={3} />}
       {isOwner && <PasskeyList status={status} />}
       {isOwner && <TokenList canMint={status.method === "session"} />}
       {isOwner && <TailnetPanel />}
@@ -62,12 +62,12 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
 function SignInButton() {
   const store = useStore();
   const onClick = async () => {
-    const { signIn, wordsFor } = await import("../../state/app/passkeys.ts");
+    const { signIn, describePasskeyError } = await import("../../state/app/passkeys.ts");
     try {
       await signIn(store.access);
       await store.refreshAuth();
     } catch (thrown) {
-      store.toasts.show(wordsFor(thrown), { isError: true });
+      store.toasts.show(describePasskeyError(thrown), { isError: true });
     }
   };
   return <Button onClick={() => void onClick()}>{texts.privacy.signIn}</Button>;
@@ -76,7 +76,7 @@ function SignInButton() {
 async function signOut(store: Store, method: "session" | "token"): Promise<void> {
   try {
     if (method === "session") await store.access.logout();
-    else keepToken(findStorage(globalThis.window), undefined);
+    else saveDeviceToken(findStorage(globalThis.window), undefined);
     globalThis.location.replace("/");
   } catch (thrown) {
     store.report(thrown);

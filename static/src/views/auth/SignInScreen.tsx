@@ -5,7 +5,7 @@ import { signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
-import { TokenForm, WhyNoPasskeys } from "./NoPasskeys.tsx";
+import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
 import { useAction } from "../use_action.ts";
 
 /** By passkey; where none can be, by token. */
@@ -20,7 +20,7 @@ export function SignInScreen() {
   if (store.auth.value?.passkeys_supported === false) {
     return (
       <GateFrame title={t.signIn}>
-        <WhyNoPasskeys level={2} />
+        <PasskeysUnavailable level={2} />
         <TokenForm />
       </GateFrame>
     );

@@ -10,7 +10,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
-import { usedWords } from "./PasskeyList.tsx";
+import { formatLastUsed } from "./PasskeyList.tsx";
 import { useList } from "./use_list.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { useAction } from "../use_action.ts";
@@ -34,7 +34,7 @@ export function TokenList({ canMint }: { canMint: boolean }) {
             <ListRow
               key={item.id}
               title={item.label}
-              text={`${t.tokenFacts(moment(item.created_at, new Date()))} · ${usedWords(item.last_used_at)}`}
+              text={`${t.tokenFacts(moment(item.created_at, new Date()))} · ${formatLastUsed(item.last_used_at)}`}
               end={
                 <Button kind="quiet" label={t.revokeOf(item.label)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
               }

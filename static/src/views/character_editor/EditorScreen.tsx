@@ -6,30 +6,30 @@ import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { CardEditor } from "../../state/characters/card_editor.ts";
-import { type Creation, creationOf, editorOf } from "../../state/characters/character_generation.ts";
+import { type CharacterGeneration, findEditor, findGeneration } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { AdvancedPart, IdentityPart, ScenePart, VoicePart } from "./EditorSections.tsx";
-import { LorebookPart } from "./LorebookSection.tsx";
-import { ClashNote, differingFields, SaveState, useEditing } from "../documents/EditorFrame.tsx";
+import { AdvancedSection, IdentitySection, ScenarioSection, VoiceSection } from "./EditorSections.tsx";
+import { LorebookSection } from "./LorebookSection.tsx";
+import { ConflictNotice, listDifferingFields, SaveStatus, useEditor } from "../documents/EditorFrame.tsx";
 import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 const PARTS = {
-  identity: IdentityPart,
-  voice: VoicePart,
-  scene: ScenePart,
-  lorebook: LorebookPart,
-  advanced: AdvancedPart,
+  identity: IdentitySection,
+  voice: VoiceSection,
+  scene: ScenarioSection,
+  lorebook: LorebookSection,
+  advanced: AdvancedSection,
 };
-type Part = keyof typeof PARTS;
+type Section = keyof typeof PARTS;
 
 /** The screen. */
 export function EditorScreen({ id }: { id: string }) {
   const store = useStore();
-  const editor = useMemo(() => editorOf(store, id, () => new CardEditor(store.api, id)), [id]);
-  const creation = creationOf(store, id);
-  useEditing(editor);
+  const editor = useMemo(() => findEditor(store, id, () => new CardEditor(store.api, id)), [id]);
+  const creation = findGeneration(store, id);
+  useEditor(editor);
   const t = texts.editor;
   const load = editor.load.value;
   const name = editor.data.value?.name ?? "";
@@ -37,11 +37,11 @@ export function EditorScreen({ id }: { id: string }) {
   useTitle(`${t.title(name)} · ${texts.product}`);
   return (
     <main id="main" class="page characters-page" tabIndex={-1}>
-      <PageHead title={t.title(name)}>
-        {load.kind === "ready" && <SaveState editor={editor} />}
+      <PageHeader title={t.title(name)}>
+        {load.kind === "ready" && <SaveStatus editor={editor} />}
         {load.kind === "ready" && !editor.whole.value?.external && <CardHistory editor={editor} />}
         <a class="back-link" href={back}>{t.done}</a>
-      </PageHead>
+      </PageHeader>
       {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
       {load.kind === "missing" && (
         <EmptyState title={texts.characters.missingTitle} text={texts.characters.missingText}>
@@ -84,11 +84,11 @@ function CardHistory({ editor }: { editor: CardEditor }) {
   );
 }
 
-function Editor({ editor, creation }: { editor: CardEditor; creation: Creation | undefined }) {
+function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterGeneration | undefined }) {
   const { router } = useStore();
   // `#lorebook` behind the address leads to that part.
-  const wanted = (Object.keys(PARTS) as Part[]).find((id) => id === router.hash.peek());
-  const [part, setPart] = useState<Part>(wanted ?? "identity");
+  const wanted = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
+  const [part, setPart] = useState<Section>(wanted ?? "identity");
   const t = texts.editor;
   if (editor.whole.value?.external) {
     return (
@@ -99,15 +99,15 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
   }
   const Shown = PARTS[part];
   const error = editor.error.value;
-  const tabs = (Object.keys(PARTS) as Part[]).map((id) => ({ id, title: t.parts[id] }));
+  const tabs = (Object.keys(PARTS) as Section[]).map((id) => ({ id, title: t.parts[id] }));
   return (
     <div class="editor">
       <div class="column">
-        {creation && <WritingNote creation={creation} />}
-        <ClashNote
+        {creation && <GenerationNotice creation={creation} />}
+        <ConflictNotice
           editor={editor}
           title={t.clash}
-          differences={(mine, theirs) => differingFields(mine, theirs, t.fields)}
+          differences={(mine, theirs) => listDifferingFields(mine, theirs, t.fields)}
         />
         {error && <ErrorNote title={t.saveFailed} error={error} onRetry={() => void editor.save()} />}
         <Tabs label={t.label} tabs={tabs} current={part} onSelect={setPart}>
@@ -121,7 +121,7 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: Creation |
 }
 
 /** Nothing once all is well. */
-function WritingNote({ creation }: { creation: Creation }) {
+function GenerationNotice({ creation }: { creation: CharacterGeneration }) {
   const t = texts.creator;
   const { fields } = texts.editor;
   const current = creation.current.value ?? "";

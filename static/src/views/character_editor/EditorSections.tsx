@@ -6,16 +6,16 @@ import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
-import { voiceOf, withVoice } from "../../state/characters/profiles.ts";
+import { getCardVoice, setCardVoice } from "../../state/characters/profiles.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { fullMoment } from "../../texts/times.ts";
-import { CardText, CardTexts, CardWords } from "./fields.tsx";
+import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
 import { VoicePicker } from "../speech/VoicePicker.tsx";
 import { useVoices } from "../speech/use_voices.ts";
 
 /** Who it is. */
-export function IdentityPart({ editor }: { editor: CardEditor }) {
+export function IdentitySection({ editor }: { editor: CardEditor }) {
   const t = texts.editor;
   return (
     <>
@@ -23,7 +23,7 @@ export function IdentityPart({ editor }: { editor: CardEditor }) {
       <CardText editor={editor} field="nickname" />
       <CardText editor={editor} field="description" rows={12} />
       <CardText editor={editor} field="personality" rows={4} />
-      <CardWords
+      <CardWordLists
         label={t.fields.tags}
         hint={t.hints.tags}
         between="commas"
@@ -35,7 +35,7 @@ export function IdentityPart({ editor }: { editor: CardEditor }) {
 }
 
 /** How it speaks. */
-export function VoicePart({ editor }: { editor: CardEditor }) {
+export function VoiceSection({ editor }: { editor: CardEditor }) {
   return (
     <>
       <CardText editor={editor} field="first_mes" rows={8} />
@@ -48,7 +48,7 @@ export function VoicePart({ editor }: { editor: CardEditor }) {
 }
 
 /** Where it is, and what the model is told. */
-export function ScenePart({ editor }: { editor: CardEditor }) {
+export function ScenarioSection({ editor }: { editor: CardEditor }) {
   return (
     <>
       <CardText editor={editor} field="scenario" rows={6} />
@@ -59,7 +59,7 @@ export function ScenePart({ editor }: { editor: CardEditor }) {
 }
 
 /** Who made it, and what other programs keep in it. */
-export function AdvancedPart({ editor }: { editor: CardEditor }) {
+export function AdvancedSection({ editor }: { editor: CardEditor }) {
   const { extensions } = editor.data.value!;
   const t = texts.editor;
   return (
@@ -81,8 +81,8 @@ export function AdvancedPart({ editor }: { editor: CardEditor }) {
 /** Nothing where the card says nothing of the kind. */
 function CardOrigin({ data }: { data: CardData }) {
   const t = texts.editor;
-  const source = listOf(data.source).filter((one) => typeof one === "string");
-  const assets = listOf(data.assets).map(nameOf).filter((name) => name !== "");
+  const source = toTextList(data.source).filter((one) => typeof one === "string");
+  const assets = toTextList(data.assets).map(getLanguageName).filter((name) => name !== "");
   const dates = ([["creation_date", data.creation_date], ["modification_date", data.modification_date]] as const)
     .flatMap(([field, seconds]) => isTime(seconds) ? [{ field, iso: new Date(seconds * 1000).toISOString() }] : []);
   if (source.length + assets.length + dates.length === 0) return null;
@@ -93,7 +93,7 @@ function CardOrigin({ data }: { data: CardData }) {
         {source.length > 0 && (
           <>
             <dt>{t.fields.source}</dt>
-            <dd>{source.map((one) => <div key={one}>{linkOf(one)}</div>)}</dd>
+            <dd>{source.map((one) => <div key={one}>{toLink(one)}</div>)}</dd>
           </>
         )}
         {dates.map(({ field, iso }) => (
@@ -113,7 +113,7 @@ function CardOrigin({ data }: { data: CardData }) {
   );
 }
 
-function listOf(value: unknown): unknown[] {
+function toTextList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
@@ -122,12 +122,12 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && value > 0 && value <= 8.64e12;
 }
 
-function nameOf(asset: unknown): string {
+function getLanguageName(asset: unknown): string {
   const { type, name, ext } = (asset ?? {}) as Record<string, unknown>;
   return [type, name, ext].filter((part) => typeof part === "string" && part !== "").join(" · ");
 }
 
-function linkOf(text: string) {
+function toLink(text: string) {
   if (!/^https?:\/\//i.test(text)) return text;
   return <a href={text} target="_blank" rel="noopener noreferrer nofollow">{text}</a>;
 }
@@ -145,8 +145,8 @@ function CardVoice({ editor }: { editor: CardEditor }) {
       label={t.character}
       hint={t.characterHint}
       standard={t.noCharacterVoice}
-      value={voiceOf(data) ?? ""}
-      onChange={(voice) => editor.set({ extensions: withVoice(data, voice || undefined) })}
+      value={getCardVoice(data) ?? ""}
+      onChange={(voice) => editor.set({ extensions: setCardVoice(data, voice || undefined) })}
     />
   );
 }
@@ -167,13 +167,13 @@ function NotesByLanguage({ editor }: { editor: CardEditor }) {
   const add = useRef<HTMLDivElement>(null);
   const t = texts.editor;
   const names = new Intl.DisplayNames([texts.locale], { type: "language", fallback: "code" });
-  const nameOf = (code: string) => /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(code) ? names.of(code) ?? code : code;
+  const getLanguageName = (code: string) => /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(code) ? names.of(code) ?? code : code;
   const set = (changed: Record<string, string>) => {
     // A card without any has no such field.
     editor.set({ creator_notes_multilingual: Object.keys(changed).length === 0 ? undefined : changed });
   };
   const others = CODES.split(" ").filter((code) => !Object.hasOwn(notes, code))
-    .map((code) => ({ value: code, name: nameOf(code) }))
+    .map((code) => ({ value: code, name: getLanguageName(code) }))
     .sort((a, b) => a.name.localeCompare(b.name, texts.locale));
   return (
     <fieldset class="editor-list">
@@ -181,14 +181,14 @@ function NotesByLanguage({ editor }: { editor: CardEditor }) {
       {Object.entries(notes).map(([code, text]) => (
         <div class="editor-list-item" key={code}>
           <TextField
-            label={t.notesIn(nameOf(code))}
+            label={t.notesIn(getLanguageName(code))}
             rows={4}
             value={text}
             onInput={(typed) => set({ ...notes, [code]: typed })}
           />
           <IconButton
             icon="trash"
-            label={t.removeNotesIn(nameOf(code))}
+            label={t.removeNotesIn(getLanguageName(code))}
             onClick={() => {
               const { [code]: _, ...left } = notes;
               set(left);

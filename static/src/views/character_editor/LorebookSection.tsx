@@ -3,13 +3,13 @@ import type { CardBook, LorebookEntry } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { EMPTY_ENTRY, entryTitle } from "../../state/documents/lorebook_entries.ts";
+import { EMPTY_ENTRY, getEntryTitle } from "../../state/documents/lorebook_entries.ts";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 import { EntryForm } from "../lorebooks/EntryForm.tsx";
 
 /** All entries, each folded. */
-export function LorebookPart({ editor }: { editor: CardEditor }) {
+export function LorebookSection({ editor }: { editor: CardEditor }) {
   const t = texts.editor;
   const book = editor.data.value!.character_book;
   const entries = book?.entries ?? [];
@@ -40,7 +40,7 @@ export function LorebookPart({ editor }: { editor: CardEditor }) {
                 onClick={() => setOpened(opened === index ? undefined : index)}
               >
                 <Icon name={opened === index ? "up" : "below"} />
-                <span class="book-title">{entryTitle(entry) || t.entryNth(index + 1)}</span>
+                <span class="book-title">{getEntryTitle(entry) || t.entryNth(index + 1)}</span>
                 {!entry.enabled && <span class="badge">{t.entryOff}</span>}
               </button>
               {opened === index && (

@@ -25,7 +25,7 @@ export type TextFieldName =
 export type ListFieldName = "alternate_greetings" | "group_only_greetings";
 
 /** Says how much of the model's attention a text takes; nothing for none. */
-export function tokensOf(text: string): string | undefined {
+export function countTokens(text: string): string | undefined {
   return text === "" ? undefined : texts.editor.tokens(estimateTokens(text));
 }
 
@@ -43,7 +43,7 @@ export function CardText(
   const t = texts.editor;
   const hint = [
     Object.hasOwn(t.hints, field) ? t.hints[field as keyof typeof t.hints] : undefined,
-    isCounted ? tokensOf(value) : undefined,
+    isCounted ? countTokens(value) : undefined,
   ].filter(Boolean).join(" ");
   const set = (text: string) => {
     // A card without a nickname has no such field, not an empty one: an empty one would be its name.
@@ -80,7 +80,7 @@ export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFi
         <div class="editor-list-item" key={index}>
           <TextField
             label={t.nth(t.fields[field], index + 1)}
-            hint={tokensOf(text)}
+            hint={countTokens(text)}
             rows={5}
             value={text}
             onInput={(typed) => set(list.map((each, at) => at === index ? typed : each))}
@@ -96,7 +96,7 @@ export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFi
 }
 
 /** Short texts in one control, each on a line or between commas. */
-export function CardWords(
+export function CardWordLists(
   { label, hint, words, between, onChange }: {
     label: string;
     hint: string;
@@ -108,7 +108,7 @@ export function CardWords(
   const joined = words.join(between === "lines" ? "\n" : ", ");
   const [typed, setTyped] = useState(joined);
   // What is typed stays as it is, unfinished separators too; what came from elsewhere takes its place.
-  const isSame = wordsOf(typed, between).join("\0") === words.join("\0");
+  const isSame = splitWords(typed, between).join("\0") === words.join("\0");
   return (
     <TextField
       label={label}
@@ -117,23 +117,23 @@ export function CardWords(
       value={isSame ? typed : joined}
       onInput={(text) => {
         setTyped(text);
-        onChange(wordsOf(text, between));
+        onChange(splitWords(text, between));
       }}
     />
   );
 }
 
-function wordsOf(text: string, between: "lines" | "commas"): string[] {
+function splitWords(text: string, between: "lines" | "commas"): string[] {
   return text.split(between === "lines" ? "\n" : ",").map((word) => word.trim()).filter((word) => word !== "");
 }
 
 const TOKENS_PER_CHAR = 0.25;
 /** Of scripts without word gaps nearly every character is a token. */
 const TOKENS_PER_WIDE_CHAR = 0.85;
-const WIDE = /[\u2e80-\uffff]/g;
+const WIDE_QUERY = /[\u2e80-\uffff]/g;
 
 /** Gives the tokens of a text, rounded up. */
 function estimateTokens(text: string): number {
-  const wide = text.match(WIDE)?.length ?? 0;
+  const wide = text.match(WIDE_QUERY)?.length ?? 0;
   return Math.ceil((text.length - wide) * TOKENS_PER_CHAR + wide * TOKENS_PER_WIDE_CHAR);
 }

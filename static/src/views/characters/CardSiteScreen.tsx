@@ -12,8 +12,8 @@ import { useTitle } from "../../components/hooks.ts";
 import { CARD_SITE_SORTS, CardSite } from "../../state/characters/card_site.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { tellImported } from "./ImportNotices.tsx";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { notifyImported } from "./ImportNotices.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** The screen. */
 export function CardSiteScreen() {
@@ -27,9 +27,9 @@ export function CardSiteScreen() {
   const error = site.error.value;
   return (
     <main id="main" class="page characters-page" tabIndex={-1}>
-      <PageHead title={t.title}>
+      <PageHeader title={t.title}>
         <a class="back-link" href="/characters">{texts.characters.title}</a>
-      </PageHead>
+      </PageHeader>
       <div class="card-site">
         <div class="column">
           <SearchForm site={site} />
@@ -37,7 +37,7 @@ export function CardSiteScreen() {
           {state === "ready" && found.length === 0 && <EmptyState title={t.nothing} text={t.nothingText} />}
           {found.length > 0 && (
             <ul class="found-cards" aria-label={t.results}>
-              {found.map((card) => <FoundCardRow key={card.id} card={card} />)}
+              {found.map((card) => <CardSiteRow key={card.id} card={card} />)}
             </ul>
           )}
           {state === "searching" && <p class="muted" role="status">{texts.loading}</p>}
@@ -95,7 +95,7 @@ function SearchForm({ site }: { site: CardSite }) {
 const SHOWN_TAGS = 8;
 
 /** Picture, words, import. The picture comes from our own server, which fetches it. */
-function FoundCardRow({ card }: { card: FoundCard }) {
+function CardSiteRow({ card }: { card: FoundCard }) {
   const store = useStore();
   const [importedId, setImportedId] = useState<string>();
   const [error, setError] = useState<ApiError>();
@@ -107,7 +107,7 @@ function FoundCardRow({ card }: { card: FoundCard }) {
     try {
       const character = await store.api.importCharacterFrom(card.page_url);
       setImportedId(character.id);
-      tellImported(store, [character]);
+      notifyImported(store, [character]);
     } catch (thrown) {
       setError(asApiError(thrown));
     }

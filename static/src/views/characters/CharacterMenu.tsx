@@ -8,7 +8,7 @@ import { removeCharacter } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
-import { warnOfLargeExport } from "../documents/large_export.ts";
+import { warnAboutLargeExport } from "../documents/large_export.ts";
 
 /** Pictures the server takes. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
@@ -42,7 +42,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
       />
       <Menu
         label={t.more}
-        items={itemsOf(store, page, character, {
+        items={listItems(store, page, character, {
           choosePicture: () => chooser.current?.click(),
           openHistory: () => setHistoryOpen(true),
         })}
@@ -62,7 +62,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
   );
 }
 
-function itemsOf(
+function listItems(
   store: Store,
   page: CharacterPage,
   character: Character,
@@ -73,7 +73,7 @@ function itemsOf(
     label: t.exportAs(format.toUpperCase()),
     icon: "down",
     href: `${characterPath(character.id)}/export?format=${format}`,
-    onSelect: () => warnOfLargeExport(store, `${characterPath(character.id)}/export?format=${format}`),
+    onSelect: () => warnAboutLargeExport(store, `${characterPath(character.id)}/export?format=${format}`),
   }));
   if (character.external) return exports;
   const { state } = page.portrait.peek();

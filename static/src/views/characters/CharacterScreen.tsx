@@ -7,15 +7,15 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { notesOf } from "../../state/characters/card_fields.ts";
+import { getCreatorNotes } from "../../state/characters/card_fields.ts";
 import { CharacterPage } from "../../state/characters/character_page.ts";
-import { galleryOf } from "../../state/characters/gallery.ts";
+import { getGallery } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { CharacterMenu } from "./CharacterMenu.tsx";
 import { GreetingPreview } from "./GreetingPreview.tsx";
-import { portraitOf } from "./portrait_props.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { toPortraitProps } from "./portrait_props.ts";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Shows a character, or why there is none. */
 export function CharacterScreen({ id }: { id: string }) {
@@ -27,10 +27,10 @@ export function CharacterScreen({ id }: { id: string }) {
   useTitle(`${load.kind === "ready" ? load.character.name : t.title} · ${texts.product}`);
   return (
     <main id="main" class="page characters-page" tabIndex={-1}>
-      <PageHead title={load.kind === "ready" ? load.character.name : t.title}>
+      <PageHeader title={load.kind === "ready" ? load.character.name : t.title}>
         <a class="back-link" href="/characters">{t.title}</a>
         {load.kind === "ready" && <CharacterMenu page={page} character={load.character} />}
-      </PageHead>
+      </PageHeader>
       {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
       {load.kind === "missing" && (
         <EmptyState title={t.missingTitle} text={t.missingText}>
@@ -50,7 +50,7 @@ export function CharacterScreen({ id }: { id: string }) {
 function Shown({ page, character }: { page: CharacterPage; character: Character }) {
   const { data } = character.card;
   const t = texts.characters;
-  const notes = notesOf(character.card, texts.locale);
+  const notes = getCreatorNotes(character.card, texts.locale);
   const facts = [
     data.creator && t.by(data.creator),
     data.character_version && t.version(data.character_version),
@@ -81,7 +81,7 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
 /** Each leads to the gallery, narrowed to it. */
 function Tags({ tags }: { tags: readonly string[] }) {
   const store = useStore();
-  const gallery = galleryOf(store);
+  const gallery = getGallery(store);
   if (tags.length === 0) return null;
   return (
     <ul class="tags" aria-label={texts.characters.tags}>
@@ -112,7 +112,7 @@ function CharacterPortrait({ page, character }: { page: CharacterPage; character
   const { state, progress, error } = page.portrait.value;
   return (
     <div class="character-side">
-      <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="character-picture" />
+      <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="character-picture" />
       {(state === "pending" || state === "running") && (
         <div class="portrait-job" role="status">
           <span>{t.drawing}</span>

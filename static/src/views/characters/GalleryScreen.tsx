@@ -7,17 +7,17 @@ import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { memo, useMedia, useTitle } from "../../components/hooks.ts";
 import { VirtualGrid } from "../../components/lists/VirtualGrid.tsx";
-import { Menu, PHONE } from "../../components/overlays/Menu.tsx";
-import { type Gallery, galleryOf } from "../../state/characters/gallery.ts";
-import { FileImports } from "../../state/import_export/card_imports.ts";
+import { Menu, PHONE_QUERY } from "../../components/overlays/Menu.tsx";
+import { type Gallery, getGallery } from "../../state/characters/gallery.ts";
+import { CardImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DropArea } from "./DropArea.tsx";
-import { ImportNotes, tellImported } from "./ImportNotices.tsx";
+import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
 import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
-import { portraitOf } from "./portrait_props.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { toPortraitProps } from "./portrait_props.ts";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** What the file dialog offers; the server judges by content. */
 const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";
@@ -30,9 +30,9 @@ const NAME_PX = 36;
 /** The screen. */
 export function GalleryScreen() {
   const store = useStore();
-  const gallery = galleryOf(store);
+  const gallery = getGallery(store);
   const imports = useMemo(
-    () => new FileImports((file) => store.api.importCharacter(file), (cards) => tellImported(store, cards)),
+    () => new CardImports((file) => store.api.importCharacter(file), (cards) => notifyImported(store, cards)),
     [],
   );
   const dialog = useSignal<"url" | "new" | undefined>(undefined);
@@ -51,7 +51,7 @@ export function GalleryScreen() {
           onUrl={() => dialog.value = "url"}
           onNew={() => dialog.value = "new"}
         />
-        <ImportNotes imports={imports} />
+        <ImportNotices imports={imports} />
         <Body gallery={gallery} onNew={() => dialog.value = "new"} />
       </DropArea>
       {dialog.value === "url" && <ImportUrlDialog onClose={close} />}
@@ -60,9 +60,9 @@ export function GalleryScreen() {
   );
 }
 
-function Head({ imports, onUrl, onNew }: { imports: FileImports<Character>; onUrl: () => void; onNew: () => void }) {
+function Head({ imports, onUrl, onNew }: { imports: CardImports<Character>; onUrl: () => void; onNew: () => void }) {
   const store = useStore();
-  const isPhone = useMedia(PHONE);
+  const isPhone = useMedia(PHONE_QUERY);
   const chooser = useRef<HTMLInputElement>(null);
   const t = texts.characters;
   const choose = () => chooser.current?.click();
@@ -75,7 +75,7 @@ function Head({ imports, onUrl, onNew }: { imports: FileImports<Character>; onUr
     }
   };
   return (
-    <PageHead title={t.title}>
+    <PageHeader title={t.title}>
       <input
         ref={chooser}
         type="file"
@@ -107,7 +107,7 @@ function Head({ imports, onUrl, onNew }: { imports: FileImports<Character>; onUr
           { label: t.restore, icon: "restore", onSelect: () => void restore() },
         ]}
       />
-    </PageHead>
+    </PageHeader>
   );
 }
 
@@ -168,7 +168,7 @@ const WIDTH_PX = 192;
 /** A link to the character's page. */
 const CharacterTile = memo(({ item, tabIndex }: { item: CharacterItem; tabIndex: number }) => (
   <a class="tile" href={`/characters/${encodeURIComponent(item.id)}`} tabIndex={tabIndex} title={item.name}>
-    <Portrait {...portraitOf(item)} widthPx={WIDTH_PX} class="tile-portrait" />
+    <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
     <span class="tile-name">{item.name}</span>
   </a>
 ));

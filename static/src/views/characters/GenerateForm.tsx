@@ -1,6 +1,6 @@
 /** Lets a model write a character of an idea, a picture, or both: in the editor, or in the background. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { creatorApi } from "../../api/character_generation.ts";
+import { generationApi } from "../../api/character_generation.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
@@ -9,8 +9,12 @@ import { Switch } from "../../components/forms/Switch.tsx";
 import { useNow } from "../../components/hooks.ts";
 import { newId } from "../../state/app/ids.ts";
 import { emptyCard } from "../../state/characters/card_fields.ts";
-import { Creation, keepCreation, tellWhenWritten } from "../../state/characters/character_generation.ts";
-import { Pictures } from "../../state/chat/image_attachments.ts";
+import {
+  CharacterGeneration,
+  notifyWhenGenerated,
+  storeGeneration,
+} from "../../state/characters/character_generation.ts";
+import { ImageAttachments } from "../../state/chat/image_attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { language, LANGUAGES, texts } from "../../texts/texts.ts";
 import { clock } from "../../texts/times.ts";
@@ -19,16 +23,16 @@ const PICTURE_FILES = "image/png,image/jpeg,image/webp,image/gif";
 const MAX_IDEA = 20_000;
 
 /** The form with its buttons. Closed while the model is waited for, the model stops. */
-export function IdeaForm({ onClose }: { onClose: () => void }) {
+export function GenerateForm({ onClose }: { onClose: () => void }) {
   const store = useStore();
-  const api = useMemo(() => creatorApi(store.api.client), []);
-  const pictures = useMemo(() => new Pictures((name, blob) => store.api.putAttachment(name, blob)), []);
+  const api = useMemo(() => generationApi(store.api.client), []);
+  const pictures = useMemo(() => new ImageAttachments((name, blob) => store.api.putAttachment(name, blob)), []);
   const [idea, setIdea] = useState("");
   const [isPortrait, setPortrait] = useState(true);
   const [error, setError] = useState<ApiError>();
-  const [creation, setCreation] = useState<Creation>();
+  const [creation, setCreation] = useState<CharacterGeneration>();
   const [isBusy, setBusy] = useState(false);
-  const waiting = useRef<Creation | undefined>(undefined);
+  const waiting = useRef<CharacterGeneration | undefined>(undefined);
   useEffect(() => () => waiting.current?.stop(), []);
   const t = texts.creator;
   const [picture] = pictures.items.value;
@@ -53,7 +57,7 @@ export function IdeaForm({ onClose }: { onClose: () => void }) {
 
   const write = () =>
     attempt(async () => {
-      const begun = waiting.current = new Creation();
+      const begun = waiting.current = new CharacterGeneration();
       setCreation(begun);
       void begun.run(api, request());
       try {
@@ -66,7 +70,7 @@ export function IdeaForm({ onClose }: { onClose: () => void }) {
         Object.assign(card.data, begun.fields.peek());
         await store.api.saveCharacter(id, card);
         waiting.current = undefined;
-        keepCreation(store, id, begun);
+        storeGeneration(store, id, begun);
         if (picture?.url !== undefined && isPortrait) await setPortraitOf(id, picture.url);
         onClose();
         store.router.go(`/characters/${id}/edit`);
@@ -77,7 +81,7 @@ export function IdeaForm({ onClose }: { onClose: () => void }) {
     });
   const setPortraitOf = async (id: string, url: string) => {
     try {
-      await store.api.setCharacterAvatar(id, await store.api.loadPicture(url, new AbortController().signal));
+      await store.api.setCharacterAvatar(id, await store.api.loadImage(url, new AbortController().signal));
     } catch (thrown) {
       store.report(thrown);
     }
@@ -85,7 +89,7 @@ export function IdeaForm({ onClose }: { onClose: () => void }) {
   const writeInBackground = () =>
     attempt(async () => {
       const job = await api.start(request(), isPortrait);
-      tellWhenWritten(store, job);
+      notifyWhenGenerated(store, job);
       store.toasts.show(t.started, { action: { label: t.show, run: () => store.router.go("/activity") } });
       onClose();
     });
@@ -109,7 +113,7 @@ export function IdeaForm({ onClose }: { onClose: () => void }) {
         hasFocus
         maxLength={MAX_IDEA}
       />
-      <PictureChoice pictures={pictures} onError={(thrown) => setError(asApiError(thrown))} />
+      <ImagePicker pictures={pictures} onError={(thrown) => setError(asApiError(thrown))} />
       {picture && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
       {error && <ErrorNote title={t.failed} error={error} />}
       <div class="actions-row creator-actions">
@@ -143,7 +147,7 @@ function Waiting({ onStop }: { onStop: () => void }) {
 }
 
 /** One picture at most: another one takes its place. */
-function PictureChoice({ pictures, onError }: { pictures: Pictures; onError: (thrown: unknown) => void }) {
+function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onError: (thrown: unknown) => void }) {
   const chooser = useRef<HTMLInputElement>(null);
   const [picture] = pictures.items.value;
   const t = texts.creator;

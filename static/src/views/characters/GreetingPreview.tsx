@@ -5,7 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
-import { greetingsOf, NAMELESS_OWNER, withNames } from "../../state/characters/card_fields.ts";
+import { insertNames, listGreetings, NAMELESS_OWNER } from "../../state/characters/card_fields.ts";
 import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -18,7 +18,7 @@ export function GreetingPreview({ page, character }: { page: CharacterPage; char
   const [error, setError] = useState<ApiError>();
   const t = texts.characters;
   const { data } = character.card;
-  const greetings = greetingsOf(character.card);
+  const greetings = listGreetings(character.card);
   const shown = Math.min(at, Math.max(0, greetings.length - 1));
   const settings = store.preferences.settings.value;
   useEffect(() => store.people.wantPersonas(), []);
@@ -75,7 +75,7 @@ export function GreetingPreview({ page, character }: { page: CharacterPage; char
         </header>
         {greetings.length === 0
           ? <p class="muted">{t.noGreeting}</p>
-          : <Markdown key={shown} text={withNames(greetings[shown]!.text, names)} isFinal />}
+          : <Markdown key={shown} text={insertNames(greetings[shown]!.text, names)} isFinal />}
       </section>
     </>
   );

@@ -3,13 +3,13 @@ import type { Character } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { FileImports } from "../../state/import_export/card_imports.ts";
+import type { CardImports } from "../../state/import_export/card_imports.ts";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing while there is nothing to say. */
-export function ImportNotes(
-  { imports }: { imports: Pick<FileImports<unknown>, "progress" | "failures" | "forgetFailures"> },
+export function ImportNotices(
+  { imports }: { imports: Pick<CardImports<unknown>, "progress" | "failures" | "forgetFailures"> },
 ) {
   const t = texts.characters;
   const progress = imports.progress.value;
@@ -42,7 +42,7 @@ export function ImportNotes(
 }
 
 /** Says how many came in; a single one can be opened. */
-export function tellImported(store: Store, cards: readonly Character[]): void {
+export function notifyImported(store: Store, cards: readonly Character[]): void {
   const t = texts.characters;
   const [only] = cards;
   if (!only) return;

@@ -7,7 +7,7 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { tellImported } from "./ImportNotices.tsx";
+import { notifyImported } from "./ImportNotices.tsx";
 
 /** Stays open with its input when the import fails. */
 export function ImportUrlDialog({ onClose }: { onClose: () => void }) {
@@ -24,7 +24,7 @@ export function ImportUrlDialog({ onClose }: { onClose: () => void }) {
     try {
       const character = await store.api.importCharacterFrom(url.trim());
       onClose();
-      tellImported(store, [character]);
+      notifyImported(store, [character]);
     } catch (thrown) {
       setError(asApiError(thrown));
       setBusy(false);

@@ -10,7 +10,7 @@ import { emptyCard } from "../../state/characters/card_fields.ts";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { IdeaForm } from "./GenerateForm.tsx";
+import { GenerateForm } from "./GenerateForm.tsx";
 
 type Way = "name" | "idea";
 
@@ -22,7 +22,7 @@ export function NewCharacterDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={texts.characters.create} onClose={onClose}>
       <Tabs label={t.way} tabs={tabs} current={way} onSelect={setWay}>
-        {way === "name" ? <NameForm onClose={onClose} /> : <IdeaForm onClose={onClose} />}
+        {way === "name" ? <NameForm onClose={onClose} /> : <GenerateForm onClose={onClose} />}
       </Tabs>
     </Dialog>
   );

@@ -9,13 +9,13 @@ interface PortraitProps {
 }
 
 /** Gives the props of a character's portrait. */
-export function portraitOf(item: CharacterItem): PortraitProps {
+export function toPortraitProps(item: CharacterItem): PortraitProps {
   const path = item.has_avatar ? `${characterPath(item.id)}/avatar` : undefined;
   return { name: item.name, path, version: item.updated_at };
 }
 
 /** Gives the props of a persona's portrait; the server has it in one size. */
-export function portraitOfPersona(persona: Persona): PortraitProps & { isWhole: true } {
+export function toPersonaPortraitProps(persona: Persona): PortraitProps & { isWhole: true } {
   const path = persona.has_avatar ? `${personaPath(persona.id)}/avatar` : undefined;
   return { name: persona.name, path, version: persona.updated_at, isWhole: true };
 }

@@ -2,7 +2,7 @@
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { useMedia } from "../../components/hooks.ts";
-import { PHONE } from "../../components/overlays/Menu.tsx";
+import { PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
@@ -14,10 +14,10 @@ import { PersonaMenu } from "./PersonaMenu.tsx";
 const ModelPicker = lazy(() => import("./ModelPicker.tsx").then(({ ModelPicker }) => ModelPicker));
 
 /** Stays in place while the messages scroll. */
-export function ChatHead({ chat, title }: { chat: OpenChat; title: string }) {
+export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
   const store = useStore();
   // Beside the title there is no room for it.
-  const isPhone = useMedia(PHONE);
+  const isPhone = useMedia(PHONE_QUERY);
   const isUntouched = chat.isEmpty.value && chat.isNew;
   const panel = store.panel.value?.id;
   return (

@@ -7,10 +7,10 @@ import { afterPaint, useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ChatHead } from "./ChatHeader.tsx";
+import { ChatHeader } from "./ChatHeader.tsx";
 import { Composer } from "./composer/Composer.tsx";
 import { useShortcuts } from "./shortcuts.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** With what makes their text readable it is a third of the page's script, and no first screen needs it. */
 const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
@@ -21,7 +21,7 @@ const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.Searc
 
 const SpeechBar = lazy(() => import("../speech/SpeechBar.tsx").then((file) => file.SpeechBar), { as: "overlay" });
 
-const FirstRun = lazy(() => import("./DemoHint.tsx").then((file) => file.FirstRun));
+const DemoHint = lazy(() => import("./DemoHint.tsx").then((file) => file.DemoHint));
 
 /** Shows a stored conversation; without an id an empty new one, or one that will not be stored. */
 export function ChatScreen(
@@ -62,7 +62,7 @@ function Missing({ chat }: { chat: OpenChat }) {
   }, [last]);
   return (
     <main id="main" class="chat" tabIndex={-1}>
-      <PageHead title={t.missingHead} />
+      <PageHeader title={t.missingHead} />
       <EmptyState title={t.missingTitle} text={t.missingText}>
         {last !== undefined && last !== chat.id && (
           <LinkButton href={`/c/${encodeURIComponent(last)}`}>{t.toLast}</LinkButton>
@@ -87,7 +87,7 @@ function Chat({ chat }: { chat: OpenChat }) {
   useAutoSpeak(chat);
   return (
     <main id="main" class={chat.isTemporary ? "chat is-temporary" : "chat"} tabIndex={-1}>
-      <ChatHead chat={chat} title={title} />
+      <ChatHeader chat={chat} title={title} />
       {chat.search.isOpen.value && <SearchBar chat={chat} />}
       <ChatBody chat={chat} />
     </main>
@@ -154,7 +154,7 @@ function Welcome({ chat }: { chat: OpenChat }) {
       {chat.isTemporary
         ? <EmptyState title={texts.chat.temporary} text={texts.chat.temporaryText} />
         : <EmptyState title={texts.chat.emptyTitle} text={texts.chat.emptyText} />}
-      {isFirstRun && !chat.isTemporary && <FirstRun />}
+      {isFirstRun && !chat.isTemporary && <DemoHint />}
     </div>
   );
 }

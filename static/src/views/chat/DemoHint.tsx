@@ -2,10 +2,10 @@
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { FoundServers } from "../connections/DetectedServers.tsx";
+import { DetectedServers } from "../connections/DetectedServers.tsx";
 
 /** Looks for a model on this machine, found ones first. */
-export function FirstRun() {
+export function DemoHint() {
   const store = useStore();
   const { connections } = store;
   const hasSearched = connections.discovery.value.kind !== "idle";
@@ -13,7 +13,7 @@ export function FirstRun() {
     <section class="card first-run" aria-labelledby="first-run-title">
       <h3 id="first-run-title">{texts.firstRun.title}</h3>
       <p>{texts.firstRun.text}</p>
-      {hasSearched && <FoundServers level={4} onUsed={() => store.completeSetup()} />}
+      {hasSearched && <DetectedServers level={4} onUsed={() => store.completeSetup()} />}
       <div class="actions-row">
         <Button
           kind={hasSearched ? "plain" : "primary"}

@@ -19,13 +19,13 @@ export function PersonaMenu({ chat }: { chat: OpenChat }) {
     <Menu
       icon="user"
       label={name === undefined ? t.choose : t.speakingAs(name)}
-      items={personaItems(store, current, (id) => void choose(id))}
+      items={listPersonaItems(store, current, (id) => void choose(id))}
     />
   );
 }
 
 /** Gives a row for every persona, one for none of them, and the way to their page. @param choose Told null for none. */
-export function personaItems(
+export function listPersonaItems(
   { people }: Store,
   currentId: string | null | undefined,
   choose: (id: string | null) => void,

@@ -35,7 +35,7 @@ export function SearchBar({ chat }: { chat: OpenChat }) {
         onInput={(event) => search.type(event.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
-      <span class="chat-search-count" role="status">{countOf(chat)}</span>
+      <span class="chat-search-count" role="status">{formatCount(chat)}</span>
       <IconButton
         icon="up"
         label={texts.chat.search.older}
@@ -53,7 +53,7 @@ export function SearchBar({ chat }: { chat: OpenChat }) {
   );
 }
 
-function countOf({ search }: OpenChat): string {
+function formatCount({ search }: OpenChat): string {
   if (search.error.value) return search.error.value.message;
   const { length } = search.hits.value;
   if (length === 0) return search.state.value === "done" && !search.hasMore.value ? texts.chat.search.none : "";

@@ -14,7 +14,7 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
   const { connections } = store;
   const t = texts.connections;
   const check = connections.checks.value.get(connection.id);
-  const state = stateOf(connection, check, connections.health.value?.connection);
+  const state = getConnectionState(connection, check, connections.health.value?.connection);
   const of = (action: string) => `${action}: ${connection.name}`;
   const activate = async () => {
     try {
@@ -30,11 +30,11 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
         <h3>{connection.name}</h3>
         {connection.active && <span class="badge">{t.inUse}</span>}
       </div>
-      <p class="muted facts">{factsOf(connection)}</p>
+      <p class="muted facts">{listFacts(connection)}</p>
       {connection.kind !== "demo" && <StateLine state={state} />}
       {connection.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
       {state.error && !check && <Notice tone="warning" title={texts.connection.away}>{state.error}</Notice>}
-      {check?.kind === "done" && <Verdict verdict={check.verdict} />}
+      {check?.kind === "done" && <ConnectionTestResult verdict={check.verdict} />}
       {check?.kind === "failed" && <ErrorNote title={texts.form.testFailed} error={check.error} />}
       <div class="actions-row">
         {!connection.active && <Button kind="primary" label={of(t.use)} onClick={activate}>{t.use}</Button>}
@@ -74,7 +74,7 @@ function StateLine({ state }: { state: ConnectionState }) {
   );
 }
 
-function factsOf(connection: Connection): string {
+function listFacts(connection: Connection): string {
   const t = texts.connections;
   if (connection.kind === "demo") return t.demoNote;
   const { kind, base_url, model, has_key } = connection;
@@ -82,7 +82,7 @@ function factsOf(connection: Connection): string {
 }
 
 /** Each finding on its own line, good or bad by mark and word. */
-export function Verdict({ verdict }: { verdict: ConnectionTest }) {
+export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
   const t = texts.verdict;
   const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
   const { reachable, authorized, models, context_size } = verdict;
@@ -111,7 +111,7 @@ interface ConnectionState {
 }
 
 /** The last test counts most; without one, the one in use is known from the server's own look at it. */
-function stateOf(
+function getConnectionState(
   connection: Connection,
   check: Check | undefined,
   health: Health["connection"] | undefined,

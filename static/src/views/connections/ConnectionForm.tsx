@@ -4,14 +4,14 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { figure } from "../../texts/times.ts";
-import { Verdict } from "./ConnectionCard.tsx";
-import { type ConnectionFields, fieldsOf, findProblems, inputOf } from "./connection_fields.ts";
+import { ConnectionTestResult } from "./ConnectionCard.tsx";
+import { type ConnectionFields, findProblems, toConnectionFields, toConnectionInput } from "./connection_fields.ts";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
 
@@ -21,13 +21,13 @@ type Busy = "test" | "save" | "use" | undefined;
 export function ConnectionForm({ connection }: { connection: Connection | undefined }) {
   const store = useStore();
   const t = texts.form;
-  const [fields, setFields] = useState(() => fieldsOf(connection));
+  const [fields, setFields] = useState(() => toConnectionFields(connection));
   const [isChecked, setChecked] = useState(false);
   const [busy, setBusy] = useState<Busy>();
   const [verdict, setVerdict] = useState<ConnectionTest>();
   const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
   const problems = findProblems(fields);
-  const preset = presetOf(fields);
+  const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
     // What was tried was another server or key; the model and the size do not change whether it answers.
@@ -50,11 +50,11 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   };
   const test = () =>
     attempt("test", t.testFailed, async () => {
-      setVerdict(await store.connections.test(inputOf(fields, connection?.id)));
+      setVerdict(await store.connections.test(toConnectionInput(fields, connection?.id)));
     });
   const save = (isToUse: boolean) =>
     attempt(isToUse ? "use" : "save", t.saveFailed, async () => {
-      const saved = await store.connections.save(inputOf(fields, connection?.id));
+      const saved = await store.connections.save(toConnectionInput(fields, connection?.id));
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
       // Who came from the wizard goes on with its next step.
@@ -76,7 +76,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         void save(false);
       }}
     >
-      {!connection && <Presets current={preset} onChoose={(chosen) => set(withPreset(fields, chosen))} />}
+      {!connection && <Presets current={preset} onChoose={(chosen) => set(applyPreset(fields, chosen))} />}
       <TextField
         id="url"
         type="url"
@@ -96,7 +96,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         onChange={(kind) => set({ kind })}
       />
       <TextField id="name" label={t.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
-      <KeyField
+      <ApiKeyField
         standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
         hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
         onInput={(apiKey) => set({ apiKey })}
@@ -120,7 +120,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         value={fields.contextSize}
         onInput={(contextSize) => set({ contextSize })}
       />
-      {verdict && <Verdict verdict={verdict} />}
+      {verdict && <ConnectionTestResult verdict={verdict} />}
       {failure && <ErrorNote title={failure.title} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
@@ -178,7 +178,7 @@ const CONNECTION_PRESETS: readonly ConnectionPreset[] = [
 ];
 
 /** Fills the form; a name that was typed stays, one that another suggestion put there goes. */
-function withPreset(fields: ConnectionFields, preset: ConnectionPreset): ConnectionFields {
+function applyPreset(fields: ConnectionFields, preset: ConnectionPreset): ConnectionFields {
   const isOwnName = fields.name.trim() !== "" && !CONNECTION_PRESETS.some(({ name }) => name === fields.name);
   return {
     ...fields,
@@ -190,6 +190,6 @@ function withPreset(fields: ConnectionFields, preset: ConnectionPreset): Connect
 }
 
 /** Finds the suggestion that a form stands for, by its address. */
-function presetOf(fields: ConnectionFields): ConnectionPreset | undefined {
+function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
   return CONNECTION_PRESETS.find(({ baseUrl }) => baseUrl === fields.baseUrl);
 }

@@ -6,7 +6,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConnectionCard } from "./ConnectionCard.tsx";
 import { ConnectionForm } from "./ConnectionForm.tsx";
-import { FoundServers } from "./DetectedServers.tsx";
+import { DetectedServers } from "./DetectedServers.tsx";
 
 /** The list and its two ways to grow. */
 export function ConnectionsPage() {
@@ -33,7 +33,7 @@ export function ConnectionsPage() {
           </Button>
         )}
       </div>
-      <FoundServers level={3} />
+      <DetectedServers level={3} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void connections.refresh()} />}
       {connections.state.value === "loading" && <p class="muted" role="status">{texts.loading}</p>}
       {connections.state.value === "ready" && items.length === 0 && (
@@ -71,7 +71,7 @@ export function AddConnectionPage() {
             {t.searchAgain}
           </Button>
         </div>
-        <FoundServers level={3} isUntitled onUsed={onUsed} />
+        <DetectedServers level={3} isUntitled onUsed={onUsed} />
       </div>
       <div class="wizard-step">
         <h3>{texts.form.byHand}</h3>
@@ -82,7 +82,7 @@ export function AddConnectionPage() {
 }
 
 /** The form, once it is known what it is about. */
-export function ConnectionFormPage({ id }: { id: string }) {
+export function EditConnectionPage({ id }: { id: string }) {
   const { connections } = useStore();
   const connection = connections.items.value.find((item) => item.id === id);
   if (!connection) {

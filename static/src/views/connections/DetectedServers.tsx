@@ -7,7 +7,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing before a search; then its course and its result. */
-export function FoundServers(
+export function DetectedServers(
   { level, isUntitled = false, onUsed }: { level: 2 | 3 | 4; isUntitled?: boolean; onUsed?: () => void },
 ) {
   const { connections } = useStore();

@@ -1,6 +1,6 @@
 /** What stands in the form of a connection, and what becomes of it on the wire. */
 import type { Connection, ConnectionInput, ConnectionKind } from "../../api/types.ts";
-import { originOf } from "../../components/forms/api_key_state.ts";
+import { parseOrigin } from "../../components/forms/api_key_state.ts";
 
 /** The form as typed. */
 export interface ConnectionFields {
@@ -20,7 +20,7 @@ export interface FieldProblems {
 }
 
 /** Gives the form of a saved connection, or an empty one. */
-export function fieldsOf(connection: Connection | undefined): ConnectionFields {
+export function toConnectionFields(connection: Connection | undefined): ConnectionFields {
   return {
     name: connection?.name ?? "",
     kind: connection?.kind ?? "openai",
@@ -35,16 +35,16 @@ export function fieldsOf(connection: Connection | undefined): ConnectionFields {
 export function findProblems(fields: ConnectionFields): FieldProblems {
   const size = fields.contextSize.trim();
   return {
-    isUrlBad: originOf(fields.baseUrl) === undefined,
+    isUrlBad: parseOrigin(fields.baseUrl) === undefined,
     isContextBad: size !== "" && !/^[1-9]\d{0,8}$/.test(size),
   };
 }
 
 /** Gives what is sent. A name left empty is the host's. */
-export function inputOf(fields: ConnectionFields, id: string | undefined): ConnectionInput {
+export function toConnectionInput(fields: ConnectionFields, id: string | undefined): ConnectionInput {
   const size = fields.contextSize.trim();
   const input: ConnectionInput = {
-    name: fields.name.trim() || hostOf(fields.baseUrl),
+    name: fields.name.trim() || parseHost(fields.baseUrl),
     kind: fields.kind,
     base_url: fields.baseUrl.trim(),
     model: fields.model.trim() || null,
@@ -57,7 +57,7 @@ export function inputOf(fields: ConnectionFields, id: string | undefined): Conne
   return input;
 }
 
-function hostOf(text: string): string {
+function parseHost(text: string): string {
   try {
     return new URL(text.trim()).host;
   } catch {

@@ -1,6 +1,6 @@
 /** What this is, which version of it, under which terms, and whether anything is wrong with the installation. */
 import { useState } from "preact/hooks";
-import { readFindings, readLicences } from "../../api/diagnostics.ts";
+import { readFindings, readLicenses } from "../../api/diagnostics.ts";
 import type { Finding, LicenseNotice } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
@@ -10,7 +10,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { type Said, saidFinding, useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
-import { useReading } from "../use_resource.ts";
+import { useResource } from "../use_resource.ts";
 
 /** The version the server reports, and what its doctor finds. */
 export function AboutPage() {
@@ -23,7 +23,7 @@ export function AboutPage() {
         <p>{t.text}</p>
         {version && <p class="muted">{t.version} {version}</p>}
       </div>
-      <Licences />
+      <Licenses />
       <Findings />
     </section>
   );
@@ -31,7 +31,7 @@ export function AboutPage() {
 
 function Findings() {
   const { api } = useStore();
-  const { value, error, isBusy, again } = useReading(() => readFindings(api.client));
+  const { value, error, isBusy, again } = useResource(() => readFindings(api.client));
   const said = useSaid(); // loads while the installation is looked at
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
@@ -77,7 +77,7 @@ function ordered(findings: readonly Finding[]): Finding[] {
 }
 
 /** A button, then the packages. */
-function Licences() {
+function Licenses() {
   const t = texts.licences;
   const [isOpen, setOpen] = useState(false);
   return (
@@ -96,7 +96,7 @@ function Licences() {
 function Packages() {
   const { api } = useStore();
   const t = texts.licences;
-  const { value, error, again } = useReading(() => readLicences(api.client));
+  const { value, error, again } = useResource(() => readLicenses(api.client));
   const [query, setQuery] = useState("");
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={again} />;
   if (value === undefined) return <p class="muted" role="status">{texts.loading}</p>;

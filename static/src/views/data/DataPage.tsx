@@ -1,30 +1,30 @@
 /** The data: the ways in and out, what takes room, and the backups. */
-import { readData } from "../../api/diagnostics.ts";
+import { getDataReport } from "../../api/diagnostics.ts";
 import type { DataReport } from "../../api/types.ts";
 import { LinkButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { IMPORT_ADDRESS } from "../../state/import_export/imports.ts";
+import { IMPORT_PATH } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { bytes } from "../activity/format_progress.ts";
-import { BackupsPart } from "../import_export/BackupsSection.tsx";
-import { SaveLink } from "../import_export/DownloadLink.tsx";
-import { useReading } from "../use_resource.ts";
+import { BackupsSection } from "../import_export/BackupsSection.tsx";
+import { DownloadLink } from "../import_export/DownloadLink.tsx";
+import { useResource } from "../use_resource.ts";
 
 /** Measured when it opens. */
 export function DataPage() {
   const { api } = useStore();
-  const { value, error, again } = useReading(() => readData(api.client));
+  const { value, error, again } = useResource(() => getDataReport(api.client));
   const t = texts.data;
   return (
     <section class="privacy">
       <h2>{t.title}</h2>
       <Import />
-      <ExportPart />
+      <ExportSection />
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {value && <BackupsPart report={value} onChange={again} />}
+      {value && <BackupsSection report={value} onChange={again} />}
       {value && <Space report={value} />}
     </section>
   );
@@ -37,7 +37,7 @@ function Import() {
       <h3 id="import" tabIndex={-1}>{t.title}</h3>
       <p>{t.startHint}</p>
       <div class="actions-row">
-        <LinkButton href={IMPORT_ADDRESS}>{t.start}</LinkButton>
+        <LinkButton href={IMPORT_PATH}>{t.start}</LinkButton>
       </div>
     </section>
   );
@@ -60,7 +60,7 @@ function Space({ report }: { report: DataReport }) {
 }
 
 /** Warned of where the network could read along. */
-function ExportPart() {
+function ExportSection() {
   const t = texts.leaving;
   const isSafe = globalThis.isSecureContext;
   return (
@@ -76,9 +76,9 @@ function ExportPart() {
       <p class="muted">{t.unsealed}</p>
       {!isSafe && <Notice tone="warning">{t.plainHttp}</Notice>}
       <div class="actions-row">
-        <SaveLink path="/api/export" fileName={`parlor-${new Date().toISOString().slice(0, 10)}.zip`}>
+        <DownloadLink path="/api/export" fileName={`parlor-${new Date().toISOString().slice(0, 10)}.zip`}>
           {isSafe ? t.save : t.understood}
-        </SaveLink>
+        </DownloadLink>
       </div>
     </section>
   );

@@ -18,7 +18,7 @@ export function ChatSelect(
 }
 
 /** The chat, and a switch once it is chosen. */
-export function ChatLink(
+export function ChatPicker(
   { label, none, linkLabel, failed, isLinked, changesFor }: {
     label: string;
     none: string;

@@ -10,7 +10,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** What every such list says. */
-export interface DocumentWords {
+export interface DocumentLabels {
   title: string;
   intro: string;
   add: string;
@@ -33,7 +33,7 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
   { list, address, words, empty, textOf, badgesOf, menuOf, create }: {
     list: DocumentList<Item, Whole>;
     address: string;
-    words: DocumentWords;
+    words: DocumentLabels;
     empty?: ComponentChildren;
     textOf: (item: Item) => string;
     badgesOf: (item: Item) => string[];

@@ -8,7 +8,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** What every such editor says. */
-export interface EditorWords {
+export interface EditorLabels {
   back: string;
   missing: string;
   oneFailed: string;
@@ -23,12 +23,12 @@ export function EditorFrame<Whole, Data extends { name: string }>(
     editor: VersionedEditor<Whole, Data>;
     /** Of the list. */
     address: string;
-    words: EditorWords;
+    words: EditorLabels;
     isReadOnly?: boolean;
     children: ComponentChildren;
   },
 ) {
-  useEditing(editor);
+  useEditor(editor);
   const load = editor.load.value;
   const error = editor.error.value;
   if (load.kind === "loading") return <p class="muted" role="status">{texts.loading}</p>;
@@ -47,12 +47,12 @@ export function EditorFrame<Whole, Data extends { name: string }>(
       <a class="back-link" href={address}>{words.back}</a>
       <div class="document-head">
         <h2>{editor.data.value!.name}</h2>
-        {!isReadOnly && <SaveState editor={editor} />}
+        {!isReadOnly && <SaveStatus editor={editor} />}
       </div>
-      <ClashNote
+      <ConflictNotice
         editor={editor}
         title={words.clash}
-        differences={(mine, theirs) => differingFields(mine, theirs, words.fields)}
+        differences={(mine, theirs) => listDifferingFields(mine, theirs, words.fields)}
       />
       {error && <ErrorNote title={words.saveFailed} error={error} onRetry={() => void editor.save()} />}
       {children}
@@ -61,7 +61,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
 }
 
 /** Mine or theirs; until then neither is lost. Nothing while there is no clash. */
-export function ClashNote<Whole, Data extends object>(
+export function ConflictNotice<Whole, Data extends object>(
   { editor, title, differences }: {
     editor: VersionedEditor<Whole, Data>;
     title: string;
@@ -89,7 +89,7 @@ export function ClashNote<Whole, Data extends object>(
 }
 
 /** A word and two buttons. */
-export function SaveState<Whole, Data extends object>({ editor }: { editor: VersionedEditor<Whole, Data> }) {
+export function SaveStatus<Whole, Data extends object>({ editor }: { editor: VersionedEditor<Whole, Data> }) {
   const t = texts.editor;
   return (
     <>
@@ -101,7 +101,7 @@ export function SaveState<Whole, Data extends object>({ editor }: { editor: Vers
 }
 
 /** Names the fields in which two versions of a document differ. @param names Words for fields; others go by their own. */
-export function differingFields(mine: object, theirs: object, names: Readonly<Record<string, string>>): string[] {
+export function listDifferingFields(mine: object, theirs: object, names: Readonly<Record<string, string>>): string[] {
   const [one, other] = [mine as Record<string, unknown>, theirs as Record<string, unknown>];
   return [...new Set([...Object.keys(one), ...Object.keys(other)])]
     .filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]))
@@ -109,7 +109,7 @@ export function differingFields(mine: object, theirs: object, names: Readonly<Re
 }
 
 /** Reads the document and listens to changes of it while the view is shown. */
-export function useEditing<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): void {
+export function useEditor<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): void {
   const store = useStore();
   useEffect(() => {
     void editor.open();

@@ -7,11 +7,11 @@ import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
-import { TextDifference } from "../../components/content/TextDiff.tsx";
+import { TextDiff } from "../../components/content/TextDiff.tsx";
 import { useStore } from "../../state/store.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
-import { useReading } from "../use_resource.ts";
+import { useResource } from "../use_resource.ts";
 
 /** Fields by name. */
 export type VersionFields = Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ interface HistoryProps {
 /** The list, in a dialog. */
 export function HistoryDialog(props: HistoryProps) {
   const { api: { client } } = useStore();
-  const { value: versions, error, again } = useReading(() => listVersions(client, props.path));
+  const { value: versions, error, again } = useResource(() => listVersions(client, props.path));
   const t = texts.history;
   return (
     <Dialog title={t.title(props.name)} onClose={props.onClose}>
@@ -110,12 +110,12 @@ function Detail(
 ) {
   const { api: { client } } = useStore();
   const t = texts.history;
-  const { value: detail, error, again } = useReading(() => readVersion(client, path, version.n));
+  const { value: detail, error, again } = useResource(() => readVersion(client, path, version.n));
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={again} />;
   if (detail === undefined) return <p class="muted" role="status">{texts.loading}</p>;
   const earlier = fieldsOf(detail);
   const fields = [...new Set([...Object.keys(earlier), ...Object.keys(current)])].filter((field) =>
-    field !== "has_avatar" && textOf(earlier[field]) !== textOf(current[field])
+    field !== "has_avatar" && getFieldText(earlier[field]) !== getFieldText(current[field])
   );
   return (
     <div class="history-detail">
@@ -132,14 +132,14 @@ function Detail(
       {fields.map((field) => (
         <section key={field}>
           <h3>{Object.hasOwn(names, field) ? names[field] : field}</h3>
-          <TextDifference before={textOf(earlier[field])} after={textOf(current[field])} />
+          <TextDiff before={getFieldText(earlier[field])} after={getFieldText(current[field])} />
         </section>
       ))}
     </div>
   );
 }
 
-function textOf(value: unknown): string {
+function getFieldText(value: unknown): string {
   if (typeof value === "string") return value;
   const isEmpty = value === undefined || value === null || (Array.isArray(value) && value.length === 0);
   return isEmpty ? "" : JSON.stringify(value, null, 2);

@@ -4,7 +4,7 @@ import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Asks the server about an export that the browser is downloading, and shows a note when it is too large. */
-export function warnOfLargeExport(store: Store, path: string): void {
+export function warnAboutLargeExport(store: Store, path: string): void {
   isExportTooLarge(store.api.client, path).then(
     (isTooLarge) => isTooLarge && store.toasts.show(texts.history.exportTooLarge),
     // The download itself shows what failed.

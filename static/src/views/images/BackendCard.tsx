@@ -36,7 +36,7 @@ export function BackendCard({ backends, backend }: { backends: ImageBackends; ba
         <h3>{backend.name}</h3>
         {backend.active && <span class="badge">{t.inUse}</span>}
       </div>
-      <p class="muted facts">{factsOf(backend)}</p>
+      <p class="muted facts">{listFacts(backend)}</p>
       {backend.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
       <Finding check={check} />
       <div class="actions-row">
@@ -62,7 +62,7 @@ export function Finding({ check }: { check: BackendCheck | undefined }) {
     : <Notice tone="warning" title={texts.connection.away}>{error}</Notice>;
 }
 
-function factsOf({ kind, base_url, checkpoint, has_key }: ImageBackend): string {
+function listFacts({ kind, base_url, checkpoint, has_key }: ImageBackend): string {
   const t = texts.images;
   return [t.kinds[kind], base_url, checkpoint, has_key && texts.connections.hasKey].filter(Boolean).join(" · ");
 }

@@ -4,14 +4,21 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import type { BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { Finding } from "./BackendCard.tsx";
-import { type BackendFields, badFields, fieldsOf, inputOf, NUMBERS, withKind } from "./backend_fields.ts";
+import {
+  type BackendFields,
+  findInvalidFields,
+  NUMBERS,
+  setKind,
+  toBackendFields,
+  toBackendInput,
+} from "./backend_fields.ts";
 
 const KINDS: readonly BackendKind[] = ["comfyui", "a1111"];
 
@@ -41,7 +48,7 @@ export function BackendFormPage({ backends, item }: { backends: ImageBackends; i
 function BackendForm({ backends, backend }: { backends: ImageBackends; backend: ImageBackend | undefined }) {
   const store = useStore();
   const t = texts.images;
-  const [fields, setFields] = useState(() => fieldsOf(backend));
+  const [fields, setFields] = useState(() => toBackendFields(backend));
   const [check, setCheck] = useState<BackendCheck>();
   const [failure, setFailure] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
@@ -49,7 +56,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   useEffect(() => {
     if (backend) void backends.checkpoints(backend.id).then(setCheckpoints);
   }, [backend?.id]);
-  const bad = badFields(fields);
+  const bad = findInvalidFields(fields);
   const set = (changes: Partial<BackendFields>) => {
     setFields({ ...fields, ...changes });
     if ("baseUrl" in changes || "apiKey" in changes) setCheck(undefined);
@@ -57,7 +64,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   const test = async () => {
     setCheck({ kind: "running" });
     try {
-      setCheck({ kind: "done", verdict: await backends.api.testBackend(inputOf(fields, backend?.id)) });
+      setCheck({ kind: "done", verdict: await backends.api.testBackend(toBackendInput(fields, backend?.id)) });
     } catch (thrown) {
       setCheck({ kind: "failed", error: asApiError(thrown) });
     }
@@ -67,7 +74,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     setBusy(true);
     setFailure(undefined);
     try {
-      await backends.save(inputOf(fields, backend?.id));
+      await backends.save(toBackendInput(fields, backend?.id));
       store.toasts.show(t.saved);
       store.router.go("/settings/images");
     } catch (thrown) {
@@ -101,7 +108,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         value={fields.kind}
         options={KINDS.map((value) => ({ value, name: t.kinds[value] }))}
         onChange={(kind) => {
-          setFields(withKind(fields, kind));
+          setFields(setKind(fields, kind));
           setCheck(undefined);
         }}
       />
@@ -116,7 +123,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         onInput={(baseUrl) => set({ baseUrl })}
       />
       <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
-      <KeyField
+      <ApiKeyField
         id="image-key"
         standing={{ stored: backend, address: fields.baseUrl, typed: fields.apiKey }}
         hint={t.keyHints[fields.kind]}
@@ -132,7 +139,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         value={fields.checkpoint}
         onInput={(checkpoint) => set({ checkpoint })}
       />
-      <Drawn fields={fields} bad={bad} onChange={set} />
+      <ImageDefaults fields={fields} bad={bad} onChange={set} />
       <Finding check={check} />
       {failure && <ErrorNote title={texts.form.saveFailed} error={failure} />}
       <div class="actions-row">
@@ -168,7 +175,7 @@ function WorkflowField({ backends, fields, onChange }: PartProps & { backends: I
 }
 
 /** How pictures are drawn unless a request says otherwise. */
-function Drawn({ fields, bad, onChange }: PartProps & { bad: Set<keyof BackendFields> }) {
+function ImageDefaults({ fields, bad, onChange }: PartProps & { bad: Set<keyof BackendFields> }) {
   const t = texts.images;
   const number = (name: keyof typeof NUMBERS, label: string) => {
     const { min, max } = NUMBERS[name];

@@ -6,19 +6,19 @@ import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
-import { Drawing } from "../../state/chat/image_generation.ts";
+import { ImageGeneration } from "../../state/chat/image_generation.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { figure, percent } from "../../texts/times.ts";
 
 /** Closed early the picture comes all the same, to the message that was the last when it was asked for. */
-export function DrawDialog(
+export function GenerateImageDialog(
   { chat, prompt = "", onClose }: { chat: OpenChat; prompt?: string; onClose: () => void },
 ) {
   const store = useStore();
   const t = texts.images;
-  const [drawing] = useState(() => new Drawing(imageApi(store.api.client)));
+  const [drawing] = useState(() => new ImageGeneration(imageApi(store.api.client)));
   const [messageId] = useState(() => chat.lastMessage.peek()?.id);
   const isAsked = store.connections.active.value?.kind !== "demo";
   const derive = () => void drawing.derive(chat.pages.items.peek(), isAsked);
@@ -104,7 +104,7 @@ export function DrawDialog(
 }
 
 /** How far it is, with the picture as it is now. */
-function Course({ drawing }: { drawing: Drawing }) {
+function Course({ drawing }: { drawing: ImageGeneration }) {
   const t = texts.images;
   const now = drawing.progress.value;
   const steps = now?.step !== undefined && now.steps !== undefined

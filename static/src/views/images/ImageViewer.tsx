@@ -4,19 +4,19 @@ import type { Message } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
-import { isOurPicture, picturesOf } from "../../state/chat/message_text.ts";
+import { isLocalImage, listImageUrls } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Escape closes it; the arrow keys go to the neighbours. */
-export function PictureDialog(
+export function ImageViewer(
   { chat, messageId, url, onClose }: { chat: OpenChat; messageId: string; url: string; onClose: () => void },
 ) {
   const store = useStore();
   const t = texts.images;
-  const pictures = picturesIn(chat.pages.items.value);
-  const [shown, setShown] = useState<Pick<ChatPicture, "messageId" | "url">>({ messageId, url });
+  const pictures = listChatImages(chat.pages.items.value);
+  const [shown, setShown] = useState<Pick<ChatImage, "messageId" | "url">>({ messageId, url });
   const [isOverview, setOverview] = useState(false);
   const place = pictures.findIndex((each) => each.url === shown.url && each.messageId === shown.messageId);
   // One that is gone gives way to the one in its place.
@@ -31,7 +31,7 @@ export function PictureDialog(
   if (picture === undefined) return null;
   const go = (step: number) => setShown(pictures[(at + step + pictures.length) % pictures.length]!);
   const detach = () =>
-    detachPicture(store, chat, picture, { done: t.detached, undo: texts.undo }).catch((thrown) => store.report(thrown));
+    detachImage(store, chat, picture, { done: t.detached, undo: texts.undo }).catch((thrown) => store.report(thrown));
   return (
     <Modal class="zoom" label={isOverview ? t.all : texts.chat.image(at + 1)} onClose={onClose}>
       <div
@@ -105,8 +105,8 @@ function Large({ url, n }: { url: string; n: number }) {
 function Overview(
   { chat, pictures, onChoose }: {
     chat: OpenChat;
-    pictures: readonly ChatPicture[];
-    onChoose: (picture: ChatPicture) => void;
+    pictures: readonly ChatImage[];
+    onChoose: (picture: ChatImage) => void;
   },
 ) {
   const store = useStore();
@@ -134,7 +134,7 @@ function Overview(
 }
 
 /** One picture and the message it stands in. */
-interface ChatPicture {
+interface ChatImage {
   messageId: string;
   url: string;
   /** Its name among the message's attachments; undefined for one that the message itself shows. */
@@ -142,9 +142,9 @@ interface ChatPicture {
 }
 
 /** Gives the pictures of messages, in their order. */
-function picturesIn(messages: readonly Message[]): ChatPicture[] {
+function listChatImages(messages: readonly Message[]): ChatImage[] {
   return messages.flatMap((message) =>
-    picturesOf(message).filter(isOurPicture).map((url) => {
+    listImageUrls(message).filter(isLocalImage).map((url) => {
       const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1));
       return { messageId: message.id, url, attached: message.attachments?.find((each) => each === name) };
     })
@@ -152,10 +152,10 @@ function picturesIn(messages: readonly Message[]): ChatPicture[] {
 }
 
 /** Takes a picture off its message and offers to put it back. @throws {ApiError} */
-async function detachPicture(
+async function detachImage(
   store: Store,
   chat: OpenChat,
-  { messageId, attached }: ChatPicture,
+  { messageId, attached }: ChatImage,
   words: { done: string; undo: string },
 ): Promise<void> {
   const before = chat.pages.find(messageId)?.attachments ?? [];

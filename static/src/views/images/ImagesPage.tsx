@@ -48,7 +48,7 @@ function Overview({ backends }: { backends: ImageBackends }) {
           {t.discover}
         </Button>
       </div>
-      <FoundBackends backends={backends} />
+      <DetectedBackends backends={backends} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void backends.refresh()} />}
       {items === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {items?.length === 0 && <EmptyState level={3} title={t.none} text={t.noneText} />}
@@ -61,7 +61,7 @@ function Overview({ backends }: { backends: ImageBackends }) {
 }
 
 /** Nothing before a search; then its course and its result. */
-function FoundBackends({ backends }: { backends: ImageBackends }) {
+function DetectedBackends({ backends }: { backends: ImageBackends }) {
   const t = texts.images;
   const search = backends.search.value;
   return (

@@ -32,7 +32,7 @@ export function WorkflowDialog(
   const [isBusy, setBusy] = useState(false);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
   const json = parsed(text);
-  const id = workflow.id ?? idOf(name);
+  const id = workflow.id ?? toId(name);
   const attempt = async (work: () => Promise<void>, done: string) => {
     setBusy(true);
     setError(undefined);
@@ -95,8 +95,8 @@ export function WorkflowDialog(
         <HistoryDialog
           path={`/api/image/workflows/${encodeURIComponent(workflow.id)}`}
           name={workflow.name}
-          current={nodesOf(parsed(workflow.text))}
-          fieldsOf={nodesOf}
+          current={countNodes(parsed(workflow.text))}
+          fieldsOf={countNodes}
           names={{}}
           onRestored={() => {
             void backends.refresh();
@@ -110,7 +110,7 @@ export function WorkflowDialog(
 }
 
 /** Returns the nodes of a workflow by their names, so that a difference names them. */
-function nodesOf(workflow: unknown): Record<string, unknown> {
+function countNodes(workflow: unknown): Record<string, unknown> {
   if (typeof workflow !== "object" || workflow === null) return {};
   return Object.fromEntries(
     Object.entries(workflow).map(([id, node]) => [`${id} ${(node as { class_type?: string }).class_type ?? ""}`, node]),
@@ -126,6 +126,6 @@ function parsed(text: string): unknown {
 }
 
 /** Gives the id that a name becomes. */
-function idOf(name: string): string {
+function toId(name: string): string {
   return name.trim().normalize("NFKD").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
 }

@@ -33,7 +33,7 @@ const DEFAULT_URLS: Record<BackendKind, string> = {
 };
 
 /** Gives the fields of a saved backend, or of a new one. */
-export function fieldsOf(backend: ImageBackend | undefined): BackendFields {
+export function toBackendFields(backend: ImageBackend | undefined): BackendFields {
   const defaults = backend?.defaults ?? {};
   const kind = backend?.kind ?? "comfyui";
   return {
@@ -54,13 +54,13 @@ export function fieldsOf(backend: ImageBackend | undefined): BackendFields {
 }
 
 /** Gives the fields with another kind; an address that nobody changed follows it. */
-export function withKind(fields: BackendFields, kind: BackendKind): BackendFields {
+export function setKind(fields: BackendFields, kind: BackendKind): BackendFields {
   const isUntouched = fields.baseUrl === DEFAULT_URLS[fields.kind] || fields.baseUrl.trim() === "";
   return { ...fields, kind, baseUrl: isUntouched ? DEFAULT_URLS[kind] : fields.baseUrl };
 }
 
 /** Gives the names of the fields that hold what they cannot. */
-export function badFields(fields: BackendFields): Set<keyof BackendFields> {
+export function findInvalidFields(fields: BackendFields): Set<keyof BackendFields> {
   const bad = new Set<keyof BackendFields>();
   if (fields.baseUrl.trim() === "") bad.add("baseUrl");
   for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]) {
@@ -74,7 +74,7 @@ export function badFields(fields: BackendFields): Set<keyof BackendFields> {
 }
 
 /** Gives what is sent. An empty key keeps the stored one. */
-export function inputOf(fields: BackendFields, id: string | undefined): ImageBackendInput {
+export function toBackendInput(fields: BackendFields, id: string | undefined): ImageBackendInput {
   const number = (text: string) => text.trim() === "" ? null : Number(text.replace(",", "."));
   return {
     ...(id !== undefined && { id }),

@@ -10,14 +10,14 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { fullMoment, moment } from "../../texts/times.ts";
-import { bytes, progressWords } from "../activity/format_progress.ts";
+import { bytes, formatProgress } from "../activity/format_progress.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
-import { SaveLink } from "./DownloadLink.tsx";
+import { DownloadLink } from "./DownloadLink.tsx";
 
 const BACKUP_COMMAND = "parlor backup FILE";
 
 /** @param props.onChange Called when a backup has come or gone: the list is old then. */
-export function BackupsPart({ report, onChange }: { report: DataReport; onChange: () => void }) {
+export function BackupsSection({ report, onChange }: { report: DataReport; onChange: () => void }) {
   const { api, toasts } = useStore();
   const t = texts.data;
   const [doomed, setDoomed] = useState<DataReport["backups"][number]>();
@@ -53,9 +53,9 @@ export function BackupsPart({ report, onChange }: { report: DataReport; onChange
               text={`${moment(made_at, now)} · ${bytes(size_bytes)}`}
               end={
                 <>
-                  <SaveLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
+                  <DownloadLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
                     {texts.backups.saveShort}
-                  </SaveLink>
+                  </DownloadLink>
                   <IconButton
                     icon="trash"
                     label={texts.backups.remove(name)}
@@ -126,7 +126,7 @@ function BackupNow({ onMade }: { onMade: () => void }) {
             <Progress
               label={t.running}
               value={running.progress?.total ? running.progress.done / running.progress.total : null}
-              text={progressWords(running.progress)}
+              text={formatProgress(running.progress)}
             />
             <div class="actions-row">
               <Button

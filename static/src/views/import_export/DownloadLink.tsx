@@ -3,14 +3,14 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { findStorage } from "../../state/app/device.ts";
-import { findKeptToken } from "../../state/app/device_token.ts";
+import { findDeviceToken } from "../../state/app/device_token.ts";
 import { useStore } from "../../state/store.ts";
 
 /**
  * The browser saves it by itself as it comes, however large it is. Where this device signs in with a token, which no link
  * carries, the page fetches it first and hands it over.
  */
-export function SaveLink(
+export function DownloadLink(
   { path, fileName, label, children, kind = "plain" }: {
     path: string;
     fileName: string;
@@ -22,7 +22,7 @@ export function SaveLink(
 ) {
   const store = useStore();
   const [isBusy, setBusy] = useState(false);
-  if (findKeptToken(findStorage(globalThis.window)) === undefined) {
+  if (findDeviceToken(findStorage(globalThis.window)) === undefined) {
     return (
       <a class={`button ${kind}`} href={path} download={fileName} aria-label={label}>
         <Icon name="down" />

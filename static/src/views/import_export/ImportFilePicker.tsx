@@ -5,17 +5,17 @@ import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { CARD } from "../../state/import_export/import_detection.ts";
-import type { Moving } from "../../state/import_export/imports.ts";
+import type { Imports } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";
 import { bytes } from "../activity/format_progress.ts";
 import { DropArea } from "../characters/DropArea.tsx";
-import { ImportNotes } from "../characters/ImportNotices.tsx";
+import { ImportNotices } from "../characters/ImportNotices.tsx";
 
 /** What a chooser of files offers; a server may take more. */
 const FILES = ".zip,.json,.jsonl,.png,.charx,.bin,application/zip,application/json,image/png";
 
 /** What was chosen stays until something else is. */
-export function FileChoice({ moving }: { moving: Moving }) {
+export function ImportFilePicker({ moving }: { moving: Imports }) {
   const t = texts.moving;
   const chooser = useRef<HTMLInputElement>(null);
   const [isMissing, setMissing] = useState(false);
@@ -76,7 +76,7 @@ export function FileChoice({ moving }: { moving: Moving }) {
             hint={kind === CARD ? undefined : t.lookHint}
             error={kind === "" && isMissing ? t.kindMissing : undefined}
             value={kind}
-            options={["", ...importable.kinds, CARD].map((value) => ({ value, name: kindName(value) }))}
+            options={["", ...importable.kinds, CARD].map((value) => ({ value, name: getImportKindName(value) }))}
             onChange={(chosen) => {
               moving.changeKind(chosen);
               setMissing(false);
@@ -95,7 +95,7 @@ export function FileChoice({ moving }: { moving: Moving }) {
             <Button kind="primary" type="submit">{kind === CARD ? t.bringIn : t.look}</Button>
           </div>
         )}
-        <ImportNotes imports={moving.cards} />
+        <ImportNotices imports={moving.cards} />
         <Arrived moving={moving} />
       </form>
     </DropArea>
@@ -103,12 +103,12 @@ export function FileChoice({ moving }: { moving: Moving }) {
 }
 
 /** Gives what a kind is called; one that these words do not know yet goes by its own name. */
-export function kindName(kind: string): string {
+export function getImportKindName(kind: string): string {
   const t = texts.moving;
   return kind === "" ? t.kindUnknown : (t.kinds as Record<string, string>)[kind] ?? kind;
 }
 
-function Arrived({ moving }: { moving: Moving }) {
+function Arrived({ moving }: { moving: Imports }) {
   const characters = moving.arrived.value;
   if (characters.length === 0) return null;
   const t = texts.moving;

@@ -5,20 +5,20 @@ import { ApiError } from "../../api/client.ts";
 import type { ImportReport, Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import { isRunning, type Moving, movingOf, outcomeOf } from "../../state/import_export/imports.ts";
+import { getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { useSaid } from "../../texts/said.ts";
 import { texts } from "../../texts/texts.ts";
 import { fullMoment } from "../../texts/times.ts";
-import { FileChoice, kindName } from "./ImportFilePicker.tsx";
-import { SendingCard, WorkCard } from "./ImportProgress.tsx";
-import { Report } from "./ImportReport.tsx";
-import { useReading } from "../use_resource.ts";
+import { getImportKindName, ImportFilePicker } from "./ImportFilePicker.tsx";
+import { ImportJobCard, UploadCard } from "./ImportProgress.tsx";
+import { ImportReportView } from "./ImportReportView.tsx";
+import { useResource } from "../use_resource.ts";
 
 /** One step after the other; each goes on when the page is left. */
 export function ImportPage() {
   const store = useStore();
-  const moving = movingOf(store);
+  const moving = getImports(store);
   const t = texts.moving;
   // What an earlier page began shows once the jobs are known.
   const jobsState = store.activity.state.value;
@@ -40,38 +40,39 @@ export function ImportPage() {
 }
 
 /** The import before; its report is read once somebody wants to see it. */
-function Before({ moving, job }: { moving: Moving; job: Job }) {
+function Before({ moving, job }: { moving: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
       <summary>{texts.moving.beforeTitle}, {fullMoment(job.updated_at)}</summary>
-      {isOpen && <WithReport moving={moving} job={job}>{(report) => <Report report={report} />}</WithReport>}
+      {isOpen && <WithReport moving={moving} job={job}>{(report) => <ImportReportView report={report} />}</WithReport>}
     </details>
   );
 }
 
 /** Reads the report of a job, or says why it cannot be read. */
 function WithReport(
-  { moving, job, children }: { moving: Moving; job: Job; children: (report: ImportReport) => ComponentChildren },
+  { moving, job, children }: { moving: Imports; job: Job; children: (report: ImportReport) => ComponentChildren },
 ) {
-  const { value, error, again } = useReading(() => moving.readReport(job));
+  const { value, error, again } = useResource(() => moving.readReport(job));
   if (value) return <>{children(value)}</>;
   if (error) return <ErrorNote title={texts.moving.reportFailed} error={error} onRetry={again} />;
   return <p class="muted" role="status">{texts.loading}</p>;
 }
 
-function Step({ moving }: { moving: Moving }) {
+function Step({ moving }: { moving: Imports }) {
   const sending = moving.sending.value;
   const job = moving.job.value;
-  if (sending) return <SendingCard moving={moving} sending={sending} />;
-  if (job && isRunning(job)) return <WorkCard moving={moving} job={job} />;
-  const outcome = outcomeOf(job);
+  if (sending) return <UploadCard moving={moving} sending={sending} />;
+  if (job && isRunning(job)) return <ImportJobCard moving={moving} job={job} />;
+  const outcome = getImportOutcome(job);
   if (job && outcome) {
     return (
       <div key={job.id} class="card moving-step">
         <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.moving.trialTitle : texts.moving.reportTitle}</h3>
         <WithReport moving={moving} job={job}>
-          {(report) => outcome.dry_run ? <Trial moving={moving} report={report} /> : <Report report={report} />}
+          {(report) =>
+            outcome.dry_run ? <Trial moving={moving} report={report} /> : <ImportReportView report={report} />}
         </WithReport>
         {!outcome.dry_run && (
           <div class="actions-row">
@@ -84,7 +85,7 @@ function Step({ moving }: { moving: Moving }) {
   return (
     <>
       {job && <Ended job={job} />}
-      <FileChoice moving={moving} />
+      <ImportFilePicker moving={moving} />
     </>
   );
 }
@@ -101,14 +102,14 @@ function Ended({ job }: { job: Job }) {
   );
 }
 
-function Trial({ moving, report }: { moving: Moving; report: ImportReport }) {
+function Trial({ moving, report }: { moving: Imports; report: ImportReport }) {
   const t = texts.moving;
   const error = moving.error.value;
   const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
   return (
     <>
-      <p class="muted">{[moving.file.value?.name, kindName(report.kind)].filter(Boolean).join(" · ")}</p>
-      <Report report={report} />
+      <p class="muted">{[moving.file.value?.name, getImportKindName(report.kind)].filter(Boolean).join(" · ")}</p>
+      <ImportReportView report={report} />
       {error && <ErrorNote title={t.importFailed} error={error} />}
       <div class="actions-row">
         {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.bringIn}</Button>}

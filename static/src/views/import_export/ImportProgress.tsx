@@ -2,12 +2,12 @@
 import type { Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Progress } from "../../components/Progress.tsx";
-import type { Moving, Sending } from "../../state/import_export/imports.ts";
+import type { Imports, Upload } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";
-import { bytes, progressWords } from "../activity/format_progress.ts";
+import { bytes, formatProgress } from "../activity/format_progress.ts";
 
 /** How far a file is, how fast it goes, and Cancel. */
-export function SendingCard({ moving, sending }: { moving: Moving; sending: Sending }) {
+export function UploadCard({ moving, sending }: { moving: Imports; sending: Upload }) {
   const t = texts.moving;
   return (
     <div class="card moving-step">
@@ -15,7 +15,7 @@ export function SendingCard({ moving, sending }: { moving: Moving; sending: Send
         <h3>{t.sending}</h3>
         <p>{sending.name}</p>
       </div>
-      <Progress label={t.sending} value={shareOf(sending)} text={sendingWords(sending)} />
+      <Progress label={t.sending} value={getUploadShare(sending)} text={formatUpload(sending)} />
       <p class="muted">{t.goesOn}</p>
       <div class="actions-row">
         <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
@@ -25,7 +25,7 @@ export function SendingCard({ moving, sending }: { moving: Moving; sending: Send
 }
 
 /** How far the job is, and Cancel. */
-export function WorkCard({ moving, job }: { moving: Moving; job: Job }) {
+export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
   const t = texts.moving;
   const { progress } = job;
   return (
@@ -36,7 +36,7 @@ export function WorkCard({ moving, job }: { moving: Moving; job: Job }) {
       <Progress
         label={job.title}
         value={progress?.total ? progress.done / progress.total : null}
-        text={progressWords(progress)}
+        text={formatProgress(progress)}
       />
       <p class="muted">{t.goesOnThere}</p>
       <div class="actions-row">
@@ -47,12 +47,12 @@ export function WorkCard({ moving, job }: { moving: Moving; job: Job }) {
 }
 
 /** Gives the part that is out. */
-export function shareOf({ sentBytes, totalBytes }: Sending): number {
+export function getUploadShare({ sentBytes, totalBytes }: Upload): number {
   return totalBytes === 0 ? 1 : sentBytes / totalBytes;
 }
 
 /** Gives `12 MB of 40 MB · 3.2 MB a second`. */
-export function sendingWords({ sentBytes, totalBytes, bytesPerSecond }: Sending): string {
+export function formatUpload({ sentBytes, totalBytes, bytesPerSecond }: Upload): string {
   const done = texts.activity.of(bytes(sentBytes), bytes(totalBytes));
   return bytesPerSecond > 0 ? `${done} · ${texts.moving.rate(bytes(bytesPerSecond))}` : done;
 }

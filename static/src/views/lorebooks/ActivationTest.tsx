@@ -8,10 +8,10 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { texts } from "../../texts/texts.ts";
 import { ChatSelect } from "../documents/ChatPicker.tsx";
-import type { LorebookPartProps } from "./LorebooksPage.tsx";
+import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 
 /** What is scanned, and what came of it. */
-export function TrialPanel({ editor, api }: LorebookPartProps) {
+export function ActivationTest({ editor, api }: LorebookSectionProps) {
   const [text, setText] = useState("");
   const [chatId, setChatId] = useState("");
   const [found, setFound] = useState<LorebookTest>();
@@ -62,14 +62,16 @@ function Found({ found: { entries, dropped, tokens } }: { found: LorebookTest })
       <p role="status" class="trial-summary">{summary}</p>
       {entries.length > 0 && (
         <List label={t.fired(entries.length)}>
-          {entries.map((entry) => <ListRow key={entry.entry_id} title={entry.entry_name} text={reasonOf(entry)} />)}
+          {entries.map((entry) => <ListRow key={entry.entry_id} title={entry.entry_name} text={formatReason(entry)} />)}
         </List>
       )}
       {dropped.length > 0 && (
         <>
           <h3>{t.dropped}</h3>
           <List label={t.dropped}>
-            {dropped.map((entry, index) => <ListRow key={index} title={entry.entry_name} text={missOf(entry)} />)}
+            {dropped.map((entry, index) => (
+              <ListRow key={index} title={entry.entry_name} text={formatMissReason(entry)} />
+            ))}
           </List>
         </>
       )}
@@ -77,7 +79,7 @@ function Found({ found: { entries, dropped, tokens } }: { found: LorebookTest })
   );
 }
 
-function reasonOf({ reason, position, depth, tokens, probability }: ActivatedEntry): string {
+function formatReason({ reason, position, depth, tokens, probability }: ActivatedEntry): string {
   const t = texts.lorebooks.trial;
   const places = { ...texts.editor.entry.positions, ...texts.lorebooks.entry.places };
   const place = places[position as keyof typeof places] ?? position;
@@ -91,7 +93,7 @@ function reasonOf({ reason, position, depth, tokens, probability }: ActivatedEnt
   ].filter(Boolean).join(" · ");
 }
 
-function missOf({ reason, key }: MissedEntry): string {
+function formatMissReason({ reason, key }: MissedEntry): string {
   const t = texts.lorebooks.trial;
   const words = t.misses[reason as keyof typeof t.misses] ?? reason;
   return [words, key !== undefined && t.byKey(key)].filter(Boolean).join(" · ");

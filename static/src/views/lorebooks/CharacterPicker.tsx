@@ -12,7 +12,7 @@ import { texts } from "../../texts/texts.ts";
 const OFFERED = 6;
 
 /** Those chosen, and the search for more. */
-export function CharacterChoice({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+export function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
   const { people } = useStore();
   const t = texts.lorebooks;
   useEffect(() => ids.forEach((id) => people.wantCharacter(id)), [ids]);

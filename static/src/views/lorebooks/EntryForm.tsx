@@ -6,15 +6,15 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import {
-  entryTitle,
+  getEntryTitle,
+  getExtensionNumber,
   isSelective,
   LOGICS,
-  numberIn,
-  withExtension,
-  withTitle,
+  setEntryTitle,
+  setExtension,
 } from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
-import { CardWords, tokensOf } from "../character_editor/fields.tsx";
+import { CardWordLists, countTokens } from "../character_editor/fields.tsx";
 import { ChanceFields, GroupFields, MatchFields, PlaceFields, RecursionFields } from "./entry_details.tsx";
 
 /** What the parts of the form take. `onChange` gets the fields that change. */
@@ -34,10 +34,10 @@ export function EntryForm({ entry, onChange, onRemove }: EntryProps & { onRemove
       <TextField
         label={more.title}
         hint={more.titleHint}
-        value={entry.comment?.trim() || entry.name?.trim() ? entryTitle(entry) : ""}
-        onInput={(title) => onChange(withTitle(entry, title))}
+        value={entry.comment?.trim() || entry.name?.trim() ? getEntryTitle(entry) : ""}
+        onInput={(title) => onChange(setEntryTitle(entry, title))}
       />
-      <CardWords
+      <CardWordLists
         label={t.entry.keys}
         hint={t.entry.keysHint}
         between="lines"
@@ -46,7 +46,7 @@ export function EntryForm({ entry, onChange, onRemove }: EntryProps & { onRemove
       />
       <TextField
         label={t.entry.content}
-        hint={tokensOf(entry.content)}
+        hint={countTokens(entry.content)}
         rows={6}
         value={entry.content}
         onInput={(content) => onChange({ content })}
@@ -94,11 +94,11 @@ function SecondaryFields({ entry, onChange }: EntryProps) {
         <>
           <Select
             label={more.logic}
-            value={LOGICS[numberIn(entry, "selectiveLogic") ?? 0] ?? "any"}
+            value={LOGICS[getExtensionNumber(entry, "selectiveLogic") ?? 0] ?? "any"}
             options={LOGICS.map((value) => ({ value, name: more.logics[value] }))}
-            onChange={(logic) => onChange(withExtension(entry, "selectiveLogic", LOGICS.indexOf(logic)))}
+            onChange={(logic) => onChange(setExtension(entry, "selectiveLogic", LOGICS.indexOf(logic)))}
           />
-          <CardWords
+          <CardWordLists
             label={t.secondaryKeys}
             hint={t.keysHint}
             between="lines"

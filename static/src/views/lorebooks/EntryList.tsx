@@ -5,10 +5,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
-import { EMPTY_ENTRY, entryTitle, findBookEntries, type PlacedEntry } from "../../state/documents/lorebook_entries.ts";
+import {
+  EMPTY_ENTRY,
+  getEntryTitle,
+  type IndexedEntry,
+  searchEntries,
+} from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
 import { EntryForm } from "./EntryForm.tsx";
-import type { LorebookPartProps } from "./LorebooksPage.tsx";
+import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 
 /** Height of a row: two lines of text. */
 const ROW_PX = 60;
@@ -16,7 +21,7 @@ const ROW_PX = 60;
 const ROWS = 9;
 
 /** The list, or one entry in its place. */
-export function EntryList({ editor }: LorebookPartProps) {
+export function EntryList({ editor }: LorebookSectionProps) {
   const [opened, setOpened] = useState<number>();
   const [query, setQuery] = useState("");
   const { book } = editor.data.value!;
@@ -26,7 +31,7 @@ export function EntryList({ editor }: LorebookPartProps) {
   if (opened === undefined || entry === undefined) {
     return (
       <Overview
-        entries={findBookEntries(book, query)}
+        entries={searchEntries(book, query)}
         isEmpty={book.entries.length === 0}
         query={query}
         onQuery={setQuery}
@@ -45,7 +50,7 @@ export function EntryList({ editor }: LorebookPartProps) {
     );
   return (
     <OpenedEntry
-      title={entryTitle(entry) || texts.editor.entryNth(opened + 1)}
+      title={getEntryTitle(entry) || texts.editor.entryNth(opened + 1)}
       onBack={() => setOpened(undefined)}
     >
       <EntryForm
@@ -79,7 +84,7 @@ function OpenedEntry(
 
 function Overview(
   { entries, isEmpty, query, onQuery, onOpen, onAdd }: {
-    entries: PlacedEntry[];
+    entries: IndexedEntry[];
     isEmpty: boolean;
     query: string;
     onQuery: (query: string) => void;
@@ -120,7 +125,7 @@ function Overview(
 function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: number; onOpen: () => void }) {
   const t = texts.lorebooks;
   const keys = entry.keys.join(", ");
-  const title = entryTitle(entry) || texts.editor.entryNth(index + 1);
+  const title = getEntryTitle(entry) || texts.editor.entryNth(index + 1);
   return (
     <button type="button" class={entry.enabled ? "entry-row" : "entry-row is-off"} onClick={onOpen}>
       <span class="entry-words">

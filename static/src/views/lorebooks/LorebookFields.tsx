@@ -1,21 +1,21 @@
 /** What holds for a lorebook as a whole: its name, for whom it is there, how it is scanned. */
 import type { LorebookScope } from "../../api/types.ts";
 import { useEffect } from "preact/hooks";
-import type { LorebookFields } from "../../api/lorebooks.ts";
+import type { LorebookDraft } from "../../api/lorebooks.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ChatLink } from "../documents/ChatPicker.tsx";
+import { ChatPicker } from "../documents/ChatPicker.tsx";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
-import { CharacterChoice } from "./CharacterPicker.tsx";
-import type { LorebookPartProps } from "./LorebooksPage.tsx";
+import { CharacterPicker } from "./CharacterPicker.tsx";
+import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 
 const SCOPES: readonly LorebookScope[] = ["global", "character", "persona", "chat"];
 
 /** The form. */
-export function BookFields({ editor }: LorebookPartProps) {
+export function LorebookFields({ editor }: LorebookSectionProps) {
   const t = texts.lorebooks;
   const fields = editor.data.value!;
   const { book } = fields;
@@ -75,20 +75,20 @@ export function BookFields({ editor }: LorebookPartProps) {
 function Binding(
   { id, fields, onChange }: {
     id: string;
-    fields: LorebookFields;
-    onChange: (changes: Partial<LorebookFields>) => void;
+    fields: LorebookDraft;
+    onChange: (changes: Partial<LorebookDraft>) => void;
   },
 ) {
   const t = texts.lorebooks;
   if (fields.scope === "character") {
-    return <CharacterChoice ids={fields.character_ids} onChange={(character_ids) => onChange({ character_ids })} />;
+    return <CharacterPicker ids={fields.character_ids} onChange={(character_ids) => onChange({ character_ids })} />;
   }
   if (fields.scope === "persona") {
-    return <PersonaChoice ids={fields.persona_ids} onChange={(persona_ids) => onChange({ persona_ids })} />;
+    return <PersonaPicker ids={fields.persona_ids} onChange={(persona_ids) => onChange({ persona_ids })} />;
   }
   if (fields.scope === "global") return null;
   return (
-    <ChatLink
+    <ChatPicker
       label={t.chatLinkPick}
       none={t.chatLinkNone}
       linkLabel={t.chatLink}
@@ -102,7 +102,7 @@ function Binding(
   );
 }
 
-function PersonaChoice({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+function PersonaPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
   const { people } = useStore();
   useEffect(() => people.wantPersonas(), []);
   const t = texts.lorebooks;

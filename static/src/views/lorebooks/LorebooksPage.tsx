@@ -1,20 +1,20 @@
 /** The lorebooks: the list, or the editor of one. */
 import { useMemo, useState } from "preact/hooks";
-import type { ReadDocument } from "../../api/documents.ts";
-import { type LorebookApi, lorebookApi, type LorebookFields } from "../../api/lorebooks.ts";
+import type { VersionedDocument } from "../../api/documents.ts";
+import { type LorebookApi, lorebookApi, type LorebookDraft } from "../../api/lorebooks.ts";
 import type { Lorebook, LorebookItem } from "../../api/types.ts";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { DocumentList } from "../../state/documents/document_list.ts";
-import { type Standing, VersionedEditor } from "../../state/documents/versioned_editor.ts";
+import { type StoredVersion, VersionedEditor } from "../../state/documents/versioned_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DocumentsPage, NoDocuments } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
-import { TrialPanel } from "./ActivationTest.tsx";
+import { ActivationTest } from "./ActivationTest.tsx";
 import { EntryList } from "./EntryList.tsx";
-import { BookFields } from "./LorebookFields.tsx";
+import { LorebookFields } from "./LorebookFields.tsx";
 
 /** `item` is the id of the book to edit. */
 export function LorebooksPage({ item }: { item: string | undefined }) {
@@ -56,19 +56,19 @@ function Overview() {
 }
 
 /** One lorebook being edited. Without a name it is not saved. */
-class LorebookEditor extends VersionedEditor<Lorebook, LorebookFields> {
+class LorebookEditor extends VersionedEditor<Lorebook, LorebookDraft> {
   constructor(api: LorebookApi, id: string) {
     super({
       id,
       kind: "lorebook",
-      read: async () => standing(await api.read(id)),
-      write: async (fields, version) => standing(await api.save(id, fields, version)),
+      read: async () => toStoredVersion(await api.read(id)),
+      write: async (fields, version) => toStoredVersion(await api.save(id, fields, version)),
       isComplete: ({ name }) => name.trim() !== "",
     });
   }
 }
 
-function standing({ document, version }: ReadDocument<Lorebook>): Standing<Lorebook, LorebookFields> {
+function toStoredVersion({ document, version }: VersionedDocument<Lorebook>): StoredVersion<Lorebook, LorebookDraft> {
   const { name, enabled, scope, character_ids, persona_ids, book } = document;
   return { whole: document, data: { name, enabled, scope, character_ids, persona_ids, book }, version };
 }
@@ -77,22 +77,22 @@ function standing({ document, version }: ReadDocument<Lorebook>): Standing<Loreb
 const LOREBOOKS = "/settings/lorebooks";
 
 /** What the parts of the editor take. */
-export interface LorebookPartProps {
+export interface LorebookSectionProps {
   editor: LorebookEditor;
   api: LorebookApi;
 }
 
-const PARTS = { entries: EntryList, book: BookFields, trial: TrialPanel };
-type Part = keyof typeof PARTS;
+const PARTS = { entries: EntryList, book: LorebookFields, trial: ActivationTest };
+type Section = keyof typeof PARTS;
 
 /** The page. */
 function LorebookPage({ id }: { id: string }) {
   const store = useStore();
   const api = useMemo(() => lorebookApi(store.api.client), []);
   const editor = useMemo(() => new LorebookEditor(api, id), [id]);
-  const [part, setPart] = useState<Part>("entries");
+  const [part, setPart] = useState<Section>("entries");
   const t = texts.lorebooks;
-  const tabs = (Object.keys(PARTS) as Part[]).map((name) => ({ id: name, title: t.parts[name] }));
+  const tabs = (Object.keys(PARTS) as Section[]).map((name) => ({ id: name, title: t.parts[name] }));
   const Shown = PARTS[part];
   return (
     <EditorFrame editor={editor} address={LOREBOOKS} words={t}>

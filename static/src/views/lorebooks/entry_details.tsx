@@ -3,12 +3,12 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import {
-  ENTRY_PLACES,
-  numberIn,
+  ENTRY_POSITIONS,
+  getExtensionNumber,
   placeOf,
   ROLES,
-  withExtension,
-  withPlace,
+  setExtension,
+  setPosition,
 } from "../../state/documents/lorebook_entries.ts";
 import { texts } from "../../texts/texts.ts";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
@@ -66,8 +66,8 @@ export function PlaceFields({ entry, onChange }: EntryProps) {
         <Select
           label={t.position}
           value={place ?? ""}
-          options={(["", ...ENTRY_PLACES] as const).map((value) => ({ value, name: names[value || "none"] }))}
-          onChange={(value) => onChange(withPlace(entry, value || undefined))}
+          options={(["", ...ENTRY_POSITIONS] as const).map((value) => ({ value, name: names[value || "none"] }))}
+          onChange={(value) => onChange(setPosition(entry, value || undefined))}
         />
       </div>
       {place === "at_depth" && (
@@ -82,9 +82,9 @@ export function PlaceFields({ entry, onChange }: EntryProps) {
           />
           <Select
             label={texts.sending.options.noteRole}
-            value={ROLES[numberIn(entry, "role") ?? 0] ?? "system"}
+            value={ROLES[getExtensionNumber(entry, "role") ?? 0] ?? "system"}
             options={ROLES.map((value) => ({ value, name: texts.sending.options.roles[value] }))}
-            onChange={(role) => onChange(withExtension(entry, "role", ROLES.indexOf(role)))}
+            onChange={(role) => onChange(setExtension(entry, "role", ROLES.indexOf(role)))}
           />
         </div>
       )}
@@ -113,7 +113,7 @@ export function ChanceFields({ entry, onChange }: EntryProps) {
       <NumberInput
         label={t.probability}
         hint={t.probabilityHint}
-        value={isSure ? undefined : numberIn(entry, "probability")}
+        value={isSure ? undefined : getExtensionNumber(entry, "probability")}
         min={0}
         max={100}
         isWhole={false}
@@ -145,7 +145,7 @@ export function GroupFields({ entry, onChange }: EntryProps) {
         label={t.group}
         hint={t.groupHint}
         value={typeof group === "string" ? group : ""}
-        onInput={(text) => onChange(withExtension(entry, "group", text))}
+        onInput={(text) => onChange(setExtension(entry, "group", text))}
       />
       <ExtensionNumber {...props} field="group_weight" label={t.groupWeight} max={MANY} placeholder="100" />
       <ExtensionSwitch {...props} field="group_override" label={t.groupOverride} />
@@ -166,11 +166,11 @@ export function RecursionFields({ entry, onChange }: EntryProps) {
       <NumberInput
         label={t.delayUntilRecursion}
         hint={t.delayUntilRecursionHint}
-        value={late === true ? 1 : numberIn(entry, "delay_until_recursion")}
+        value={late === true ? 1 : getExtensionNumber(entry, "delay_until_recursion")}
         min={0}
         max={100}
         placeholder="0"
-        onChange={(value) => onChange(withExtension(entry, "delay_until_recursion", value))}
+        onChange={(value) => onChange(setExtension(entry, "delay_until_recursion", value))}
       />
     </>
   );
@@ -188,9 +188,9 @@ function ExtensionNumber(
   return (
     <NumberInput
       {...shown}
-      value={numberIn(entry, field)}
+      value={getExtensionNumber(entry, field)}
       min={0}
-      onChange={(value) => onChange(withExtension(entry, field, value))}
+      onChange={(value) => onChange(setExtension(entry, field, value))}
     />
   );
 }
@@ -203,7 +203,7 @@ function ExtensionSwitch(
       label={label}
       hint={hint}
       isOn={entry.extensions[field] === true}
-      onChange={(isOn) => onChange(withExtension(entry, field, isOn))}
+      onChange={(isOn) => onChange(setExtension(entry, field, isOn))}
     />
   );
 }

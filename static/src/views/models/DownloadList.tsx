@@ -6,7 +6,7 @@ import { Progress } from "../../components/Progress.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { sizeText, timeText } from "./format_figures.ts";
+import { formatDuration, formatSize } from "./format_figures.ts";
 
 /** Nothing where there are none. */
 export function DownloadList({ models }: { models: Models }) {
@@ -36,7 +36,7 @@ function DownloadCard({ models, download }: { models: Models; download: ModelDow
         <span class="badge">{t.states[state]}</span>
       </div>
       {file && <p class="muted facts">{repo}</p>}
-      <Progress label={name} value={shareOf(download)} text={figuresOf(download)} />
+      <Progress label={name} value={getShare(download)} text={listFigures(download)} />
       {hasFailed && error && <Notice tone="danger" title={t.downloadFailed}>{error.message}</Notice>}
       <div class="actions-row">
         {hasFailed
@@ -68,15 +68,18 @@ function DownloadCard({ models, download }: { models: Models; download: ModelDow
   );
 }
 
-function shareOf({ received_bytes, total_bytes }: ModelDownload): number | null {
+function getShare({ received_bytes, total_bytes }: ModelDownload): number | null {
   return total_bytes > 0 ? received_bytes / total_bytes : null;
 }
 
-function figuresOf({ received_bytes, total_bytes, bytes_per_second, state }: ModelDownload): string {
+function listFigures({ received_bytes, total_bytes, bytes_per_second, state }: ModelDownload): string {
   const t = texts.models;
-  const parts = [t.amount(sizeText(received_bytes), sizeText(total_bytes))];
+  const parts = [t.amount(formatSize(received_bytes), formatSize(total_bytes))];
   if (state === "running" && bytes_per_second > 0) {
-    parts.push(t.rate(sizeText(bytes_per_second)), t.left(timeText((total_bytes - received_bytes) / bytes_per_second)));
+    parts.push(
+      t.rate(formatSize(bytes_per_second)),
+      t.left(formatDuration((total_bytes - received_bytes) / bytes_per_second)),
+    );
   }
   return parts.join(" · ");
 }

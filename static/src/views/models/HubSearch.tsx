@@ -8,7 +8,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { countText, dayText, sizeText } from "./format_figures.ts";
+import { formatCount, formatDay, formatSize } from "./format_figures.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 
@@ -59,7 +59,7 @@ export function HubSearch({ models }: { models: Models }) {
           <p class="visually-hidden" role="status">{t.foundCount(found.items.length)}</p>
           {found.items.length === 0 && <p class="muted">{t.nothingFound}</p>}
           <ul class="cards">
-            {found.items.map((item) => <FoundCard key={item.repo} models={models} item={item} />)}
+            {found.items.map((item) => <HubModelCard key={item.repo} models={models} item={item} />)}
           </ul>
           {found.nextCursor !== null && (
             <Button
@@ -75,7 +75,7 @@ export function HubSearch({ models }: { models: Models }) {
   );
 }
 
-function FoundCard({ models, item }: { models: Models; item: HubModel }) {
+function HubModelCard({ models, item }: { models: Models; item: HubModel }) {
   const t = texts.models;
   const { repo, downloads, license, gated, updated_at } = item;
   const files = models.files.value.get(repo);
@@ -86,7 +86,7 @@ function FoundCard({ models, item }: { models: Models; item: HubModel }) {
         {gated && <span class="badge">{t.gated}</span>}
       </div>
       <p class="muted facts">
-        {[t.downloadCount(countText(downloads)), license, updated_at && t.updated(dayText(updated_at))]
+        {[t.downloadCount(formatCount(downloads)), license, updated_at && t.updated(formatDay(updated_at))]
           .filter(Boolean).join(" · ")}
       </p>
       <div class="actions-row">
@@ -142,7 +142,7 @@ function FileList({ models, repo, files }: { models: Models; repo: string; files
         {state === "absent"
           ? (
             <Button kind="primary" label={`${t.download}: ${repo}`} onClick={() => start()}>
-              {t.downloadSize(sizeText(bytes))}
+              {t.downloadSize(formatSize(bytes))}
             </Button>
           )
           : <span class="badge">{t.fileStates[state]}</span>}
@@ -156,7 +156,7 @@ function FileList({ models, repo, files }: { models: Models; repo: string; files
         <ListRow
           key={path}
           title={path}
-          text={[quantization, sizeText(size_bytes), shards && t.shards(shards.length)].filter(Boolean).join(" · ")}
+          text={[quantization, formatSize(size_bytes), shards && t.shards(shards.length)].filter(Boolean).join(" · ")}
           end={state === "absent"
             ? <Button label={`${t.download}: ${path}`} onClick={() => start(path)}>{t.download}</Button>
             : <span class="badge">{t.fileStates[state]}</span>}

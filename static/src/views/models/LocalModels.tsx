@@ -10,7 +10,7 @@ import { Dialog } from "../../components/overlays/Dialog.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { countText, sizeText } from "./format_figures.ts";
+import { formatCount, formatSize } from "./format_figures.ts";
 
 /** The list; each model that can run here has a button for it. */
 export function LocalModels({ models }: { models: Models }) {
@@ -26,12 +26,16 @@ export function LocalModels({ models }: { models: Models }) {
   );
 }
 
-type Asked = { kind: "run" } | { kind: "delete" } | { kind: "command"; command: string; advice: string } | undefined;
+type RunRequest =
+  | { kind: "run" }
+  | { kind: "delete" }
+  | { kind: "command"; command: string; advice: string }
+  | undefined;
 
 function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
   const store = useStore();
   const t = texts.models;
-  const [asked, setAsked] = useState<Asked>(undefined);
+  const [asked, setAsked] = useState<RunRequest>(undefined);
   const runner = models.runner.value;
   const isHere = runner?.path === model.path && (runner.state === "running" || runner.state === "starting");
   const canRun = model.format === "gguf" && model.role === "model";
@@ -47,7 +51,7 @@ function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
         <h4>{model.path.slice(model.path.lastIndexOf("/") + 1)}</h4>
         {isHere && <span class="badge">{t.runnerStates[runner.state]}</span>}
       </div>
-      <p class="muted facts">{factsOf(model)}</p>
+      <p class="muted facts">{listFacts(model)}</p>
       {!isHere && (
         <div class="actions-row">
           {canRun && (
@@ -78,7 +82,7 @@ function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
             </>
           }
         >
-          <p>{t.deleteText(model.path, sizeText(model.size_bytes))}</p>
+          <p>{t.deleteText(model.path, formatSize(model.size_bytes))}</p>
         </Dialog>
       )}
       {asked?.kind === "command" && (
@@ -92,15 +96,15 @@ function LocalCard({ models, model }: { models: Models; model: LocalModel }) {
   );
 }
 
-function factsOf({ repo, format, role, size_bytes, quantization, parameters, context_size }: LocalModel): string {
+function listFacts({ repo, format, role, size_bytes, quantization, parameters, context_size }: LocalModel): string {
   const t = texts.models;
   return [
     repo,
     role === "mmproj" ? t.projector : format.toUpperCase(),
     quantization,
-    parameters && t.parameters(countText(parameters)),
-    context_size && t.contextOf(countText(context_size)),
-    sizeText(size_bytes),
+    parameters && t.parameters(formatCount(parameters)),
+    context_size && t.contextOf(formatCount(context_size)),
+    formatSize(size_bytes),
   ].filter(Boolean).join(" · ");
 }
 

@@ -8,7 +8,7 @@ import { texts } from "../../texts/texts.ts";
 import { DownloadList } from "./DownloadList.tsx";
 import { HubSearch } from "./HubSearch.tsx";
 import { LocalModels } from "./LocalModels.tsx";
-import { sizeText } from "./format_figures.ts";
+import { formatSize } from "./format_figures.ts";
 
 /** The page; it listens for changes while it is shown. */
 export function ModelsPage() {
@@ -43,7 +43,7 @@ function RunnerPanel({ models }: { models: Models }) {
   const isUp = state === "running" || state === "starting";
   const facts = [
     context_size && t.contextOf(context_size.toLocaleString()),
-    memory_bytes && t.memory(sizeText(memory_bytes)),
+    memory_bytes && t.memory(formatSize(memory_bytes)),
   ].filter(Boolean).join(" · ");
   return (
     <div class={state === "running" ? "card connection active" : "card"}>

@@ -4,7 +4,7 @@ import { language } from "../../texts/texts.ts";
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
 
 /** Gives a size in decimal units, as disks are sold: `1.6 GB`. */
-export function sizeText(bytes: number): string {
+export function formatSize(bytes: number): string {
   let [value, unit] = [bytes, 0];
   while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1];
   const digits = unit > 1 && value < 100 ? 1 : 0;
@@ -13,7 +13,7 @@ export function sizeText(bytes: number): string {
 }
 
 /** Gives a time that is still to go, in its two largest units: `3 min 20 s`. */
-export function timeText(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const whole = Math.max(1, Math.round(seconds));
   const parts = [[Math.floor(whole / 3600), "hour"], [Math.floor(whole / 60) % 60, "minute"], [
     whole % 60,
@@ -26,11 +26,11 @@ export function timeText(seconds: number): string {
 }
 
 /** Gives a large number in short: `1.2M`. */
-export function countText(count: number): string {
+export function formatCount(count: number): string {
   return new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }).format(count);
 }
 
 /** Gives the day of a moment: `1 Aug 2026`. */
-export function dayText(iso: string): string {
+export function formatDay(iso: string): string {
   return new Intl.DateTimeFormat(language.value, { dateStyle: "medium" }).format(new Date(iso));
 }

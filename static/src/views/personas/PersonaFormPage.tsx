@@ -10,8 +10,8 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { tokensOf } from "../character_editor/fields.tsx";
-import { portraitOfPersona } from "../characters/portrait_props.ts";
+import { countTokens } from "../character_editor/fields.tsx";
+import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
 type Read = { persona: Persona; version: string };
@@ -86,11 +86,11 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   };
   return (
     <form class="form" onSubmit={save}>
-      <PictureField persona={read?.persona} name={name} picture={picture} onPicture={setPicture} />
+      <ImageField persona={read?.persona} name={name} picture={picture} onPicture={setPicture} />
       <TextField label={t.name} value={name} maxLength={200} isRequired onInput={setName} />
       <TextField
         label={t.description}
-        hint={[t.descriptionHint, tokensOf(description)].filter(Boolean).join(" ")}
+        hint={[t.descriptionHint, countTokens(description)].filter(Boolean).join(" ")}
         rows={8}
         value={description}
         onInput={setDescription}
@@ -124,7 +124,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
 }
 
 /** The picture as it is or will be. */
-function PictureField(
+function ImageField(
   { persona, name, picture, onPicture }: {
     persona: Persona | undefined;
     name: string;
@@ -140,7 +140,7 @@ function PictureField(
     setShownUrl(url);
     return () => URL.revokeObjectURL(url);
   }, [picture]);
-  const shown = persona ? portraitOfPersona(persona) : { path: undefined };
+  const shown = persona ? toPersonaPortraitProps(persona) : { path: undefined };
   return (
     <div class="persona-picture">
       {shownUrl

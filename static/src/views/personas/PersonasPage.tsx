@@ -7,12 +7,12 @@ import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
-import { FileImports } from "../../state/import_export/card_imports.ts";
+import { CardImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ImportNotes } from "../characters/ImportNotices.tsx";
-import { portraitOfPersona } from "../characters/portrait_props.ts";
-import { warnOfLargeExport } from "../documents/large_export.ts";
+import { ImportNotices } from "../characters/ImportNotices.tsx";
+import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
+import { warnAboutLargeExport } from "../documents/large_export.ts";
 
 /** A persona's own card or a character's. */
 const CARD_FILES = ".png,.json,.webp,.jpg,.jpeg,image/png,application/json";
@@ -54,7 +54,7 @@ function Ways() {
     const open = { label: t.open, run: () => store.router.go(`/settings/personas/${encodeURIComponent(only.id)}`) };
     store.toasts.show(t.imported(personas.length), personas.length === 1 ? { action: open } : {});
   };
-  const imports = useMemo(() => new FileImports((file) => store.api.importPersona(file), told), []);
+  const imports = useMemo(() => new CardImports((file) => store.api.importPersona(file), told), []);
   return (
     <>
       <input
@@ -72,7 +72,7 @@ function Ways() {
         <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
         <Button icon="folder" onClick={() => chooser.current?.click()}>{t.import}</Button>
       </div>
-      <ImportNotes imports={imports} />
+      <ImportNotices imports={imports} />
     </>
   );
 }
@@ -96,7 +96,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
       href={`/settings/personas/${encodeURIComponent(persona.id)}`}
       title={<span class="clamped">{persona.name}</span>}
       text={persona.description || t.noDescription}
-      start={<Portrait {...portraitOfPersona(persona)} widthPx={44} class="persona-portrait" />}
+      start={<Portrait {...toPersonaPortraitProps(persona)} widthPx={44} class="persona-portrait" />}
       end={
         <>
           {isDefault && <span class="badge">{t.isDefault}</span>}
@@ -110,7 +110,7 @@ function PersonaRow({ persona }: { persona: Persona }) {
                 label: t.exportCard,
                 icon: "down",
                 href: exportPath,
-                onSelect: () => warnOfLargeExport(store, exportPath),
+                onSelect: () => warnAboutLargeExport(store, exportPath),
               },
               { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
             ]}

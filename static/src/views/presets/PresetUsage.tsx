@@ -4,12 +4,12 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { CardWords } from "../character_editor/fields.tsx";
-import { ChatLink } from "../documents/ChatPicker.tsx";
-import type { PresetPartProps } from "./PresetsPage.tsx";
+import { CardWordLists } from "../character_editor/fields.tsx";
+import { ChatPicker } from "../documents/ChatPicker.tsx";
+import type { PresetSectionProps } from "./PresetsPage.tsx";
 
 /** The form. */
-export function PresetUse({ editor, isReadOnly }: PresetPartProps) {
+export function PresetUsage({ editor, isReadOnly }: PresetSectionProps) {
   const store = useStore();
   const t = texts.presets;
   const { name, models } = editor.data.value!;
@@ -39,7 +39,7 @@ export function PresetUse({ editor, isReadOnly }: PresetPartProps) {
         onChange={setDefault}
       />
       {!isReadOnly && (
-        <CardWords
+        <CardWordLists
           label={t.use.models}
           hint={t.use.modelsHint}
           between="lines"
@@ -47,7 +47,7 @@ export function PresetUse({ editor, isReadOnly }: PresetPartProps) {
           onChange={(changed) => editor.set({ models: changed })}
         />
       )}
-      <ChatLink
+      <ChatPicker
         label={t.use.chat}
         none={t.use.noChat}
         linkLabel={t.use.pinned}

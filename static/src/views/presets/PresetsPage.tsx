@@ -12,10 +12,10 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
-import { PresetUse } from "./PresetUsage.tsx";
+import { PresetUsage } from "./PresetUsage.tsx";
 import { PromptOrder } from "./PromptOrder.tsx";
-import { Samplers } from "./SamplingFields.tsx";
-import { Sentences } from "./TemplateFields.tsx";
+import { SamplingFields } from "./SamplingFields.tsx";
+import { TemplateFields } from "./TemplateFields.tsx";
 
 /** `item` is the id of the preset to edit. */
 export function PresetsPage({ item }: { item: string | undefined }) {
@@ -67,24 +67,24 @@ function Overview() {
 const PRESETS = "/settings/presets";
 
 /** What the parts of the editor take. */
-export interface PresetPartProps {
+export interface PresetSectionProps {
   editor: PresetEditor;
   api: PresetApi;
   isReadOnly: boolean;
 }
 
-const PARTS = { prompts: PromptOrder, sentences: Sentences, samplers: Samplers, use: PresetUse };
-type Part = keyof typeof PARTS;
+const PARTS = { prompts: PromptOrder, sentences: TemplateFields, samplers: SamplingFields, use: PresetUsage };
+type Section = keyof typeof PARTS;
 
 /** The page; the built-in preset can be looked at and copied. */
 function PresetPage({ id }: { id: string }) {
   const store = useStore();
   const api = useMemo(() => presetApi(store.api.client), []);
   const editor = useMemo(() => new PresetEditor(api, id), [id]);
-  const [part, setPart] = useState<Part>("prompts");
+  const [part, setPart] = useState<Section>("prompts");
   const t = texts.presets;
   const isReadOnly = editor.whole.value?.builtin === true;
-  const tabs = (Object.keys(PARTS) as Part[]).map((name) => ({ id: name, title: t.parts[name] }));
+  const tabs = (Object.keys(PARTS) as Section[]).map((name) => ({ id: name, title: t.parts[name] }));
   const Shown = PARTS[part];
   const copy = () =>
     copyPreset(api, id, t.copyName(editor.data.peek()!.name)).then(

@@ -8,9 +8,9 @@ import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { ROLES } from "../../state/documents/lorebook_entries.ts";
 import type { PresetEditor } from "../../state/documents/preset_editor.ts";
-import { isFixed, isMarker, placesOf, withPlaces, withPrompt } from "../../state/documents/prompt_order.ts";
+import { isFixed, isMarker, listOrder, replacePrompt, setOrder } from "../../state/documents/prompt_order.ts";
 import { texts } from "../../texts/texts.ts";
-import { tokensOf } from "../character_editor/fields.tsx";
+import { countTokens } from "../character_editor/fields.tsx";
 
 /** Prompts that a card may bring its own of. */
 const REPLACEABLE = ["main", "jailbreak"];
@@ -26,12 +26,12 @@ export function PromptForm(
   const role = ROLES.find((each) => each === prompt.role) ?? "system";
   const isAtDepth = prompt.injection_position === 1;
   const change = (changes: Partial<PresetPrompt>) =>
-    editor.set(withPrompt(editor.data.peek()!, identifier, changes), `${identifier} ${Object.keys(changes).join()}`);
+    editor.set(replacePrompt(editor.data.peek()!, identifier, changes), `${identifier} ${Object.keys(changes).join()}`);
   return (
     <div class="form">
       <div class="entry-head">
         <Button icon="left" kind="quiet" onClick={onBack}>{t.order.toOrder}</Button>
-        <h3 ref={head} tabIndex={-1}>{promptName(prompt)}</h3>
+        <h3 ref={head} tabIndex={-1}>{getPromptName(prompt)}</h3>
       </div>
       <TextField label={t.prompt.name} value={prompt.name ?? ""} onInput={(name) => change({ name })} />
       <Select
@@ -42,7 +42,7 @@ export function PromptForm(
       />
       <TextField
         label={t.prompt.content}
-        hint={[t.prompt.contentHint, tokensOf(content)].filter(Boolean).join(" ")}
+        hint={[t.prompt.contentHint, countTokens(content)].filter(Boolean).join(" ")}
         rows={10}
         value={content}
         onInput={(text) => change({ content: text })}
@@ -89,7 +89,7 @@ function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identif
   const t = texts.presets.order;
   const leave = (isRemoved: boolean) => {
     const preset = editor.data.peek()!;
-    const order = withPlaces(preset, placesOf(preset).filter((place) => place.identifier !== identifier));
+    const order = setOrder(preset, listOrder(preset).filter((place) => place.identifier !== identifier));
     const prompts = preset.prompts.filter((prompt) => prompt.identifier !== identifier);
     editor.set(isRemoved ? { prompts, ...order } : order, `remove ${identifier}`);
     onDone();
@@ -103,7 +103,7 @@ function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identif
 }
 
 /** What a prompt is called: parts of the chat by our own words, others by their names. */
-export function promptName({ identifier, name }: PresetPrompt): string {
+export function getPromptName({ identifier, name }: PresetPrompt): string {
   const { markers } = texts.presets;
   const own = Object.hasOwn(markers, identifier) ? markers[identifier as keyof typeof markers] : undefined;
   return (isMarker(identifier) ? own : name?.trim() || own) ?? identifier;

@@ -8,25 +8,25 @@ import { SortableList } from "../../components/lists/SortableList.tsx";
 import { newId } from "../../state/app/ids.ts";
 import {
   isMarker,
+  listOrder,
+  listUnordered,
   moved,
-  type PlacedPrompt,
-  placesOf,
-  unplacedOf,
-  withPlaces,
+  type OrderedPrompt,
+  setOrder,
 } from "../../state/documents/prompt_order.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import type { PresetPartProps } from "./PresetsPage.tsx";
-import { PromptForm, promptName } from "./PromptForm.tsx";
+import type { PresetSectionProps } from "./PresetsPage.tsx";
+import { getPromptName, PromptForm } from "./PromptForm.tsx";
 
 /** The list, or one prompt in its place. */
-export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {
+export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
   const store = useStore();
   const [opened, setOpened] = useState<string>();
   const t = texts.presets.order;
   const preset = editor.data.value!;
-  const places = placesOf(preset);
-  const unplaced = unplacedOf(preset);
+  const places = listOrder(preset);
+  const unplaced = listUnordered(preset);
   if (places.length === 0 && unplaced.length === 0) {
     const take = async () => {
       try {
@@ -45,12 +45,12 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {
   const prompt = places.find(({ identifier }) => identifier === opened)?.prompt ??
     unplaced.find(({ identifier }) => identifier === opened);
   if (prompt) return <PromptForm editor={editor} prompt={prompt} onBack={() => setOpened(undefined)} />;
-  const set = (changed: PlacedPrompt[], step: string) => editor.set(withPlaces(preset, changed), step);
-  const toggle = (place: PlacedPrompt, enabled: boolean) =>
+  const set = (changed: OrderedPrompt[], step: string) => editor.set(setOrder(preset, changed), step);
+  const toggle = (place: OrderedPrompt, enabled: boolean) =>
     set(places.map((each) => each === place ? { ...each, enabled } : each), `enable ${place.identifier}`);
   const add = () => {
     const made: PresetPrompt = { identifier: newId(), name: t.newName, role: "system", content: "" };
-    const order = withPlaces(preset, [...places, { identifier: made.identifier, enabled: true, prompt: made }]);
+    const order = setOrder(preset, [...places, { identifier: made.identifier, enabled: true, prompt: made }]);
     editor.set({ prompts: [...preset.prompts, made], ...order }, "add");
     setOpened(made.identifier);
   };
@@ -60,7 +60,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {
       <SortableList
         items={places}
         keyOf={({ identifier }) => identifier}
-        nameOf={({ prompt }) => promptName(prompt)}
+        nameOf={({ prompt }) => getPromptName(prompt)}
         onMove={(from, to) => set(moved(places, from, to), `move ${Date.now()}`)}
         label={t.list}
         words={t}
@@ -93,18 +93,18 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetPartProps) {
 
 function PlaceRow(
   { place: { identifier, enabled, prompt }, isReadOnly, onOpen, onToggle }: {
-    place: PlacedPrompt;
+    place: OrderedPrompt;
     isReadOnly: boolean;
     onOpen: () => void;
     onToggle: (isOn: boolean) => void;
   },
 ) {
   const t = texts.presets.order;
-  const name = promptName(prompt);
+  const name = getPromptName(prompt);
   const words = (
     <>
       <span class="entry-title">{name}</span>
-      <span class="entry-more">{moreOf(prompt)}</span>
+      <span class="entry-more">{listPromptActions(prompt)}</span>
     </>
   );
   return (
@@ -147,11 +147,11 @@ function Unplaced(
           <Button
             key={prompt.identifier}
             icon="plus"
-            label={t.putIn(promptName(prompt))}
+            label={t.putIn(getPromptName(prompt))}
             isDisabled={isReadOnly}
             onClick={() => onPutIn(prompt)}
           >
-            {promptName(prompt)}
+            {getPromptName(prompt)}
           </Button>
         ))}
       </div>
@@ -159,7 +159,7 @@ function Unplaced(
   );
 }
 
-function moreOf({ content, injection_position, injection_depth = 4 }: PresetPrompt): string {
+function listPromptActions({ content, injection_position, injection_depth = 4 }: PresetPrompt): string {
   const start = (content ?? "").slice(0, 200);
   return injection_position === 1 ? [texts.presets.order.depth(injection_depth), start].join(" · ") : start;
 }

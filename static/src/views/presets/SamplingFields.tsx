@@ -2,7 +2,7 @@
 import { NUMBER_FIELDS, type NumberField } from "../../state/documents/sampling.ts";
 import { texts } from "../../texts/texts.ts";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
-import type { PresetPartProps } from "./PresetsPage.tsx";
+import type { PresetSectionProps } from "./PresetsPage.tsx";
 
 /** Samplers that a preset has beyond those of a chat. */
 const MORE = [
@@ -15,7 +15,7 @@ const MORE = [
 const ANY = 1_000_000_000;
 
 /** A field for each, and for those a file brought along. */
-export function Samplers({ editor, isReadOnly }: PresetPartProps) {
+export function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
   const t = texts.presets.samplers;
   const { sampler } = editor.data.value!;
   const known: readonly NumberField[] = [...NUMBER_FIELDS, ...MORE];

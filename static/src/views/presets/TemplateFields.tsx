@@ -1,14 +1,14 @@
 /** What a preset says around the parts of a prompt, and how that is sent. What is not its own is the built-in preset's. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
-import { BUILTIN_PRESET_ID, type PresetFields } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID, type PresetDraft } from "../../api/presets.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { texts } from "../../texts/texts.ts";
-import type { PresetPartProps } from "./PresetsPage.tsx";
+import type { PresetSectionProps } from "./PresetsPage.tsx";
 
 /** Those that are sent, by SillyTavern's names, in the order in which they come about. */
 const SENTENCES = [
@@ -27,7 +27,7 @@ const SENTENCES = [
 ] as const;
 
 /** Name of a sentence. */
-type SentenceName = (typeof SENTENCES)[number]["name"];
+type TemplateName = (typeof SENTENCES)[number]["name"];
 /** A choice of yes or no, by SillyTavern's name. */
 type FlagName = "continue_prefill" | "squash_system_messages";
 /** What stands between an answer and its continuation. */
@@ -35,13 +35,13 @@ const JOINT = "continue_postfix";
 /** What SillyTavern offers for it; a preset may say something else. */
 const JOINTS = { none: "", space: " ", line: "\n", paragraph: "\n\n" } as const;
 
-type Rest = PresetFields["rest"];
+type Rest = PresetDraft["rest"];
 
 /** Gives what a preset says for a sentence; an empty one is its own, too, and sends nothing. */
-function sentenceOf(
+function getTemplate(
   rest: Rest,
   builtin: Rest,
-  name: SentenceName | typeof JOINT,
+  name: TemplateName | typeof JOINT,
 ): { text: string; isOwn: boolean } {
   const own = rest[name];
   const builtinText = typeof builtin[name] === "string" ? builtin[name] : "";
@@ -49,14 +49,14 @@ function sentenceOf(
 }
 
 /** Gives what a preset chooses. */
-function flagOf(rest: Rest, builtin: Rest, name: FlagName): boolean {
+function getFlag(rest: Rest, builtin: Rest, name: FlagName): boolean {
   return typeof rest[name] === "boolean" ? rest[name] : builtin[name] === true;
 }
 
 /** Gives the fields with a value of the preset's own, or with the built-in one for undefined. */
-function withSentence(
+function setTemplate(
   rest: Rest,
-  name: SentenceName | FlagName | typeof JOINT,
+  name: TemplateName | FlagName | typeof JOINT,
   value: string | boolean | undefined,
 ): Rest {
   const { [name]: _, ...others } = rest;
@@ -64,8 +64,8 @@ function withSentence(
 }
 
 /** A field for each. */
-export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
-  const [builtin, setBuiltin] = useState<PresetFields["rest"] | ApiError>();
+export function TemplateFields({ editor, api, isReadOnly }: PresetSectionProps) {
+  const [builtin, setBuiltin] = useState<PresetDraft["rest"] | ApiError>();
   const [round, setRound] = useState(0);
   useEffect(() => {
     let isHere = true;
@@ -83,19 +83,19 @@ export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
     return <ErrorNote title={t.oneFailed} error={builtin} onRetry={() => setRound(round + 1)} />;
   }
   const { rest } = editor.data.value!;
-  const set = (name: SentenceName | FlagName | typeof JOINT, value: string | boolean | undefined) =>
-    editor.set({ rest: withSentence(editor.data.peek()!.rest, name, value) }, `sentence ${name}`);
+  const set = (name: TemplateName | FlagName | typeof JOINT, value: string | boolean | undefined) =>
+    editor.set({ rest: setTemplate(editor.data.peek()!.rest, name, value) }, `sentence ${name}`);
   const flag = (name: FlagName) => (
     <Switch
       {...t.sentences.flags[name]}
-      isOn={flagOf(rest, builtin, name)}
+      isOn={getFlag(rest, builtin, name)}
       isDisabled={isReadOnly}
       onChange={(isOn) => set(name, isOn)}
     />
   );
-  const isAsked = !flagOf(rest, builtin, "continue_prefill");
+  const isAsked = !getFlag(rest, builtin, "continue_prefill");
   const shown = SENTENCES.filter(({ name }) => isAsked || name !== "continue_nudge_prompt");
-  const joint = sentenceOf(rest, builtin, JOINT).text;
+  const joint = getTemplate(rest, builtin, JOINT).text;
   const joints = Object.entries(JOINTS).map(([name, value]) => ({
     value,
     name: t.sentences.joints[name as keyof typeof JOINTS],
@@ -107,7 +107,7 @@ export function Sentences({ editor, api, isReadOnly }: PresetPartProps) {
       {flag("squash_system_messages")}
       {flag("continue_prefill")}
       {shown.map(({ name, rows }) => {
-        const { text, isOwn } = sentenceOf(rest, builtin, name);
+        const { text, isOwn } = getTemplate(rest, builtin, name);
         const { label, hint } = t.sentences.fields[name];
         return (
           <div key={name}>

@@ -4,11 +4,11 @@ import type { SearchHit } from "../../api/types.ts";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
-import { markWords, Search } from "../../state/app/search.ts";
+import { Search, splitByWords } from "../../state/app/search.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Height of a hit before it was measured. */
 const GUESSED_PX = 92;
@@ -32,7 +32,7 @@ export function SearchScreen() {
   };
   return (
     <main id="main" ref={main} class="page" tabIndex={-1}>
-      <PageHead title={t.title} />
+      <PageHeader title={t.title} />
       <div class="column search-field">
         <input
           ref={field}
@@ -50,14 +50,14 @@ export function SearchScreen() {
             main.current?.querySelector<HTMLElement>(".hit")?.focus();
           }}
         />
-        <p class="search-count muted" role="status">{countOf(search)}</p>
+        <p class="search-count muted" role="status">{formatHitCount(search)}</p>
       </div>
       <Hits search={search} />
     </main>
   );
 }
 
-function countOf(search: Search): string {
+function formatHitCount(search: Search): string {
   const { state, hits } = search;
   if (state.value === "searching") return texts.search.searching;
   if (state.value === "idle" || state.value === "failed" || hits.value.length === 0) return "";
@@ -139,7 +139,9 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
 function Marked({ text, words }: { text: string; words: string }) {
   return (
     <>
-      {markWords(text, words).map((piece, index) => piece.isHit ? <mark key={index}>{piece.text}</mark> : piece.text)}
+      {splitByWords(text, words).map((piece, index) =>
+        piece.isHit ? <mark key={index}>{piece.text}</mark> : piece.text
+      )}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { Select } from "../../components/forms/Select.tsx";
 import { Slider } from "../../components/forms/Slider.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
-import { canNotify, isDenied, mayNotify } from "../../state/app/notifications.ts";
+import { canNotify, isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
 import { LANGUAGES, texts } from "../../texts/texts.ts";
 
@@ -130,9 +130,9 @@ function NameField({ name, onChange }: { name: string; onChange: (name: string) 
 function NotifySwitch() {
   const { device } = useStore();
   const t = texts.general;
-  const [isRefused, setRefused] = useState(isDenied());
+  const [isRefused, setRefused] = useState(isNotificationDenied());
   const change = async (isOn: boolean) => {
-    const isAllowed = isOn && await mayNotify();
+    const isAllowed = isOn && await requestNotifications();
     setRefused(isOn && !isAllowed);
     device.isNotifying.value = isAllowed;
   };

@@ -7,11 +7,11 @@ import { useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { AddConnectionPage, ConnectionFormPage, ConnectionsPage } from "../connections/ConnectionsPage.tsx";
+import { AddConnectionPage, ConnectionsPage, EditConnectionPage } from "../connections/ConnectionsPage.tsx";
 import { GeneralPage } from "./GeneralPage.tsx";
 import { TrashPage } from "./TrashPage.tsx";
 import { findSettings, settingsSections } from "./settings_index.ts";
-import { PageHead } from "../shell/PageHeader.tsx";
+import { PageHeader } from "../shell/PageHeader.tsx";
 
 const AboutPage = lazy(() => import("../data/AboutPage.tsx").then((file) => file.AboutPage));
 const ImportPage = lazy(() => import("../import_export/ImportPage.tsx").then((file) => file.ImportPage));
@@ -19,7 +19,7 @@ const DataPage = lazy(() => import("../data/DataPage.tsx").then((file) => file.D
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
 const ImagesPage = lazy(() => import("../images/ImagesPage.tsx").then(({ ImagesPage }) => ImagesPage));
 const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
-const VoicePage = lazy(() => import("../speech/SpeechPage.tsx").then(({ VoicePage }) => VoicePage));
+const SpeechPage = lazy(() => import("../speech/SpeechPage.tsx").then(({ SpeechPage }) => SpeechPage));
 const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
 const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
 const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
@@ -43,11 +43,11 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   }, [section]);
   return (
     <main id="main" class="page" tabIndex={-1}>
-      <PageHead title={texts.settings.title}>
+      <PageHeader title={texts.settings.title}>
         <a class="back-link" href={last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`}>
           {texts.settings.back}
         </a>
-      </PageHead>
+      </PageHeader>
       <div class="settings">
         <div class="settings-side">
           <input
@@ -66,7 +66,7 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
           </nav>
         </div>
         <div class="settings-body">
-          {query.trim() === "" ? bodyOf(section, item) : <Found query={query} onChoose={() => setQuery("")} />}
+          {query.trim() === "" ? getPage(section, item) : <Found query={query} onChoose={() => setQuery("")} />}
         </div>
       </div>
     </main>
@@ -117,9 +117,9 @@ function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
   );
 }
 
-function bodyOf(section: string, item: string | undefined): ComponentChildren {
+function getPage(section: string, item: string | undefined): ComponentChildren {
   if (section === "general") return <GeneralPage />;
-  if (section === "voice") return <VoicePage />;
+  if (section === "voice") return <SpeechPage />;
   if (section === "images") return <ImagesPage key={item} item={item} />;
   if (section === "lorebooks") return <LorebooksPage item={item} />;
   if (section === "presets") return <PresetsPage item={item} />;
@@ -136,7 +136,7 @@ function bodyOf(section: string, item: string | undefined): ComponentChildren {
   if (section === "about") return <AboutPage />;
   if (section === "connections") {
     if (item === undefined) return <ConnectionsPage />;
-    return item === "new" ? <AddConnectionPage /> : <ConnectionFormPage key={item} id={item} />;
+    return item === "new" ? <AddConnectionPage /> : <EditConnectionPage key={item} id={item} />;
   }
   return <EmptyState title={texts.unknown.title} text={texts.unknown.text} />;
 }

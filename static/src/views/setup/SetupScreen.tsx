@@ -5,13 +5,13 @@ import { Button, LinkButton } from "../../components/Button.tsx";
 import type { IconName } from "../../components/Icon.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { deviceName, enrol } from "../../state/app/passkeys.ts";
-import { WELCOME_STEPS, type WelcomeStep } from "../../state/app/router.ts";
+import { deviceName, enroll } from "../../state/app/passkeys.ts";
+import { SETUP_STEPS, type SetupStep } from "../../state/app/router.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "../auth/GateFrame.tsx";
-import { WhyNoPasskeys } from "../auth/NoPasskeys.tsx";
-import { FoundServers } from "../connections/DetectedServers.tsx";
+import { PasskeysUnavailable } from "../auth/PasskeysUnavailable.tsx";
+import { DetectedServers } from "../connections/DetectedServers.tsx";
 import { useAction } from "../use_action.ts";
 
 /** What a step gets. */
@@ -22,16 +22,16 @@ export interface StepProps {
   isLeaving: boolean;
 }
 
-const ICONS: Record<WelcomeStep, IconName> = { model: "plug", name: "user", passkey: "shield" };
+const ICONS: Record<SetupStep, IconName> = { model: "plug", name: "user", passkey: "shield" };
 const PARTS = { model: ModelStep, name: NameStep, passkey: PasskeyStep };
 
 /** One step. Each has an address, so that the browser's back button goes one back. */
-export function WelcomeScreen({ step }: { step: WelcomeStep }) {
+export function SetupScreen({ step }: { step: SetupStep }) {
   const store = useStore();
   const t = texts.welcome;
   const [isLeaving, setLeaving] = useState(false);
-  const at = WELCOME_STEPS.indexOf(step);
-  const next = WELCOME_STEPS[at + 1];
+  const at = SETUP_STEPS.indexOf(step);
+  const next = SETUP_STEPS[at + 1];
   const Part = PARTS[step];
   const goOn = async () => {
     if (next !== undefined) return store.router.go(`/welcome/${next}`);
@@ -45,7 +45,7 @@ export function WelcomeScreen({ step }: { step: WelcomeStep }) {
   };
   return (
     <GateFrame title={t.titles[step]} icon={ICONS[step]}>
-      <p class="muted welcome-step">{t.step(at + 1, WELCOME_STEPS.length)}</p>
+      <p class="muted welcome-step">{t.step(at + 1, SETUP_STEPS.length)}</p>
       <Part onNext={() => void goOn()} isLeaving={isLeaving} />
     </GateFrame>
   );
@@ -76,7 +76,7 @@ function ModelStep({ onNext }: StepProps) {
   return (
     <>
       <p>{hasModel ? t.modelThere(active.name) : t.modelText}</p>
-      <FoundServers level={2} isUntitled onUsed={onNext} />
+      <DetectedServers level={2} isUntitled onUsed={onNext} />
       <div class="gate-actions">
         {hasModel && <Button kind="primary" onClick={onNext}>{t.goOn}</Button>}
         <Button
@@ -144,7 +144,7 @@ function PasskeyStep({ onNext, isLeaving }: StepProps) {
   const t = texts.welcome;
   const auth = store.auth.value;
   const { isBusy, failure, run } = useAction(async () => {
-    await enrol(store.access, { name: deviceName(globalThis.navigator.userAgent) });
+    await enroll(store.access, { name: deviceName(globalThis.navigator.userAgent) });
     await store.refreshAuth();
     onNext();
   });
@@ -159,7 +159,7 @@ function PasskeyStep({ onNext, isLeaving }: StepProps) {
     <>
       {isOpen && <p>{auth.bypass === "loopback" ? t.passkeyLocal : texts.access.pairText(globalThis.location.host)}</p>}
       {auth.paired && <p>{t.passkeyThere}</p>}
-      {!auth.passkeys_supported && <WhyNoPasskeys level={2} />}
+      {!auth.passkeys_supported && <PasskeysUnavailable level={2} />}
       {failure && <Notice tone="danger">{failure}</Notice>}
       <div class="gate-actions">
         {isOpen && (

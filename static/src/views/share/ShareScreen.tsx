@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { takeFiles } from "../chat/composer/add_files.ts";
+import { addFiles } from "../chat/composer/add_files.ts";
 
 /** Passes through to the new chat. */
 export function ShareScreen() {
@@ -16,7 +16,7 @@ export function ShareScreen() {
         chat.draft.type(typed === "" ? shared.text : `${typed}\n\n${shared.text}`);
       }
       store.router.go("/new", { replace: true });
-      await takeFiles(shared?.files ?? [], chat, chat.draft.text.peek().length, (problem) => {
+      await addFiles(shared?.files ?? [], chat, chat.draft.text.peek().length, (problem) => {
         store.toasts.show(problem, { isError: true });
       });
     };
@@ -51,12 +51,12 @@ async function takeSharedContent(): Promise<SharedContent | undefined> {
     if (answer === undefined) continue;
     const name = answer.headers.get("x-name");
     if (name === null) content.text = await answer.text();
-    else content.files.push(new File([await answer.blob()], decodeURIComponent(name), typeOf(answer)));
+    else content.files.push(new File([await answer.blob()], decodeURIComponent(name), detectType(answer)));
   }
   await caches.delete(SHARED);
   return content;
 }
 
-function typeOf(answer: Response): FilePropertyBag {
+function detectType(answer: Response): FilePropertyBag {
   return { type: answer.headers.get("content-type") ?? "" };
 }

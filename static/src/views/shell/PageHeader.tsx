@@ -7,7 +7,7 @@ import type { ComponentChildren } from "preact";
 import { SidebarButton } from "./SidebarButton.tsx";
 
 /** One line at the top of a screen. */
-export function PageHead({ title, children }: { title: string; children?: ComponentChildren }) {
+export function PageHeader({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <header class="chat-head">
       <SidebarButton />

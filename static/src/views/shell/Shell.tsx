@@ -12,10 +12,10 @@ import { texts } from "../../texts/texts.ts";
 import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
 import { Banners } from "./Banners.tsx";
-import { useChatsAhead } from "./prefetch_chats.ts";
-import { useGlobalKeys } from "./global_shortcuts.ts";
+import { usePrefetchChats } from "./prefetch_chats.ts";
+import { useGlobalShortcuts } from "./global_shortcuts.ts";
 import { Sidebar } from "./Sidebar.tsx";
-import { SidebarButton, WIDE } from "./SidebarButton.tsx";
+import { SidebarButton, WIDE_QUERY } from "./SidebarButton.tsx";
 
 const SettingsScreen = lazy(() => import("../settings/SettingsScreen.tsx").then((file) => file.SettingsScreen), {
   as: "screen",
@@ -58,9 +58,9 @@ export function Shell() {
 
 function Frame() {
   const store = useStore();
-  const isWide = useMedia(WIDE);
-  useGlobalKeys();
-  useChatsAhead();
+  const isWide = useMedia(WIDE_QUERY);
+  useGlobalShortcuts();
+  usePrefetchChats();
   const isFolded = store.device.isSidebarFolded.value;
   return (
     <div class="shell">

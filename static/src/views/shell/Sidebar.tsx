@@ -6,8 +6,8 @@ import { Menu } from "../../components/overlays/Menu.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { portraitOfPersona } from "../characters/portrait_props.ts";
-import { personaItems } from "../chat/PersonaMenu.tsx";
+import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
+import { listPersonaItems } from "../chat/PersonaMenu.tsx";
 import { ChatList } from "./ChatList.tsx";
 
 /** The sidebar's content; `onClose` is there when it is a drawer. */
@@ -84,9 +84,9 @@ function PersonaRow() {
     <Menu
       class="nav-row persona-row"
       label={t.you(name)}
-      items={personaItems(store, persona?.id, (id) => void choose(id))}
+      items={listPersonaItems(store, persona?.id, (id) => void choose(id))}
     >
-      {persona?.has_avatar ? <Portrait {...portraitOfPersona(persona)} widthPx={20} /> : <Icon name="user" />}
+      {persona?.has_avatar ? <Portrait {...toPersonaPortraitProps(persona)} widthPx={20} /> : <Icon name="user" />}
       <span class="connection-name">{name}</span>
     </Menu>
   );

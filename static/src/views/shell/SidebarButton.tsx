@@ -5,12 +5,12 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** The width from which the sidebar has its own place. */
-export const WIDE = "(min-width: 1024px)";
+export const WIDE_QUERY = "(min-width: 1024px)";
 
 /** Opens the drawer, or brings a folded sidebar back; nothing where the sidebar is in view. */
 export function SidebarButton() {
   const store = useStore();
-  const isWide = useMedia(WIDE);
+  const isWide = useMedia(WIDE_QUERY);
   const { isSidebarFolded } = store.device;
   if (isWide && !isSidebarFolded.value) return null;
   return (

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { type Store, useStore } from "../../state/store.ts";
 
 /** Listens as long as the frame is shown. */
-export function useGlobalKeys(): void {
+export function useGlobalShortcuts(): void {
   const store = useStore();
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {

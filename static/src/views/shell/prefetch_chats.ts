@@ -1,6 +1,6 @@
 /** Reads a chat as soon as somebody is about to open it: a pointer rests on its link or presses it, or the focus comes to it. */
 import { useEffect } from "preact/hooks";
-import { screenOf } from "../../state/app/router.ts";
+import { parsePath } from "../../state/app/router.ts";
 import { useStore } from "../../state/store.ts";
 
 /** A pointer or the focus that only passes by is gone by then, as is a finger that begins to scroll. */
@@ -10,7 +10,7 @@ const REST_MS = 60;
 const ENDS = ["pointerout", "pointercancel", "focusout"];
 
 /** Listens as long as the frame is shown. */
-export function useChatsAhead(): void {
+export function usePrefetchChats(): void {
   const store = useStore();
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -18,7 +18,7 @@ export function useChatsAhead(): void {
       if (store.chat.peek()?.id !== id) store.chatAhead.begin(id);
     };
     const onWish = (event: Event) => {
-      const id = chatOf(event.target);
+      const id = findChatId(event.target);
       if (id === undefined) return;
       clearTimeout(timer);
       // A button that is pressed is released soon; a finger may be about to scroll.
@@ -38,8 +38,8 @@ export function useChatsAhead(): void {
 }
 
 /** Gives the conversation that a link around an element leads to. */
-function chatOf(target: EventTarget | null): string | undefined {
+function findChatId(target: EventTarget | null): string | undefined {
   const link = target instanceof Element ? target.closest<HTMLAnchorElement>("a[href^='/c/']") : null;
-  const screen = link && screenOf(link.pathname);
+  const screen = link && parsePath(link.pathname);
   return screen?.name === "chat" ? screen.conversationId : undefined;
 }

@@ -14,7 +14,7 @@ import { VoicePicker } from "./VoicePicker.tsx";
 const SPEED = { min: 0.5, max: 2, step: 0.05 };
 
 /** The part. */
-export function SoundPart(
+export function PlaybackSection(
   { speech, library, config }: { speech: SpeechSettings; library: VoiceLibrary; config: SpeechConfig },
 ) {
   const store = useStore();

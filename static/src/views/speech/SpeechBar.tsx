@@ -1,7 +1,7 @@
 /** What is being read aloud, with Pause and Stop: in sight wherever the reader scrolls. */
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { Reading } from "../../speech/playback_queue.ts";
+import { PlaybackQueue } from "../../speech/playback_queue.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -11,7 +11,7 @@ export function SpeechBar() {
   const heard = speaking.now.value;
   if (!heard) return null;
   // Until its parts are loaded there is only the wish.
-  const reading = heard instanceof Reading ? heard : undefined;
+  const reading = heard instanceof PlaybackQueue ? heard : undefined;
   const phase = reading?.phase.value ?? "preparing";
   const isPaused = phase === "paused";
   const t = texts.voice;

@@ -3,13 +3,13 @@ import { useEffect } from "preact/hooks";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { LibraryPart } from "./VoiceLibrarySection.tsx";
-import { ServerPart } from "./SpeechServerSection.tsx";
-import { SoundPart } from "./PlaybackSection.tsx";
+import { VoiceLibrarySection } from "./VoiceLibrarySection.tsx";
+import { SpeechServerSection } from "./SpeechServerSection.tsx";
+import { PlaybackSection } from "./PlaybackSection.tsx";
 import { useVoices } from "./use_voices.ts";
 
 /** The page; leaving it ends what is heard. */
-export function VoicePage() {
+export function SpeechPage() {
   const { speaking } = useStore();
   const { speech, library } = useVoices();
   useEffect(() => () => speaking.stop(), []);
@@ -22,11 +22,11 @@ export function VoicePage() {
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void speech.refresh()} />}
       {speech.config.value && (
         <>
-          <ServerPart speech={speech} config={speech.config.value} />
-          <SoundPart speech={speech} library={library} config={speech.config.value} />
+          <SpeechServerSection speech={speech} config={speech.config.value} />
+          <PlaybackSection speech={speech} library={library} config={speech.config.value} />
         </>
       )}
-      <LibraryPart library={library} />
+      <VoiceLibrarySection library={library} />
     </section>
   );
 }

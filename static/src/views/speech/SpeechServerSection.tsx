@@ -5,10 +5,10 @@ import type { SpeechConfig } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
-import { KeyField } from "../../components/forms/ApiKeyField.tsx";
+import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
-import type { SpeechSettings, SpeechTrial } from "../../state/speech/speech_settings.ts";
+import type { SpeechSettings, SpeechTest } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { figure } from "../../texts/times.ts";
@@ -19,7 +19,7 @@ type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMAT
 const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 
 /** The form; what it holds counts once it is saved, and a trial saves it first. */
-export function ServerPart({ speech, config }: { speech: SpeechSettings; config: SpeechConfig }) {
+export function SpeechServerSection({ speech, config }: { speech: SpeechSettings; config: SpeechConfig }) {
   const store = useStore();
   const t = texts.voice;
   const [typed, setTyped] = useState<Changes>({});
@@ -68,7 +68,7 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
           value={fields.base_url}
           onInput={(base_url) => set({ base_url })}
         />
-        <KeyField
+        <ApiKeyField
           id="speech-key"
           standing={{ stored: config, address: fields.base_url, typed: key }}
           hint={t.keyHint}
@@ -92,7 +92,7 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
           options={FORMATS.map((value) => ({ value, name: t.formats[value] }))}
           onChange={(format) => set({ format })}
         />
-        {speech.trial.value && <TrialVerdict trial={speech.trial.value} />}
+        {speech.trial.value && <SpeechTestResult trial={speech.trial.value} />}
         {error && <ErrorNote title={t.saveFailed} error={error} />}
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>
@@ -111,7 +111,7 @@ export function ServerPart({ speech, config }: { speech: SpeechSettings; config:
 }
 
 /** Nothing while it runs: the button says so. */
-function TrialVerdict({ trial }: { trial: SpeechTrial }) {
+function SpeechTestResult({ trial }: { trial: SpeechTest }) {
   const t = texts.voice.trial;
   if (trial.kind === "running") return null;
   if (trial.kind === "failed") return <ErrorNote title={t.bad} error={trial.error} />;

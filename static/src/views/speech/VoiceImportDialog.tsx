@@ -8,7 +8,7 @@ import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** The form; the import itself goes on behind it, in sight on the page. */
-export function ImportDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
+export function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
   const store = useStore();
   const t = texts.voice.library;
   const [url, setUrl] = useState("");
@@ -16,7 +16,7 @@ export function ImportDialog({ library, onClose }: { library: VoiceLibrary; onCl
   const [start, setStart] = useState("");
   const [end, setEnd] = useState("");
   const [isChecked, setChecked] = useState(false);
-  const [startS, endS] = [secondsOf(start), secondsOf(end)];
+  const [startS, endS] = [parseSeconds(start), parseSeconds(end)];
   const isUrlBad = !/^https?:\/\/\S+$/i.test(url.trim());
   const isPieceBad = startS === null || endS === null || (endS !== undefined && endS <= (startS ?? 0));
   const submit = (event: Event) => {
@@ -63,7 +63,7 @@ export function ImportDialog({ library, onClose }: { library: VoiceLibrary; onCl
 }
 
 /** Reads `75`, `1:15` or `1:01:15`; undefined for nothing, null for what is no time. */
-function secondsOf(text: string): number | undefined | null {
+function parseSeconds(text: string): number | undefined | null {
   if (text.trim() === "") return undefined;
   if (!/^\d{1,5}(?::[0-5]?\d){0,2}(?:\.\d+)?$/.test(text.trim())) return null;
   return text.trim().split(":").reduce((sum, part) => sum * 60 + Number(part), 0);

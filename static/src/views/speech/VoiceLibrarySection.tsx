@@ -8,13 +8,13 @@ import { Progress } from "../../components/Progress.tsx";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { progressWords } from "../activity/format_progress.ts";
+import { formatProgress } from "../activity/format_progress.ts";
 import { RecordDialog } from "./RecordDialog.tsx";
-import { ImportDialog } from "./VoiceImportDialog.tsx";
-import { SampleRow } from "./VoiceSampleRow.tsx";
+import { VoiceImportDialog } from "./VoiceImportDialog.tsx";
+import { VoiceSampleRow } from "./VoiceSampleRow.tsx";
 
 /** The part. */
-export function LibraryPart({ library }: { library: VoiceLibrary }) {
+export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
   const t = texts.voice.library;
   const [dialog, setDialog] = useState<"record" | "import">();
   const [failed, setFailed] = useState<ApiError>();
@@ -22,7 +22,7 @@ export function LibraryPart({ library }: { library: VoiceLibrary }) {
   const upload = async (files: File[]) => {
     setFailed(undefined);
     try {
-      for (const file of files) await library.add(file, nameOf(file));
+      for (const file of files) await library.add(file, getSampleName(file));
     } catch (thrown) {
       setFailed(asApiError(thrown));
     }
@@ -54,35 +54,35 @@ export function LibraryPart({ library }: { library: VoiceLibrary }) {
       {importError && <ErrorNote title={t.fetchFailed} error={importError} />}
       {library.imports.value.length > 0 && (
         <ul class="cards" aria-label={t.imports}>
-          {library.imports.value.map((job) => <ImportRow key={job.id} job={job} />)}
+          {library.imports.value.map((job) => <VoiceImportRow key={job.id} job={job} />)}
         </ul>
       )}
       {samples?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
       {samples && samples.length > 0 && (
         <ul class="cards voice-samples" aria-label={t.title}>
-          {samples.map((sample) => <SampleRow key={sample.id} library={library} sample={sample} />)}
+          {samples.map((sample) => <VoiceSampleRow key={sample.id} library={library} sample={sample} />)}
         </ul>
       )}
       {dialog === "record" && <RecordDialog library={library} onClose={() => setDialog(undefined)} />}
-      {dialog === "import" && <ImportDialog library={library} onClose={() => setDialog(undefined)} />}
+      {dialog === "import" && <VoiceImportDialog library={library} onClose={() => setDialog(undefined)} />}
     </>
   );
 }
 
 /** What stands before the last point of a file's name. */
-function nameOf({ name }: File): string {
+function getSampleName({ name }: File): string {
   return name.replace(/\.[^.]*$/, "").trim() || name;
 }
 
 /** How far it is, and Cancel. */
-function ImportRow({ job }: { job: Job }) {
+function VoiceImportRow({ job }: { job: Job }) {
   const store = useStore();
   const { title, progress } = job;
   const share = progress?.total ? progress.done / progress.total : null;
   return (
     <li class="card">
       <h4>{title}</h4>
-      <Progress label={title} value={share} text={progressWords(progress)} />
+      <Progress label={title} value={share} text={formatProgress(progress)} />
       <div class="actions-row">
         <Button
           label={`${texts.cancel}: ${title}`}

@@ -55,7 +55,7 @@ export function VoicePicker(
               {!isKnown && <option value={value}>{value}</option>}
               {choice && listed.length > 0 && (
                 <optgroup label={t.sources[choice.source]}>
-                  {listed.map((voice) => <option key={voice.id} value={voice.id}>{nameOf(voice)}</option>)}
+                  {listed.map((voice) => <option key={voice.id} value={voice.id}>{getVoiceName(voice)}</option>)}
                 </optgroup>
               )}
               {samples.length > 0 && (
@@ -94,6 +94,6 @@ export function VoicePicker(
   );
 }
 
-function nameOf({ name, language }: { name: string; language?: string }): string {
+function getVoiceName({ name, language }: { name: string; language?: string }): string {
   return language === undefined ? name : `${name} (${language})`;
 }

@@ -13,7 +13,7 @@ import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { bytes } from "../activity/format_progress.ts";
 
 /** Its name, what is known of it, and what can be done with it. */
-export function SampleRow({ library, sample }: { library: VoiceLibrary; sample: VoiceSample }) {
+export function VoiceSampleRow({ library, sample }: { library: VoiceLibrary; sample: VoiceSample }) {
   const { speaking } = useStore();
   const [isRenaming, setRenaming] = useState(false);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
@@ -29,7 +29,7 @@ export function SampleRow({ library, sample }: { library: VoiceLibrary; sample: 
       />
       <div class="voice-sample-words">
         <h4>{sample.name}</h4>
-        <p class="muted">{factsOf(sample)}</p>
+        <p class="muted">{listFacts(sample)}</p>
         {sample.description !== "" && <p>{sample.description}</p>}
       </div>
       <Menu
@@ -55,7 +55,7 @@ export function SampleRow({ library, sample }: { library: VoiceLibrary; sample: 
   );
 }
 
-function factsOf({ duration_s, sample_rate_hz, format, size_bytes }: VoiceSample): string {
+function listFacts({ duration_s, sample_rate_hz, format, size_bytes }: VoiceSample): string {
   return [
     duration_s === undefined ? undefined : clock(duration_s * 1000),
     sample_rate_hz === undefined ? undefined : `${figure(sample_rate_hz / 1000)} kHz`,

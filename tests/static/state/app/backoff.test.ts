@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { pause, pauseBeforeMs } from "../../../../static/src/state/app/backoff.ts";
+import { getRetryDelayMs, pause } from "../../../../static/src/state/app/backoff.ts";
 
 test("pauses double up to a limit, and chance only shortens them", () => {
-  const longest = Array.from({ length: 8 }, (_, attempt) => pauseBeforeMs(attempt, () => 0));
+  const longest = Array.from({ length: 8 }, (_, attempt) => getRetryDelayMs(attempt, () => 0));
   expect(longest).toEqual([500, 1000, 2000, 4000, 8000, 15000, 15000, 15000]);
-  expect(pauseBeforeMs(3, () => 1)).toBe(3000);
-  expect(pauseBeforeMs(5000, () => 0)).toBe(15000);
+  expect(getRetryDelayMs(3, () => 1)).toBe(3000);
+  expect(getRetryDelayMs(5000, () => 0)).toBe(15000);
 });
 
 test("a pause ends at once when its signal fires, before or during it", async () => {

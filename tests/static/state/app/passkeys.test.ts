@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deviceName, wordsFor } from "../../../../static/src/state/app/passkeys.ts";
+import { deviceName, describePasskeyError } from "../../../../static/src/state/app/passkeys.ts";
 import { loadLater } from "../../../../static/src/texts/en/en.ts";
 
 await loadLater();
@@ -21,8 +21,8 @@ test.each([
 test("what a browser throws is put into words for people", () => {
   const thrown = (name: string) =>
     Object.assign(new Error("The operation either timed out or was not allowed"), { name });
-  expect(wordsFor(thrown("NotAllowedError"))).toMatch(/was canceled/);
-  expect(wordsFor(thrown("InvalidStateError"))).toMatch(/already has a passkey/);
-  expect(wordsFor(thrown("SecurityError"))).toMatch(/doesn’t allow passkeys at this address/);
-  expect(wordsFor(new Error("Anything else"))).toBe("Anything else");
+  expect(describePasskeyError(thrown("NotAllowedError"))).toMatch(/was canceled/);
+  expect(describePasskeyError(thrown("InvalidStateError"))).toMatch(/already has a passkey/);
+  expect(describePasskeyError(thrown("SecurityError"))).toMatch(/doesn’t allow passkeys at this address/);
+  expect(describePasskeyError(new Error("Anything else"))).toBe("Anything else");
 });

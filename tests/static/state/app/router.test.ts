@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { screenOf } from "../../../../static/src/state/app/router.ts";
+import { parsePath } from "../../../../static/src/state/app/router.ts";
 
 test.each([
   ["/", { name: "home" }],
@@ -34,5 +34,5 @@ test.each([
   ["/nowhere", { name: "unknown" }],
   ["/c/%E0%A4%A", { name: "chat", conversationId: "%E0%A4%A" }],
 ])("the address %s shows its screen", (path, screen) => {
-  expect(screenOf(path)).toEqual(screen);
+  expect(parsePath(path)).toEqual(screen);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { markWords } from "../../../../static/src/state/app/search.ts";
+import { splitByWords } from "../../../../static/src/state/app/search.ts";
 
 const marked = (text: string, query: string) =>
-  markWords(text, query).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("");
+  splitByWords(text, query).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("");
 
 test.each([
   ["The Duck and the duckling", "duck", "The [Duck] and the [duck]ling"],

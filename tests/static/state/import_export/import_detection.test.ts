@@ -1,6 +1,6 @@
 import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { guessKind } from "../../../../static/src/state/import_export/import_detection.ts";
+import { detectImportKind } from "../../../../static/src/state/import_export/import_detection.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
 
@@ -28,7 +28,7 @@ test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: str
   ["words", "a.txt", text("Once upon a time"), undefined],
   ["nothing", "a.json", new Uint8Array(), undefined],
 ])("%s is known for what it is", async (_, name, bytes, kind) => {
-  expect(await guessKind(new File([bytes], name))).toBe(kind);
+  expect(await detectImportKind(new File([bytes], name))).toBe(kind);
 });
 
 test("of a large file little is read", async () => {
@@ -41,6 +41,6 @@ test("of a large file little is read", async () => {
     readBytes += part.size;
     return part;
   };
-  expect(await guessKind(file)).toBe("sillytavern");
+  expect(await detectImportKind(file)).toBe("sillytavern");
   expect(readBytes).toBeLessThan(1_000_000);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { loadLater } from "../../../../static/src/texts/en/en.ts";
-import { bytes, progressWords } from "../../../../static/src/views/activity/format_progress.ts";
+import { bytes, formatProgress } from "../../../../static/src/views/activity/format_progress.ts";
 
 await loadLater();
 
@@ -13,10 +13,10 @@ test.each([[0, "0 B"], [999, "999 B"], [1000, "1 kB"], [1_234_567, "1.2 MB"], [4
 );
 
 test("progress says what is counted, of how much where that is known", () => {
-  expect(progressWords({ done: 3, total: 8, unit: "steps" })).toBe("3 of 8 steps");
-  expect(progressWords({ done: 1200, total: null, unit: "files" })).toBe("1,200 files");
-  expect(progressWords({ done: 5, total: null, unit: "bytes" })).toBe("5 B");
-  expect(progressWords({ done: 2, total: 3, unit: "cards" })).toBe("2 of 3 cards");
-  expect(progressWords({ done: 40, total: 100, unit: "percent" })).toBe("40%");
-  expect(progressWords(null)).toBeUndefined();
+  expect(formatProgress({ done: 3, total: 8, unit: "steps" })).toBe("3 of 8 steps");
+  expect(formatProgress({ done: 1200, total: null, unit: "files" })).toBe("1,200 files");
+  expect(formatProgress({ done: 5, total: null, unit: "bytes" })).toBe("5 B");
+  expect(formatProgress({ done: 2, total: 3, unit: "cards" })).toBe("2 of 3 cards");
+  expect(formatProgress({ done: 40, total: 100, unit: "percent" })).toBe("40%");
+  expect(formatProgress(null)).toBeUndefined();
 });

@@ -1,7 +1,11 @@
 import type { Connection } from "../../../../static/src/api/types.ts";
 import { expect, test } from "vitest";
 import { isKeyExposed, isKeyLeftBehind } from "../../../../static/src/components/forms/api_key_state.ts";
-import { fieldsOf, findProblems, inputOf } from "../../../../static/src/views/connections/connection_fields.ts";
+import {
+  findProblems,
+  toConnectionFields,
+  toConnectionInput,
+} from "../../../../static/src/views/connections/connection_fields.ts";
 
 const saved: Connection = {
   id: "x",
@@ -17,7 +21,7 @@ const saved: Connection = {
 };
 
 test("a form that was not touched sends the connection back without a key", () => {
-  const input = inputOf(fieldsOf(saved), saved.id);
+  const input = toConnectionInput(toConnectionFields(saved), saved.id);
   expect(input).toEqual({
     id: "x",
     name: "Mine",
@@ -29,8 +33,8 @@ test("a form that was not touched sends the connection back without a key", () =
 });
 
 test("emptied fields clear what was stored, and a name left empty is the host", () => {
-  const fields = { ...fieldsOf(saved), name: " ", model: "", contextSize: "" };
-  expect(inputOf(fields, "x")).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
+  const fields = { ...toConnectionFields(saved), name: " ", model: "", contextSize: "" };
+  expect(toConnectionInput(fields, "x")).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
 });
 
 test.each([
@@ -64,12 +68,12 @@ test.each([["", true], ["llm.example", true], ["ftp://x", true], ["javascript:al
   false,
 ]])(
   "the address %s is judged before it is sent",
-  (baseUrl, isUrlBad) => expect(findProblems({ ...fieldsOf(undefined), baseUrl }).isUrlBad).toBe(isUrlBad),
+  (baseUrl, isUrlBad) => expect(findProblems({ ...toConnectionFields(undefined), baseUrl }).isUrlBad).toBe(isUrlBad),
 );
 
 test.each([["", false], ["8192", false], ["0", true], ["8k", true], ["-1", true], ["1.5", true]])(
   "the context size %s is judged before it is sent",
   (contextSize, isContextBad) => {
-    expect(findProblems({ ...fieldsOf(saved), contextSize }).isContextBad).toBe(isContextBad);
+    expect(findProblems({ ...toConnectionFields(saved), contextSize }).isContextBad).toBe(isContextBad);
   },
 );

@@ -3,21 +3,26 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
-import { PHONE } from "../../../components/overlays/Menu.tsx";
+import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { takeFiles } from "./add_files.ts";
+import { addFiles } from "./add_files.ts";
 import { LIST_ID, optionId, useCommandActions } from "./command_actions.ts";
-import { Above, Below, PictureRow } from "./composer_hints.tsx";
+import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 
-const CastBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.CastBar), { as: "overlay" });
-const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
-
-const DrawDialog = lazy(() => import("../../images/GenerateImageDialog.tsx").then((file) => file.DrawDialog), {
+const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
   as: "overlay",
 });
+const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
+
+const GenerateImageDialog = lazy(
+  () => import("../../images/GenerateImageDialog.tsx").then((file) => file.GenerateImageDialog),
+  {
+    as: "overlay",
+  },
+);
 
 /** The composer with what there is to say about it. */
 export function Composer({ chat }: { chat: OpenChat }) {
@@ -27,7 +32,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
   // With a finger Enter is the only way to break a line; there the button sends.
   const isTouch = useMedia("(pointer: coarse)");
   // On a phone the row has no room for it; there it is a command.
-  const isRoomy = !useMedia(PHONE);
+  const isRoomy = !useMedia(PHONE_QUERY);
   const [isOver, setOver] = useState(false);
   /** The prompt to draw; empty to have one made. */
   const [drawn, setDrawn] = useState<string>();
@@ -60,9 +65,9 @@ export function Composer({ chat }: { chat: OpenChat }) {
     else chat.send();
     area.current?.focus();
   };
-  const addFiles = (files: Iterable<File>) => {
+  const insertFiles = (files: Iterable<File>) => {
     const place = area.current?.selectionEnd ?? text.length;
-    void takeFiles(files, chat, place, (problem) => store.toasts.show(problem, { isError: true }));
+    void addFiles(files, chat, place, (problem) => store.toasts.show(problem, { isError: true }));
   };
   const onListKey = (event: KeyboardEvent): boolean => {
     if (commands.length === 0) return false;
@@ -100,12 +105,12 @@ export function Composer({ chat }: { chat: OpenChat }) {
         const files = event.dataTransfer?.files;
         if (!files || files.length === 0) return;
         event.preventDefault();
-        addFiles(files);
+        insertFiles(files);
       }}
     >
       <div class="column">
-        <Above chat={chat} />
-        {chat.isGroup.value && !chat.isNew && <CastBar chat={chat} />}
+        <ComposerHeader chat={chat} />
+        {chat.isGroup.value && !chat.isNew && <NextSpeakerBar chat={chat} />}
         {commands.length > 0 && <CommandList names={commands} at={at} onChoose={(name) => run(name, "")} />}
         <form
           class="composer"
@@ -114,7 +119,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
             send();
           }}
         >
-          <PictureRow chat={chat} />
+          <ImageRow chat={chat} />
           <div class="composer-row">
             <IconButton icon="image" label={texts.composer.addImage} onClick={() => picker.current?.click()} />
             <input
@@ -124,7 +129,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               multiple
               accept="image/*,text/*,.md,.json,.csv,.log,.ts,.js,.py"
               onChange={(event) => {
-                addFiles([...event.currentTarget.files ?? []]);
+                insertFiles([...event.currentTarget.files ?? []]);
                 event.currentTarget.value = "";
               }}
             />
@@ -165,7 +170,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 // Office programs put a picture of the text beside the text.
                 if (!files || files.length === 0 || event.clipboardData?.types.includes("text/plain")) return;
                 event.preventDefault();
-                addFiles(files);
+                insertFiles(files);
               }}
             />
             {isRunning
@@ -191,8 +196,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
               )}
           </div>
         </form>
-        <Below chat={chat} />
-        {drawn !== undefined && <DrawDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
+        <ComposerFooter chat={chat} />
+        {drawn !== undefined && <GenerateImageDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
       </div>
     </div>
   );

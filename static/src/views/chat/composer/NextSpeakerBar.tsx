@@ -6,7 +6,7 @@ import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /** A press on a name names who answers; a second one leaves it to the order again. */
-export function CastBar({ chat }: { chat: OpenChat }) {
+export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const participants = chat.options.value.participants ?? [];
   const ids = participants.map(({ character_id }) => character_id).join("\n");
@@ -32,7 +32,7 @@ export function CastBar({ chat }: { chat: OpenChat }) {
             aria-pressed={id === next}
             onClick={() => choose(id)}
           >
-            {nameOf(store, id)}
+            {getSpeakerName(store, id)}
           </button>
         ))}
       </div>
@@ -44,7 +44,7 @@ export function CastBar({ chat }: { chat: OpenChat }) {
       </div>
       {waiting.length > 0 && (
         <p class="cast-waiting" role="status">
-          {t.waiting(waiting.map((id) => nameOf(store, id)).join(", "))}
+          {t.waiting(waiting.map((id) => getSpeakerName(store, id)).join(", "))}
           <IconButton icon="close" label={t.endRow} onClick={() => group.endRow()} />
         </p>
       )}
@@ -53,6 +53,6 @@ export function CastBar({ chat }: { chat: OpenChat }) {
 }
 
 /** What a character is called; its id until its card is here. */
-export function nameOf({ people }: Store, id: string): string {
+export function getSpeakerName({ people }: Store, id: string): string {
   return people.character(id)?.name ?? id;
 }

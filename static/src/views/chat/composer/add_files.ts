@@ -1,6 +1,6 @@
 /** Files that were pasted, dropped or chosen: pictures stand beside the message, texts become a part of it. */
 import { ApiError } from "../../../api/client.ts";
-import { isPicture } from "../../../state/chat/image_attachments.ts";
+import { isImageFile } from "../../../state/chat/image_attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 
@@ -10,7 +10,7 @@ import { texts } from "../../../texts/texts.ts";
  * @param at Where the cursor stands in the text.
  * @param onProblem Called with the reason for every file that cannot be taken.
  */
-export async function takeFiles(
+export async function addFiles(
   files: Iterable<File>,
   chat: OpenChat,
   at: number,
@@ -18,7 +18,7 @@ export async function takeFiles(
 ): Promise<void> {
   // Copied at once: the list of a drop is empty after its event.
   for (const file of [...files]) {
-    if (isPicture(file)) {
+    if (isImageFile(file)) {
       await chat.pictures.add(file).catch((thrown) =>
         onProblem(thrown instanceof ApiError ? thrown.message : texts.composer.badImage(file.name))
       );

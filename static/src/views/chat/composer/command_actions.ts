@@ -3,7 +3,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { CommandActions, CommandName } from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { forkAt } from "../messages/MessageActionBar.tsx";
+import { forkChat } from "../messages/MessageActionBar.tsx";
 import { openChatPanel } from "../panels/panels.tsx";
 
 /** Gives the actions for the open chat. @param draw Opens the dialog that draws, with a prompt or none. */
@@ -20,7 +20,7 @@ export function useCommandActions(chat: OpenChat, draw: (prompt: string) => void
     },
     draw,
     speakAs: (name) => void speakAs(store, chat, name).catch((thrown) => store.report(thrown)),
-    fork: (messageId) => void forkAt(store, chat, messageId),
+    fork: (messageId) => void forkChat(store, chat, messageId),
     remove: (messageId) =>
       void store.deleteMessage(chat, messageId, false, { done: texts.chat.removed, undo: texts.undo }),
     fail: (thrown) => store.report(thrown),

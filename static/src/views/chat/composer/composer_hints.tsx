@@ -6,7 +6,7 @@ import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /** Failures and clashes stand right over the text they are about. */
-export function Above({ chat }: { chat: OpenChat }) {
+export function ComposerHeader({ chat }: { chat: OpenChat }) {
   const problem = chat.problem.value;
   return (
     <>
@@ -37,7 +37,7 @@ export function Above({ chat }: { chat: OpenChat }) {
 }
 
 /** The pictures that will go out with the message. */
-export function PictureRow({ chat }: { chat: OpenChat }) {
+export function ImageRow({ chat }: { chat: OpenChat }) {
   const pictures = chat.pictures.items.value;
   if (pictures.length === 0) return null;
   return (
@@ -57,7 +57,7 @@ export function PictureRow({ chat }: { chat: OpenChat }) {
 }
 
 /** Nobody should take the demonstration for a model, nor a temporary chat for a kept one. */
-export function Below({ chat }: { chat: OpenChat }) {
+export function ComposerFooter({ chat }: { chat: OpenChat }) {
   const { connections, isSetupCompleted } = useStore();
   if (chat.isTemporary) return <p class="composer-note">{texts.chat.temporaryNote}</p>;
   // The hint of the first visit says the same.

@@ -6,7 +6,7 @@ import { lazy } from "../../../components/Lazy.tsx";
 import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
 import { useMedia } from "../../../components/hooks.ts";
 import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
-import { partThoughts, textOf } from "../../../state/chat/message_text.ts";
+import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -27,7 +27,7 @@ interface BarProps {
 }
 
 /** The bar under a message. */
-export function MessageBar({ chat, message, isLast }: BarProps) {
+export function MessageActionBar({ chat, message, isLast }: BarProps) {
   const store = useStore();
   const isTouch = useMedia("(hover: none)");
   const [hasDetails, setDetails] = useState(false);
@@ -36,13 +36,13 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   const speech = useSpeaking(chat, message);
   const bar = useRef<HTMLDivElement>(null);
   const remove = async (isFollowing: boolean) => {
-    const neighbour = neighbourOf(bar.current, isFollowing);
+    const neighbour = findNeighbor(bar.current, isFollowing);
     const done = isFollowing ? texts.chat.removedFrom : texts.chat.removed;
     await store.deleteMessage(chat, message.id, isFollowing, { done, undo: texts.undo });
     // The message goes with the button that has the focus.
     requestAnimationFrame(() => document.activeElement === document.body && neighbour?.focus());
   };
-  const items = itemsOf(store, chat, message, isLast, {
+  const items = listActions(store, chat, message, isLast, {
     onDetails: () => setDetails(true),
     onRemove: (isFollowing) => void remove(isFollowing),
   });
@@ -53,7 +53,7 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   }
   return (
     <div ref={bar} class="message-actions" role="group" aria-label={texts.chat.actions}>
-      {!isTouch && <CopyButton text={saidIn(message)} />}
+      {!isTouch && <CopyButton text={getSpokenText(message)} />}
       {!isTouch && hasText && <SpeakButton chat={chat} message={message} />}
       {!isTouch && isIdle && (
         <IconButton
@@ -69,7 +69,7 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
           onClick={() => chat.regenerate(message.id)}
         />
       )}
-      <Variants chat={chat} message={message} />
+      <VariantSwitcher chat={chat} message={message} />
       <Menu label={texts.chat.more} items={items} />
       <span class="message-facts">
         {[isReply ? message.model : undefined, moment(message.created_at, new Date())].filter(Boolean).join(" · ")}
@@ -79,7 +79,7 @@ export function MessageBar({ chat, message, isLast }: BarProps) {
   );
 }
 
-function itemsOf(
+function listActions(
   store: Store,
   chat: OpenChat,
   message: Message,
@@ -94,7 +94,7 @@ function itemsOf(
       label: texts.chat.copy,
       icon: "copy",
       onSelect: () =>
-        copyText(saidIn(message)).then(
+        copyText(getSpokenText(message)).then(
           () => store.toasts.show(texts.chat.copied),
           () => store.toasts.show(texts.chat.copyFailed, { isError: true }),
         ),
@@ -110,7 +110,7 @@ function itemsOf(
       onSelect: () => chat.continueReply(id),
     },
     !chat.isTemporary &&
-    { label: texts.chat.fork, icon: "branch", onSelect: () => void forkAt(store, chat, id) },
+    { label: texts.chat.fork, icon: "branch", onSelect: () => void forkChat(store, chat, id) },
     isIdle && {
       label: message.hidden ? texts.chat.unhide : texts.chat.hide,
       icon: message.hidden ? "eye" : "eyeOff",
@@ -135,7 +135,7 @@ function itemsOf(
 }
 
 /** Gives what takes the focus when a message goes: what can be done with the one beside it, else the list. */
-function neighbourOf(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
+function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
   const message = bar?.closest(".message");
   const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
   const beside = [before, after].find((element) => element?.matches(".message"));
@@ -144,12 +144,12 @@ function neighbourOf(bar: HTMLElement | null, isFollowing: boolean): HTMLElement
 }
 
 /** What is shown is what is copied. */
-function saidIn({ role, content }: Message): string {
-  return role === "assistant" ? partThoughts(textOf(content)).said : textOf(content);
+function getSpokenText({ role, content }: Message): string {
+  return role === "assistant" ? splitReasoning(textOf(content)).said : textOf(content);
 }
 
 /** Copies the chat up to a message, and goes there. */
-export async function forkAt(store: Store, chat: OpenChat, messageId: string): Promise<void> {
+export async function forkChat(store: Store, chat: OpenChat, messageId: string): Promise<void> {
   const id = await chat.actions.fork(messageId);
   if (id === undefined) return;
   store.router.go(`/c/${encodeURIComponent(id)}`);
@@ -157,7 +157,7 @@ export async function forkAt(store: Store, chat: OpenChat, messageId: string): P
 }
 
 /** ‹ 2/3 ›, where there is more than one. */
-function Variants({ chat, message }: { chat: OpenChat; message: Message }) {
+function VariantSwitcher({ chat, message }: { chat: OpenChat; message: Message }) {
   const count = message.variant_count ?? 1;
   const at = message.active_variant ?? 0;
   if (count < 2) return null;

@@ -5,13 +5,13 @@ import { Portrait } from "../../../components/Portrait.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { portraitOf, portraitOfPersona } from "../../characters/portrait_props.ts";
+import { toPersonaPortraitProps, toPortraitProps } from "../../characters/portrait_props.ts";
 
 /** Width of the portrait beside a name, in pixels. */
 const WIDTH_PX = 28;
 
 /** The character that answers here, or the assistant. */
-export function ReplySpeaker({ chat, message }: { chat: OpenChat; message: Message }) {
+export function ReplyAuthor({ chat, message }: { chat: OpenChat; message: Message }) {
   const { people } = useStore();
   // Among several nobody is guessed.
   const only = chat.isGroup.value ? undefined : chat.options.value.participants?.[0];
@@ -23,14 +23,14 @@ export function ReplySpeaker({ chat, message }: { chat: OpenChat; message: Messa
   if (!character) return <h2 class="speaker">{texts.chat.assistant}</h2>;
   return (
     <h2 class="speaker with-portrait">
-      <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="speaker-portrait" />
+      <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="speaker-portrait" />
       {character.name}
     </h2>
   );
 }
 
 /** The persona that spoke; without one the turn's place says enough, and only a screen reader hears who it was. */
-export function TurnSpeaker({ message }: { message: Message }) {
+export function UserAuthor({ message }: { message: Message }) {
   const { people } = useStore();
   const id = message.persona_id;
   useEffect(() => {
@@ -40,7 +40,7 @@ export function TurnSpeaker({ message }: { message: Message }) {
   if (!persona) return <h2 class="visually-hidden">{message.role === "user" ? texts.chat.you : message.role}</h2>;
   return (
     <h2 class="speaker with-portrait">
-      <Portrait {...portraitOfPersona(persona)} widthPx={WIDTH_PX} class="speaker-portrait" />
+      <Portrait {...toPersonaPortraitProps(persona)} widthPx={WIDTH_PX} class="speaker-portrait" />
       {persona.name}
     </h2>
   );

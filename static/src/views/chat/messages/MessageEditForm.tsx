@@ -8,7 +8,7 @@ import { texts } from "../../../texts/texts.ts";
 import { useAutoHeight } from "../../../components/hooks.ts";
 
 /** Escape gives up; Ctrl or ⌘ with Enter saves, and sends again where that is offered. */
-export function EditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {
+export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {
   const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
   const editing = chat.actions.editing.value;

@@ -5,12 +5,12 @@ import { asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
 import { Sentences } from "../../../markdown/sentences.ts";
-import { partThoughts } from "../../../state/chat/message_text.ts";
+import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 import { MessageView } from "./MessageView.tsx";
-import { useTarget } from "./jump_target.ts";
-import { useFollowing } from "./use_follow_end.ts";
+import { useJumpTarget } from "./jump_target.ts";
+import { useFollowEnd } from "./use_follow_end.ts";
 
 /** How far before an end of the list more is fetched, so that a reader seldom meets that end. */
 const AHEAD = "1200px 0px";
@@ -19,9 +19,9 @@ const AHEAD = "1200px 0px";
 export function MessageList({ chat }: { chat: OpenChat }) {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
-  const follow = useFollowing(chat, box, content);
-  const stepBack = useStepsBack(chat, box, content);
-  useTarget(chat, content, follow.leave, follow.onScroll);
+  const follow = useFollowEnd(chat, box, content);
+  const stepBack = useLoadOlder(chat, box, content);
+  useJumpTarget(chat, content, follow.leave, follow.onScroll);
   const { hasAbove, hasBelow, shown } = chat.window;
   const lastId = chat.lastMessage.value?.id;
   return (
@@ -99,7 +99,7 @@ function More(
  *
  * Browsers that anchor scrolling do the same by themselves, but not at the very top, and Safari not at all.
  */
-function useStepsBack(
+function useLoadOlder(
   chat: OpenChat,
   box: RefObject<HTMLElement | null>,
   content: RefObject<HTMLElement | null>,
@@ -139,7 +139,7 @@ function Announcer({ chat }: { chat: OpenChat }) {
       if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
     };
     // Thoughts are folded away for those who look, too.
-    const said = () => partThoughts(run.text.peek()).said;
+    const said = () => splitReasoning(run.text.peek()).said;
     const sentences = new Sentences(said());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);

@@ -5,19 +5,19 @@ import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
 import { memo, useNow } from "../../../components/hooks.ts";
-import { isOurPicture, partThoughts, picturesOf, textOf } from "../../../state/chat/message_text.ts";
+import { isLocalImage, listImageUrls, splitReasoning, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import type { ReplyRun } from "../../../state/chat/running_reply.ts";
+import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { texts } from "../../../texts/texts.ts";
 import { clock, moment } from "../../../texts/times.ts";
-import { MessageBar, SpeakButton } from "./MessageActionBar.tsx";
-import { ReplySpeaker, TurnSpeaker } from "./MessageAuthor.tsx";
+import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
+import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
 import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
 
-const PictureDialog = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.PictureDialog), {
+const ImageViewer = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.ImageViewer), {
   as: "overlay",
 });
-const EditForm = lazy(() => import("./MessageEditForm.tsx").then((file) => file.EditForm));
+const MessageEditForm = lazy(() => import("./MessageEditForm.tsx").then((file) => file.MessageEditForm));
 
 /** What a message's view takes. */
 export interface MessageProps {
@@ -29,7 +29,7 @@ export interface MessageProps {
 /** A turn of the user stands in a soft block, a reply stands free. A view that throws takes no other message along. */
 export const MessageView = memo((props: MessageProps) => (
   <ErrorBoundary resetKey={props.message} fallback={<BrokenMessage {...props} />}>
-    {props.message.role === "assistant" ? <ReplyView {...props} /> : <TurnView {...props} />}
+    {props.message.role === "assistant" ? <ReplyView {...props} /> : <UserMessageView {...props} />}
   </ErrorBoundary>
 ));
 
@@ -37,29 +37,32 @@ export const MessageView = memo((props: MessageProps) => (
 function BrokenMessage({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   return (
-    <article class={classOf(message.role === "assistant" ? "reply" : "turn", message)} data-message-id={message.id}>
-      {isEdited ? <EditForm chat={chat} canResend={false} /> : <PlainText text={textOf(message.content)} />}
-      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+    <article
+      class={getClassName(message.role === "assistant" ? "reply" : "turn", message)}
+      data-message-id={message.id}
+    >
+      {isEdited ? <MessageEditForm chat={chat} canResend={false} /> : <PlainText text={textOf(message.content)} />}
+      {!isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
 }
 
-function TurnView({ chat, message, isLast }: MessageProps) {
+function UserMessageView({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const text = textOf(message.content);
   return (
-    <article class={classOf("turn", message)} data-message-id={message.id}>
-      <TurnSpeaker message={message} />
+    <article class={getClassName("turn", message)} data-message-id={message.id}>
+      <UserAuthor message={message} />
       {message.hidden && <HiddenNote />}
       {isEdited
-        ? <EditForm chat={chat} canResend={message.role === "user"} />
+        ? <MessageEditForm chat={chat} canResend={message.role === "user"} />
         : (
           <div class="turn-text" title={moment(message.created_at, new Date())}>
             <Images chat={chat} message={message} />
             {text}
           </div>
         )}
-      {!isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+      {!isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
       <BranchLinks chat={chat} message={message} />
       {isLast && message.role === "user" && !isEdited && !chat.isRunning.value && (
         <Unanswered onAsk={() => chat.askAgain()} />
@@ -71,7 +74,7 @@ function TurnView({ chat, message, isLast }: MessageProps) {
 function ReplyView({ chat, message, isLast }: MessageProps) {
   const running = chat.run.value;
   const run = running?.messageId === message.id ? running : undefined;
-  const { thoughts, said: text } = partThoughts(run ? run.text.value : textOf(message.content));
+  const { thoughts, said: text } = splitReasoning(run ? run.text.value : textOf(message.content));
   const apart = run ? run.reasoning.value : message.reasoning ?? "";
   const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
   const thoughtMs = run ? run.thoughtMs.value : chat.measured.value.get(message.id)?.thoughtMs;
@@ -79,18 +82,20 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
   const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
   return (
     <article
-      class={classOf("reply", message)}
+      class={getClassName("reply", message)}
       data-message-id={message.id}
       data-status={run ? "streaming" : message.status}
       {...(isLast && !run && !isEdited ? swipe : {})}
     >
-      <ReplySpeaker chat={chat} message={message} />
+      <ReplyAuthor chat={chat} message={message} />
       {message.hidden && <HiddenNote />}
       {reasoning !== "" && (
-        <Thoughts text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
+        <Reasoning text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
       )}
       <Images chat={chat} message={message} />
-      {isEdited ? <EditForm chat={chat} canResend={false} /> : <Markdown text={text} isFinal={run === undefined} />}
+      {isEdited
+        ? <MessageEditForm chat={chat} canResend={false} />
+        : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
       {run && text + reasoning !== "" && (
         // As high as the actions that take its place: nothing moves when the reply ends.
@@ -100,12 +105,12 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
         </div>
       )}
       <BranchLinks chat={chat} message={message} />
-      {!run && !isEdited && <MessageBar chat={chat} message={message} isLast={isLast} />}
+      {!run && !isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
 }
 
-function classOf(kind: "turn" | "reply", message: Message): string {
+function getClassName(kind: "turn" | "reply", message: Message): string {
   return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
 }
 
@@ -117,13 +122,13 @@ function HiddenNote() {
 /** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
 function Images({ chat, message }: { chat: OpenChat; message: Message }) {
   const [zoomed, setZoomed] = useState<string>();
-  const urls = picturesOf(message);
+  const urls = listImageUrls(message);
   if (urls.length === 0) return null;
   return (
     <>
       <span class="message-images">
         {urls.map((url, index) =>
-          isOurPicture(url)
+          isLocalImage(url)
             ? (
               <button
                 key={index}
@@ -141,7 +146,7 @@ function Images({ chat, message }: { chat: OpenChat; message: Message }) {
             )
         )}
       </span>
-      {zoomed && <PictureDialog chat={chat} messageId={message.id} url={zoomed} onClose={() => setZoomed(undefined)} />}
+      {zoomed && <ImageViewer chat={chat} messageId={message.id} url={zoomed} onClose={() => setZoomed(undefined)} />}
     </>
   );
 }
@@ -164,7 +169,7 @@ function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
 }
 
 /** Opens on demand; its text is plain, since half-thought markdown helps nobody. */
-function Thoughts(
+function Reasoning(
   { text, isThinking, durationMs }: { text: string; isThinking: boolean; durationMs: number | undefined },
 ) {
   const title = isThinking
@@ -181,7 +186,7 @@ function Thoughts(
 }
 
 /** Waiting with its clock, or a lost line. Spoken by the announcer, not from here. */
-function ReplyProgress({ run }: { run: ReplyRun }) {
+function ReplyProgress({ run }: { run: ReplyStream }) {
   const phase = run.phase.value;
   const isWaiting = phase === "waiting" || phase === "sending";
   const now = useNow(isWaiting);

@@ -15,7 +15,7 @@ const FRAMES = 4;
  * @param onLeave Called before the view moves.
  * @param onArrived Called when it has moved.
  */
-export function useTarget(
+export function useJumpTarget(
   chat: OpenChat,
   content: RefObject<HTMLElement | null>,
   onLeave: () => void,
@@ -31,7 +31,7 @@ export function useTarget(
       element.scrollIntoView({ block: element.clientHeight > innerHeight / 2 ? "start" : "center" });
       if (left > 0) frame = requestAnimationFrame(() => settle(left - 1));
       else {
-        markWords(element, target.words);
+        splitByWords(element, target.words);
         onArrived();
       }
     };
@@ -50,7 +50,7 @@ export function useTarget(
 }
 
 /** Marks words without touching the page's elements; browsers that cannot do that show the message alone. */
-function markWords(element: Element, words: readonly string[]): void {
+function splitByWords(element: Element, words: readonly string[]): void {
   const registry = highlights();
   if (!registry) return;
   const ranges: Range[] = [];

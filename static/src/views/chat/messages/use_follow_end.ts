@@ -20,7 +20,7 @@ export interface Following {
 }
 
 /** Follows the end of the content of a box. */
-export function useFollowing(
+export function useFollowEnd(
   chat: OpenChat,
   box: RefObject<HTMLElement | null>,
   content: RefObject<HTMLElement | null>,
@@ -36,7 +36,7 @@ export function useFollowing(
 
   const toEnd = () => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
-    last.current = placeOf(box.current);
+    last.current = getScrollPosition(box.current);
   };
   const countNew = () => {
     let count = 0;
@@ -87,7 +87,7 @@ export function useFollowing(
     isAway,
     newCount,
     onScroll() {
-      const place = placeOf(box.current);
+      const place = getScrollPosition(box.current);
       const isNear = place.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
       // What grows or shrinks moves the place too; only a reader goes up and away from the end at once.
       const isLeaving = place.top < last.current.top - 1 && place.fromEnd > last.current.fromEnd + 1;
@@ -106,7 +106,7 @@ export function useFollowing(
   };
 }
 
-function placeOf(box: HTMLElement | null): { top: number; fromEnd: number } {
+function getScrollPosition(box: HTMLElement | null): { top: number; fromEnd: number } {
   if (!box) return { top: 0, fromEnd: 0 };
   return { top: box.scrollTop, fromEnd: box.scrollHeight - box.scrollTop - box.clientHeight };
 }

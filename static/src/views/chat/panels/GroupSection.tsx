@@ -10,8 +10,8 @@ import { Select } from "../../../components/forms/Select.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { portraitOf } from "../../characters/portrait_props.ts";
-import { nameOf } from "../composer/NextSpeakerBar.tsx";
+import { toPortraitProps } from "../../characters/portrait_props.ts";
+import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Width of the portraits, in pixels. */
 const WIDTH_PX = 32;
@@ -21,7 +21,7 @@ const MAX_FOUND = 6;
 const SEARCH_AFTER_MS = 250;
 
 /** Every change is saved at once. */
-export function CastPart({ chat }: { chat: OpenChat }) {
+export function GroupSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { participants, reply_order } = chat.options.value;
   const cast = participants ?? [];
@@ -73,11 +73,11 @@ function Member({ member, onMute, onLeave, onGreet }: {
   const { character_id: id, muted = false } = member;
   useEffect(() => store.people.wantCharacter(id), [id]);
   const character = store.people.character(id);
-  const name = nameOf(store, id);
+  const name = getSpeakerName(store, id);
   const t = texts.sending;
   return (
     <li class="cast-member">
-      {character && <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="cast-portrait" />}
+      {character && <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="cast-portrait" />}
       <span class="cast-name">
         {name}
         {muted && <span class="muted">{t.muted}</span>}
@@ -129,7 +129,7 @@ function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: 
                   onJoin(character.id);
                 }}
               >
-                <Portrait {...portraitOf(character)} widthPx={WIDTH_PX} class="cast-portrait" />
+                <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="cast-portrait" />
                 <span class="cast-name">{character.name}</span>
               </button>
             </li>

@@ -4,19 +4,19 @@ import type { MessageDiff, Revision } from "../../../api/types.ts";
 import { compareRevision, listRevisions, restoreRevision } from "../../../api/versions.ts";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../../components/Notice.tsx";
-import { TextDifference } from "../../../components/content/TextDiff.tsx";
+import { TextDiff } from "../../../components/content/TextDiff.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { fullMoment } from "../../../texts/times.ts";
-import { useReading } from "../../use_resource.ts";
+import { useResource } from "../../use_resource.ts";
 
 /** The list; it is read again whenever the conversation changes. */
 export function HistoryPanel({ chat }: { chat: OpenChat }) {
   const { api } = useStore();
   const t = texts.sending.history;
   const revision = chat.head.value?.revision;
-  const { value, error, again } = useReading(() => listRevisions(api.client, chat.id));
+  const { value, error, again } = useResource(() => listRevisions(api.client, chat.id));
   useEffect(again, [revision]);
   return (
     <div class="history-panel">
@@ -87,14 +87,14 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
 function Difference({ chat, n }: { chat: OpenChat; n: number }) {
   const { api } = useStore();
   const t = texts.sending.history;
-  const { value, error, again } = useReading(() => compareRevision(api.client, chat.id, n));
+  const { value, error, again } = useResource(() => compareRevision(api.client, chat.id, n));
   if (error) return <ErrorNote title={t.compareFailed} error={error} onRetry={again} />;
   if (value === undefined) return <p class="muted" role="status">{texts.loading}</p>;
   const { fields, messages, more } = value;
   if (fields.length === 0 && messages.length === 0) return <p class="muted">{t.same}</p>;
   return (
     <>
-      {fields.length > 0 && <p>{t.fields(fields.map(nameOfField).join(", "))}</p>}
+      {fields.length > 0 && <p>{t.fields(fields.map(getFieldName).join(", "))}</p>}
       {messages.length > 0 && (
         <ul class="history-messages">
           {messages.map((message) => <MessageChange key={message.id} chat={chat} message={message} />)}
@@ -120,12 +120,12 @@ function MessageChange({ chat, message: { id, role, change, before = "", after =
       </p>
       {change === "changed" && before === after
         ? <p class="muted">{t.otherChange}</p>
-        : <TextDifference before={before} after={after} />}
+        : <TextDiff before={before} after={after} />}
     </li>
   );
 }
 
-function nameOfField(field: string): string {
+function getFieldName(field: string): string {
   const names: Record<string, string> = texts.sending.history.fieldNames;
   return names[field] ?? field;
 }

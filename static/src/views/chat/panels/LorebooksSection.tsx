@@ -20,7 +20,7 @@ interface Lists {
 const BY_MODEL = "";
 
 /** What can be chosen is read when this is opened. */
-export function WorldPart({ chat }: { chat: OpenChat }) {
+export function LorebooksSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const [lists, setLists] = useState<Lists | ApiError>();
   const [round, setRound] = useState(0);

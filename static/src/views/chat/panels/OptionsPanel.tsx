@@ -7,17 +7,17 @@ import { Select } from "../../../components/forms/Select.tsx";
 import { Switch } from "../../../components/forms/Switch.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import {
+  formatStops,
   NUMBER_FIELDS,
   type NumberField,
   type NumberFieldName,
   parseNumber,
   parseStops,
-  stopsText,
 } from "../../../state/documents/sampling.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { CastPart } from "./GroupSection.tsx";
-import { WorldPart } from "./LorebooksSection.tsx";
+import { GroupSection } from "./GroupSection.tsx";
+import { LorebooksSection } from "./LorebooksSection.tsx";
 import { openChatPanel } from "./panels.tsx";
 
 /** Pause after the last key before a change is saved. */
@@ -50,9 +50,9 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
       </section>
       {!chat.isTemporary && (
         <>
-          <CastPart chat={chat} />
-          <WorldPart chat={chat} />
-          <SummaryPart chat={chat} onChange={change} />
+          <GroupSection chat={chat} />
+          <LorebooksSection chat={chat} />
+          <SummarySection chat={chat} onChange={change} />
         </>
       )}
       <section aria-labelledby="options-sampling">
@@ -139,7 +139,7 @@ function Note({ options, onChange }: { options: ChatOptions; onChange: Change })
 
 function Sampling({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const params = useRef<Record<string, unknown>>({ ...options.params });
-  const [stops, setStops] = useState(stopsText(options.params?.stop));
+  const [stops, setStops] = useState(formatStops(options.params?.stop));
   const t = texts.sending.options;
   const set = (name: string, value: unknown) => {
     if (value === undefined) delete params.current[name];
@@ -203,7 +203,7 @@ function NumberInput(
 }
 
 /** A summary that comes while this is open is shown, unless somebody writes at it. */
-function SummaryPart({ chat, onChange }: { chat: OpenChat; onChange: Change }) {
+function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }) {
   const store = useStore();
   const { summary } = chat.options.value;
   const [text, setText] = useState(summary?.text ?? "");

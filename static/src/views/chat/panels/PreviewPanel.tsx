@@ -4,12 +4,12 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
-import { imagesOf, textOf } from "../../../state/chat/message_text.ts";
+import { findImageUrls, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { figure } from "../../../texts/times.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
-import { nameOf as nameOfCharacter } from "../composer/NextSpeakerBar.tsx";
+import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Made again whenever the chat has changed, and on demand for what stands in the composer. */
 export function PreviewPanel({ chat }: { chat: OpenChat }) {
@@ -31,7 +31,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
     <div class="preview-panel">
       <Sums preview={found} />
       <Button icon="redo" onClick={again}>{t.refresh}</Button>
-      <NotExpandedFields fields={found.not_expanded ?? []} />
+      <UnexpandedFields fields={found.not_expanded ?? []} />
       <ol class="preview-list">
         {found.messages.map((message, index) => {
           const part = found.parts[index];
@@ -39,10 +39,10 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
             <li key={index}>
               <details open={index >= found.messages.length - 2}>
                 <summary>
-                  <span>{nameOf(part?.part ?? "", message.role)}</span>
+                  <span>{getPartName(part?.part ?? "", message.role)}</span>
                   <span class="muted">{texts.chat.tokens(part?.tokens ?? 0)}</span>
                 </summary>
-                <Words words={wordsOf(message.content)} pieces={part?.pieces ?? []} />
+                <PromptText words={getShownText(message.content)} pieces={part?.pieces ?? []} />
               </details>
             </li>
           );
@@ -54,7 +54,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
 }
 
 /** What a message says, in the pieces it was put together from. */
-function Words({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
+function PromptText({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
   // Put together otherwise, the words alone are exactly what goes out.
   const isWhole = pieces.map(({ text }) => text).join("\n\n") === words;
   return (
@@ -72,17 +72,17 @@ function Words({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
 
 function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPiece }) {
   const t = texts.sending;
-  const name = entry ? t.fired(entry.lorebook_name, entry.entry_name) : title ?? pieceName(part);
+  const name = entry ? t.fired(entry.lorebook_name, entry.entry_name) : title ?? getPieceName(part);
   return (
     <p class="preview-piece-name">
-      <span>{entry ? `${name} (${reasonOf(entry.reason)})` : name}</span>
+      <span>{entry ? `${name} (${formatReason(entry.reason)})` : name}</span>
       <span>{texts.chat.tokens(tokens)}</span>
     </p>
   );
 }
 
 /** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
-function NotExpandedFields({ fields }: { fields: UnexpandedField[] }) {
+function UnexpandedFields({ fields }: { fields: UnexpandedField[] }) {
   if (fields.length === 0) return null;
   const t = texts.sending.notExpanded;
   return (
@@ -91,19 +91,19 @@ function NotExpandedFields({ fields }: { fields: UnexpandedField[] }) {
       <p class="hint">{t.hint}</p>
       <ul>
         {fields.map(({ field, source, reason }, index) => (
-          <li key={index}>{fieldName(field, source)} ({t.reasons[reason]})</li>
+          <li key={index}>{getFieldName(field, source)} ({t.reasons[reason]})</li>
         ))}
       </ul>
     </section>
   );
 }
 
-function fieldName(field: string, source: string | undefined): string {
+function getFieldName(field: string, source: string | undefined): string {
   const { history, sources } = texts.sending.notExpanded;
   if (field === "history") return history;
-  if (source === undefined) return pieceName(field);
+  if (source === undefined) return getPieceName(field);
   const which = source === "card" || source === "chat" ? sources[source] : source;
-  return `${pieceName(field)}: ${which}`;
+  return `${getPieceName(field)}: ${which}`;
 }
 
 function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
@@ -119,26 +119,26 @@ function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatP
           </li>
         ))}
         {lorebook_entries.map((entry, index) => (
-          <li key={`entry ${index}`}>{t.fired(entry.lorebook_name, entry.entry_name)} ({missedOf(entry)})</li>
+          <li key={`entry ${index}`}>{t.fired(entry.lorebook_name, entry.entry_name)} ({formatDropReason(entry)})</li>
         ))}
       </ul>
     </section>
   );
 }
 
-function reasonOf({ kind, key = "" }: { kind: string; key?: string }): string {
+function formatReason({ kind, key = "" }: { kind: string; key?: string }): string {
   const { reasons } = texts.sending;
   if (kind === "key" || kind === "recursion") return reasons[kind](key);
   return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
 }
 
-function missedOf({ reason, key }: DroppedEntry): string {
+function formatDropReason({ reason, key }: DroppedEntry): string {
   const { missed, other, reasons } = texts.sending;
   const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
   return key === undefined ? why : `${reasons.key(key)}; ${why}`;
 }
 
-function pieceName(part: string): string {
+function getPieceName(part: string): string {
   const { pieces } = texts.sending;
   return Object.hasOwn(pieces, part) ? pieces[part as keyof typeof pieces] : part;
 }
@@ -165,20 +165,20 @@ function Sums({ preview }: { preview: ChatPreview }) {
       <p class="hint">{preview.connection.name} · {preview.model}</p>
       {preview.preset && <p class="hint">{texts.sending.presetUsed(preview.preset.name)}</p>}
       {speakers.length > 0 && (
-        <p class="hint">{texts.sending.speaker(speakers.map((id) => nameOfCharacter(store, id)).join(", "))}</p>
+        <p class="hint">{texts.sending.speaker(speakers.map((id) => getSpeakerName(store, id)).join(", "))}</p>
       )}
     </div>
   );
 }
 
-function nameOf(part: string, role: string): string {
+function getPartName(part: string, role: string): string {
   const { parts, roles } = texts.sending.preview;
   if (part === "system_prompt" || part === "note") return parts[part];
-  if (part !== "history" && Object.hasOwn(texts.sending.pieces, part)) return pieceName(part);
+  if (part !== "history" && Object.hasOwn(texts.sending.pieces, part)) return getPieceName(part);
   return role === "system" || role === "user" || role === "assistant" || role === "tool" ? roles[role] : role;
 }
 
-function wordsOf(content: ChatPreview["messages"][number]["content"]): string {
-  const images = imagesOf(content).length;
+function getShownText(content: ChatPreview["messages"][number]["content"]): string {
+  const images = findImageUrls(content).length;
   return [textOf(content), images > 0 ? `[${texts.sending.preview.images(images)}]` : ""].filter(Boolean).join("\n");
 }

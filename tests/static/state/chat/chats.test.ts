@@ -1,7 +1,7 @@
 import type { ConversationSummary, Page } from "../../../../static/src/api/types.ts";
 import { beforeEach, expect, test } from "vitest";
 import type { Api } from "../../../../static/src/api/api.ts";
-import { Chats } from "../../../../static/src/state/chat/chat_list.ts";
+import { Chats } from "../../../../static/src/state/chat/chats.ts";
 
 const item = (changes: Partial<ConversationSummary> = {}) =>
   ({ id: "c1", title: "Plain", updated_at: "2026-01-01T00:00:00.000Z", ...changes }) as ConversationSummary;

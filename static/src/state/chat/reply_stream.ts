@@ -5,7 +5,7 @@ import { ApiError } from "../../api/client.ts";
 import { parseReplyFrame, placeDelta, type ReplyFrame } from "../../api/reply_frames.ts";
 import { readEvents } from "../../api/event_stream.ts";
 import type { Api } from "../../api/api.ts";
-import { pause, pauseBeforeMs } from "../app/backoff.ts";
+import { getRetryDelayMs, pause } from "../app/backoff.ts";
 
 /** Thoughts shorter than this are not worth a figure. */
 const SHORTEST_THOUGHT_MS = 500;
@@ -28,7 +28,7 @@ export interface ReplyTimes {
 }
 
 /** What a run starts from. */
-export interface ReplyRunOptions {
+export interface ReplyStreamOptions {
   messageId: string;
   startedAtMs: number;
   /** What the message already holds: a reply that runs already, or one that is being continued. */
@@ -44,7 +44,7 @@ export interface ReplyRunOptions {
 }
 
 /** Follows one reply until its end. Text reaches the signals at most once a frame. */
-export class ReplyRun {
+export class ReplyStream {
   readonly messageId: string;
   readonly startedAtMs: number;
   readonly text = signal("");
@@ -56,7 +56,7 @@ export class ReplyRun {
   /** What the frames said of themselves so far. */
   model: string | undefined;
   usage: Usage | undefined;
-  #options: ReplyRunOptions;
+  #options: ReplyStreamOptions;
   #abort = new AbortController();
   #text: string;
   #reasoning: string;
@@ -68,7 +68,7 @@ export class ReplyRun {
   #cancelFlush: (() => void) | undefined;
   #wasAccepted = false;
 
-  constructor(options: ReplyRunOptions) {
+  constructor(options: ReplyStreamOptions) {
     this.#options = options;
     this.messageId = options.messageId;
     this.startedAtMs = options.startedAtMs;
@@ -110,13 +110,13 @@ export class ReplyRun {
         if (this.#options.isLostWithConnection) return { kind: "lost" };
       } catch (thrown) {
         if (signal.aborted) break;
-        const outcome = this.#outcomeOf(thrown);
+        const outcome = this.#getImportOutcome(thrown);
         if (outcome) return outcome;
       } finally {
         this.#flush();
       }
       this.phase.value = "reconnecting";
-      await pause(pauseBeforeMs(attempt), signal);
+      await pause(getRetryDelayMs(attempt), signal);
     }
     return { kind: "left" };
   }
@@ -143,7 +143,7 @@ export class ReplyRun {
     return undefined;
   }
 
-  #outcomeOf(thrown: unknown): ReplyOutcome | undefined {
+  #getImportOutcome(thrown: unknown): ReplyOutcome | undefined {
     if (this.#wasAccepted && this.#options.isLostWithConnection) return { kind: "lost" };
     if (!(thrown instanceof ApiError) || thrown.isOffline) return undefined;
     if (!this.#wasAccepted && this.#options.start) return { kind: "refused", error: thrown };
@@ -202,7 +202,7 @@ export class ReplyRun {
 }
 
 /** Gives the fields of a message as a run left it. */
-export function messageAfter(run: ReplyRun, outcome: ReplyOutcome): Partial<Message> {
+export function toEndedMessage(run: ReplyStream, outcome: ReplyOutcome): Partial<Message> {
   const error = outcome.kind === "ended" ? outcome.error : undefined;
   const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
   return {
@@ -214,7 +214,7 @@ export function messageAfter(run: ReplyRun, outcome: ReplyOutcome): Partial<Mess
 }
 
 /** Gives when a running reply began; about, where the server does not say. */
-export async function startOfReply(api: Pick<Api, "listReplies">, message: Message): Promise<number> {
+export async function findReplyStart(api: Pick<Api, "listReplies">, message: Message): Promise<number> {
   const fallback = Date.parse(message.updated_at ?? "") || Date.now();
   try {
     const replies = await api.listReplies();

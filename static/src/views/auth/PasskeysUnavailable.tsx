@@ -4,13 +4,13 @@ import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { findStorage } from "../../state/app/device.ts";
-import { keepToken } from "../../state/app/device_token.ts";
+import { saveDeviceToken } from "../../state/app/device_token.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { useAction } from "../use_action.ts";
 
 /** Says why this address can have no passkey. */
-export function WhyNoPasskeys({ level }: { level: 2 | 3 }) {
+export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {
   const t = texts.access;
   const Heading = level === 2 ? "h2" : "h3";
   const { hostname, port } = globalThis.location;
@@ -51,7 +51,7 @@ export function TokenForm() {
   const { isBusy, failure, run } = useAction(async () => {
     const { method } = await store.access.status(token.trim());
     if (method !== "token") throw new Error(t.tokenWrong);
-    keepToken(findStorage(globalThis.window), token.trim());
+    saveDeviceToken(findStorage(globalThis.window), token.trim());
     globalThis.location.replace("/");
   });
   return (

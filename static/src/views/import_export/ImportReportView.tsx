@@ -26,7 +26,7 @@ const LEVELS: ImportReportLine["level"][] = ["refused", "left_out", "changed", "
 const LINES_AT_ONCE = 100;
 
 /** Of a trial the things are named; of an import they are links. */
-export function Report({ report }: { report: ImportReport }) {
+export function ImportReportView({ report }: { report: ImportReport }) {
   const t = texts.moving;
   const things = (Object.keys(report.counts) as ImportedKind[]).filter((thing) => sum(report, thing) > 0);
   const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
