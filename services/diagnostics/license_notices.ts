@@ -13,7 +13,7 @@ export interface LicenceNotice {
 
 const NOTICES = new URL("../../licences.txt", import.meta.url);
 /** From source, packages lie here as Deno lays them out. */
-const STORE = join(import.meta.dirname ?? ".", "../node_modules/.deno");
+const STORE = join(import.meta.dirname ?? ".", "../../node_modules/.deno");
 /** build/notices.ts writes both. */
 const RULE = /\n\n={80}\n/;
 const HEAD = /^(\S+) (\d\S*)(?: \((.+)\))?(?:, .*)?\n\n/;
