@@ -107,7 +107,7 @@ test("prompts are switched, edited, put in, taken out, made and deleted; what is
   const { page, context, errors } = await openPreset(app);
   await page.getByRole("switch", { name: "Send Character" }).uncheck();
   await eventually(() => saved(app), ({ prompt_order }) => prompt_order[1]!.order[1]!.enabled === false);
-  expect(await page.getByRole("switch", { name: "Send Messages" }).isDisabled()).toBe(true);
+  expect(await page.getByRole("switch", { name: "Send Chat history" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Edit: Main prompt" }).click();
   await page.getByLabel("Text", { exact: true }).fill("Be very calm.");
   await page.getByLabel("Role").selectOption("user");
