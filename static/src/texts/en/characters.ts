@@ -42,7 +42,7 @@ export const characters = {
     createDo: "Create",
     createFailed: "Couldn’t create the character",
 
-    missingTitle: "This character does not exist",
+    missingTitle: "This character doesn’t exist",
     missingText: "It may have been deleted.",
     oneFailed: "Couldn’t load the character",
     by: (creator: string) => `by ${creator}`,

@@ -23,7 +23,7 @@ export const lorebooks = {
     entryCount: (n: number) => count(n, { one: "entry", other: "entries" }),
     unreadable: "Can’t be opened",
     off: "Off",
-    missing: "This lorebook does not exist",
+    missing: "This lorebook doesn’t exist",
     oneFailed: "Couldn’t load the lorebook",
     back: "All lorebooks",
     saveFailed: "Couldn’t save the lorebook",

@@ -25,7 +25,7 @@ export const personas = {
     more: (name: string) => `More actions for ${name}`,
     remove: "Delete",
     removed: (name: string) => `${name} deleted`,
-    missing: "This persona does not exist",
+    missing: "This persona doesn’t exist",
     name: "Name",
     description: "Description",
     descriptionHint: "What others see and know about you.",

@@ -25,7 +25,7 @@ export const presets = {
     builtin: "Built-in",
     isDefault: "Default",
     setDefault: "Set as default",
-    missing: "This preset does not exist",
+    missing: "This preset doesn’t exist",
     oneFailed: "Couldn’t load the preset",
     back: "All presets",
     saveFailed: "Couldn’t save the preset",

@@ -22,7 +22,7 @@ export const tailnet = {
     before: "Before you turn it on",
     beforeOpen:
       "Everyone in your tailnet will be able to reach Parlor, and to use it until the first passkey is created at the new address. Open it first and create one.",
-    beforeLog: "With HTTPS the name appears in public certificate logs.",
+    beforeLog: "With HTTPS, the name appears in public certificate logs.",
     beforeClosed:
       "Nothing else on this machine becomes reachable from the tailnet, except UDP services that listen on 127.0.0.1. To block those, too, allow only ports 80 and 443 in the tailnet’s access rules.",
     starting: "Starting the node. This takes a few seconds, or up to a minute for the first certificate.",

@@ -279,7 +279,7 @@ test("W01: pictures and scripts in a card's texts ask nobody and run nowhere", a
 const SCREENS: [path: string, ready: string][] = [
   ["/characters", "Ada"],
   ["/characters/fox", "Good"],
-  ["/characters/nobody", "This character does not exist"],
+  ["/characters/nobody", "This character doesn’t exist"],
 ];
 for (const [path, ready] of SCREENS) {
   for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {

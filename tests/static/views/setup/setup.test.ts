@@ -80,7 +80,7 @@ test("an address that is entered by hand is part of the wizard", async () => {
 
 test.each([
   ["looks only inside itself", ["127.0.0.1"], "PARLOR_DISCOVER_HOSTS=host.docker.internal"],
-  ["looks at its host", ["host.docker.internal"], "Parlor looked at host.docker.internal"],
+  ["looks at its host", ["host.docker.internal"], "Parlor searched host.docker.internal"],
 ])("in a container that %s an empty search names what helps, for each server", async (_, discoverHosts, words) => {
   await using ui = await bench.open("/", {
     prepare: (api) => {
