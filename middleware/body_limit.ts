@@ -4,7 +4,7 @@ import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/
 import { AppError } from "../services/errors.ts";
 import { joinedBytes } from "../services/storage/concat_bytes.ts";
 import { parseJsonInTurns } from "../services/json/incremental_parse.ts";
-import { isNestedDeeper } from "../services/json/depth_limit.ts";
+import { isNestedDeeper } from "../services/json/json_scan.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 

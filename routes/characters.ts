@@ -1,7 +1,7 @@
 /** `/api/characters`: characters, their pictures, imports and exports. Those that ask the card site are in card_site.ts. */
 import type { AppContext } from "../middleware/env.ts";
 import type { Avatars } from "../services/characters/avatars.ts";
-import type { BuiltinCharacter } from "../services/characters/builtin/builtin.ts";
+import type { BuiltinCharacter } from "../services/characters/builtin/builtin_character.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
 import type { Portraits } from "../services/characters/portraits.ts";

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
-import { joinPng, makeChunk } from "../services/characters/png/png_chunks.ts";
+import { joinPng, makeChunk } from "../services/attachments/images/png_chunks.ts";
 
 /** Size in pixels: two by three, as portraits of cards are. */
 export const WIDTH_PX = 400;

@@ -22,7 +22,7 @@ import {
   saveRow,
 } from "./attachment_rows.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./images/image_type.ts";
-import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "./sealed_file.ts";
+import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { wholeImage } from "./images/whole_image.ts";
 

@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { versionOfPart } from "../attachments/attachments.ts";
-import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
+import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";

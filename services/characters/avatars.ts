@@ -8,8 +8,8 @@ import type { Database } from "../storage/database/database.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCard } from "./index/card_rows.ts";
 import type { PictureTools } from "./characters.ts";
-import { readPlainFile, statPlainFile } from "./plain_files.ts";
-import { isPng, readHeader } from "./png/png_chunks.ts";
+import { readPlainFile, statPlainFile } from "../storage/plain_files.ts";
+import { isPng, readHeader } from "../attachments/images/png_chunks.ts";
 
 /** What the pictures stand on. */
 export interface AvatarParts {

@@ -1,6 +1,6 @@
 /** Removed card files: each lies sealed beside the database for as long as the trash keeps its entry. */
 import { basename, join } from "node:path";
-import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
+import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -14,7 +14,7 @@ import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card/card_
 import type { CardIndex } from "./index/card_index.ts";
 import { findCard, findCaseClash, type StoredCard } from "./index/card_rows.ts";
 import type { Versions } from "../storage/versions.ts";
-import { removeFile, statPlainFile } from "./plain_files.ts";
+import { removeFile, statPlainFile } from "../storage/plain_files.ts";
 
 /** Where what is removed goes for a while; implemented by the trash of all kinds. */
 export interface TrashBin {

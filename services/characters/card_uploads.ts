@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import { joinedBytes } from "../storage/concat_bytes.ts";
 import { writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
-import { removeFile } from "./plain_files.ts";
+import { removeFile } from "../storage/plain_files.ts";
 
 /** As many bytes as tell a CHARX. */
 const SIGNATURE_BYTES = 4;

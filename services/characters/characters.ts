@@ -28,10 +28,10 @@ import { cardBytes } from "./card/card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
 import { isCharx } from "./charx/charx_format.ts";
 import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./card/main_icon.ts";
-import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "./plain_files.ts";
+import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
 import { hasAssetChunks, withPicture } from "./png/png_assets.ts";
 import { embedCard } from "./png/png_card.ts";
-import { isPng } from "./png/png_chunks.ts";
+import { isPng } from "../attachments/images/png_chunks.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** A character with its card. */

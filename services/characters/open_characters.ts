@@ -7,7 +7,7 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import { ArrivingCards } from "./card_uploads.ts";
 import { Avatars } from "./avatars.ts";
-import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin/builtin.ts";
+import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin/builtin_character.ts";
 import { CardAssets } from "./charx/card_assets.ts";
 import { CardIndex } from "./index/card_index.ts";
 import { CardTrash, type TrashBin } from "./card_trash.ts";

@@ -7,7 +7,7 @@ import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
-import type { ScenePreset } from "../prompts/scenes.ts";
+import type { ScenePreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { HistoryEnd } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openPromptContext, type PromptContextDeps } from "./prompt_context.ts";

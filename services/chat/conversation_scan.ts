@@ -1,7 +1,7 @@
 /** Prepares a conversation for a lorebook trial: its messages, the texts around them, and its macros. */
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import { findCard, namesOf } from "../characters/greetings.ts";
+import { findCard, namesOf } from "../prompts/greetings.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { readHistory } from "./history.ts";

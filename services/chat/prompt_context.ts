@@ -5,7 +5,7 @@ import { type Message, textOfContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { CastMember } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompts.ts";
-import type { OpenScene, Scenes } from "../prompts/scenes.ts";
+import type { OpenScene, Scenes } from "../prompts/prompt_context.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";
 import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } from "./turn_order.ts";

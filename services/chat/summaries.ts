@@ -12,7 +12,7 @@ import { stripReasoning } from "../llm/reasoning.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import { type CardSource, readCast } from "../prompts/participants.ts";
-import { summaryOf } from "../prompts/scenes.ts";
+import { summaryOf } from "../prompts/prompt_context.ts";
 import { estimateTokens } from "../prompts/tokens/token_estimate.ts";
 import type { IdleQueue } from "./idle_queue.ts";
 import type { CompletedReply } from "./reply_runner.ts";

@@ -18,7 +18,7 @@ import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
 import { removedConversations, removedMessages } from "./trash_kinds.ts";
 import { VariantStore } from "./variants.ts";
-import { findCard, greetingsOf, namesOf } from "../characters/greetings.ts";
+import { findCard, greetingsOf, namesOf } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { settledGreetings } from "../prompts/greetings.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";

@@ -1,6 +1,6 @@
 /** When the summary of a conversation no longer tells the truth: something that it tells of has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { summaryOf } from "../prompts/scenes.ts";
+import { summaryOf } from "../prompts/prompt_context.ts";
 import type { BlockStore, Neighbours } from "./blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";

@@ -1,6 +1,6 @@
 /** How an entry that fired is shown, and where it stands among the others. */
 import type { ActivatedEntry, ActivationReason, EntryName } from "./activation.ts";
-import type { Candidate } from "./inclusion_groups.ts";
+import type { Candidate } from "./activation_rules.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 
 /** Gives an entry as it goes into the prompt. @param turn Messages of the conversation, for a depth from its begin. */

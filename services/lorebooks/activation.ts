@@ -1,6 +1,6 @@
 /** Decides which lorebook entries go into a prompt, and why. Pure but for what it is handed: chance, token counts, the matcher. */
 import { compareOwners, compareRank, nameOf, shownAs } from "./activated_entry.ts";
-import { type Candidate, chooseInGroups } from "./inclusion_groups.ts";
+import { type Candidate, chooseInGroups } from "./activation_rules.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";

@@ -2,15 +2,15 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
-import { readSealedFile, writeSealedFile } from "../attachments/sealed_file.ts";
+import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import { type Card, v2Of } from "../characters/card/card.ts";
 import { cardIn, NO_CARD, readCardBytes } from "../characters/card/card_file.ts";
 import { cardBytes } from "../characters/card/card_text.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
-import { readPlainFile, removeFile, statPlainFile } from "../characters/plain_files.ts";
+import { readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
 import { withPicture } from "../characters/png/png_assets.ts";
 import { embedCard } from "../characters/png/png_card.ts";
-import { isPng } from "../characters/png/png_chunks.ts";
+import { isPng } from "../attachments/images/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";

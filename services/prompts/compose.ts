@@ -1,7 +1,7 @@
 /** Orders the pieces of a scene (docs/protocols/cards.md#prompt-order). Pure: the same scene gives the same pieces. */
 import { exampleDialogues } from "./examples.ts";
 import { byteLength } from "./macros/macro_budget.ts";
-import type { LayoutItem } from "./layout.ts";
+import type { LayoutItem } from "./prompt_layout.ts";
 import type { MacroPlace, Macros } from "./macros/macros.ts";
 import { type BlockPart, loreName, type PlacedBlock, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
 import type { Scene, SceneLore } from "./scene.ts";

@@ -2,7 +2,7 @@
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import { ContextSizes } from "./tokens/context_sizes.ts";
 import { Prompts } from "./prompts.ts";
-import { type SceneParts, Scenes } from "./scenes.ts";
+import { type SceneParts, Scenes } from "./prompt_context.ts";
 import { TokenCounter } from "./tokens/token_counter.ts";
 import type { TokenRatios } from "./tokens/token_ratios.ts";
 

@@ -1,7 +1,7 @@
 /** What a preset says of order, words and samplers, as a scene takes it. */
 import type { Preset, PromptBlock } from "../presets/preset.ts";
-import type { LayoutItem, PromptLayout } from "./layout.ts";
-import type { ScenePreset } from "./scenes.ts";
+import type { LayoutItem, PromptLayout } from "./prompt_layout.ts";
+import type { ScenePreset } from "./prompt_context.ts";
 
 /** By SillyTavern's numbers; a field of its own for the name (1) is more than many servers take. */
 const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 2: "always" };

@@ -3,7 +3,7 @@ import type { ChatMessage } from "../llm/chat_event.ts";
 import { defaultMaxTokens } from "../llm/openai/openai_request.ts";
 import type { ContextSize, ContextSizes } from "./tokens/context_sizes.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { DroppedLore } from "./lore_scan.ts";
+import type { DroppedLore } from "./lorebook_scan.ts";
 import type { NotExpanded } from "./macros/macro_budget.ts";
 import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
 import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./prompt_messages.ts";

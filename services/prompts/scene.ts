@@ -1,6 +1,6 @@
 /** Who talks with whom, and about what: everything a prompt is made of beside the messages. */
 import type { EntryPosition } from "../lorebooks/activation.ts";
-import type { PromptLayout } from "./layout.ts";
+import type { PromptLayout } from "./prompt_layout.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
 
 /** The parts of a character's card that reach the prompt (docs/protocols/cards.md#card-versions). */

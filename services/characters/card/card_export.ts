@@ -6,7 +6,7 @@ import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "../characters.ts";
 import { makeCharx } from "../charx/charx.ts";
 import { withoutEmbedded } from "./main_icon.ts";
-import { joinPng, makeChunk } from "../png/png_chunks.ts";
+import { joinPng, makeChunk } from "../../attachments/images/png_chunks.ts";
 import { embedCard } from "../png/png_card.ts";
 
 /** Formats a character can be had in. */

@@ -9,9 +9,9 @@ import { hasPicture } from "./card_head.ts";
 import { readCharx } from "../charx/charx.ts";
 import { cardOfExif } from "./exif_card.ts";
 import { isCharx, isZip } from "../charx/charx_format.ts";
-import { readPlainFile } from "../plain_files.ts";
+import { readPlainFile } from "../../storage/plain_files.ts";
 import { cardOfPng, wholeCardOfPng } from "../png/png_card.ts";
-import { isPng } from "../png/png_chunks.ts";
+import { isPng } from "../../attachments/images/png_chunks.ts";
 
 /** Takes a card that is not there, or is none, for `undefined`. A file that cannot be read is an error all the same. */
 export const NO_CARD = noneOn("not_found", "unprocessable", "too_large");

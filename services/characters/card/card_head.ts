@@ -5,7 +5,7 @@ import { folded, nameKey } from "../../storage/collation.ts";
 import type { Card } from "./card.ts";
 import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
 import { type CardChunk, cardKeyword, cardOfChunks, countsMost, MAX_TEXT_BYTES } from "../png/png_card.ts";
-import { hasValidCrc, isPng, MAX_CHUNKS, readHeader } from "../png/png_chunks.ts";
+import { hasValidCrc, isPng, MAX_CHUNKS, readHeader } from "../../attachments/images/png_chunks.ts";
 
 /** A character as lists show it; `updated_at` is the time of its file. */
 export interface CharacterItem {

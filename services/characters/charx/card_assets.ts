@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileError, fileExists, writeChunksAtomic } from "../../storage/atomic_file.ts";
 import { packedPieces, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { type PackedEntry, writeZip } from "../../storage/zip/zip_writer.ts";
-import { removeFile } from "../plain_files.ts";
+import { removeFile } from "../../storage/plain_files.ts";
 
 /** As many as a zip of this kind can have. */
 const MAX_ENTRIES = 65_535;

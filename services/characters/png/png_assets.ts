@@ -12,7 +12,7 @@ import type { PackedEntry } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
 import { isPlainPath } from "../charx/charx_format.ts";
 import { EMBEDDED } from "../card/main_icon.ts";
-import { joinPng, type PngChunk, readPng } from "./png_chunks.ts";
+import { joinPng, type PngChunk, readPng } from "../../attachments/images/png_chunks.ts";
 import { cardKeyword } from "./png_card.ts";
 import { keywordOf, textOf } from "./png_text.ts";
 

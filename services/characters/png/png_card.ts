@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import type { JsonObject } from "../../json/type_guards.ts";
 import { type Card, cardOf, v2Of } from "../card/card.ts";
 import { chunkText, MAX_CARD_BYTES, parseChunkText } from "../card/card_text.ts";
-import { hasValidCrc, joinPng, type PngChunk, readPng } from "./png_chunks.ts";
+import { hasValidCrc, joinPng, type PngChunk, readPng } from "../../attachments/images/png_chunks.ts";
 import { keywordOf, textChunk, textOf } from "./png_text.ts";
 
 /** Keywords that cards are met under, lower case, the one that counts first; the last was seen in the wild only. */

@@ -1,7 +1,7 @@
 /** Text chunks of a PNG in their three forms: tEXt, zTXt, iTXt. @see PNG, third edition, section 11.3.3 */
 import { inflateSync } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { makeChunk, type PngChunk } from "./png_chunks.ts";
+import { makeChunk, type PngChunk } from "../../attachments/images/png_chunks.ts";
 
 /** Longest keyword, in bytes. */
 const MAX_KEYWORD_BYTES = 79;

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { type PlainFile, readPlainFile, removeFile } from "../../characters/plain_files.ts";
+import { type PlainFile, readPlainFile, removeFile } from "../../storage/plain_files.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
 import { inNameOrder } from "../../storage/collation.ts";

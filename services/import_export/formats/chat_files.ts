@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
-import { elementsOf } from "../../json/array_elements.ts";
+import { elementsOf } from "../../json/json_scan.ts";
 import { leftOut, refused } from "../import_notes.ts";
 
 /** The one file of a long life with such a service; its Worker holds it once. */

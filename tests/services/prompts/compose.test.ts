@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
-import type { LayoutItem, PromptLayout } from "../../../services/prompts/layout.ts";
-import { scenePreset } from "../../../services/prompts/preset_layout.ts";
+import type { LayoutItem, PromptLayout } from "../../../services/prompts/prompt_layout.ts";
+import { scenePreset } from "../../../services/prompts/prompt_layout.ts";
 import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
 import { presetFrom } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
-import type { Scene, SceneCharacter, SceneLore } from "../../../services/prompts/scene.ts";
+import type { Scene, SceneCharacter, SceneLore } from "../../../services/prompts/prompt_context.ts";
 import { seededRandom } from "../../../services/prompts/seeded_random.ts";
 import { messagesOf, withInserted } from "../../../services/prompts/prompt_messages.ts";
 

@@ -9,7 +9,7 @@ import { ImportError } from "../../import_reasons.ts";
 import { cardIn, readCardFile } from "../../../characters/card/card_file.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
-import { isPng, readPng } from "../../../characters/png/png_chunks.ts";
+import { isPng, readPng } from "../../../attachments/images/png_chunks.ts";
 import { keywordOf, textOf } from "../../../characters/png/png_text.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";

@@ -1,7 +1,7 @@
 /** Makes of a scene what the prompts take: its pieces, once the history is read, and its messages as they are sent. */
 import type { EntryName } from "../lorebooks/activation.ts";
 import { composeBlocks } from "./compose.ts";
-import { findLore, type LoreScene } from "./lore_scan.ts";
+import { findLore, type LoreScene } from "./lorebook_scan.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
 import type { PrefixClocks } from "./macros/prefix_clocks.ts";

@@ -5,13 +5,13 @@ import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Presets } from "../presets/presets.ts";
 import { type CardSource, type CastMember, type Participant, readCast, sceneCharacter } from "./participants.ts";
-import type { PromptLayout } from "./layout.ts";
+import type { PromptLayout } from "./prompt_layout.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
 import { PrefixClocks } from "./macros/prefix_clocks.ts";
 import { scenePreset } from "./preset_layout.ts";
 import type { Composed, Seen } from "./prompts.ts";
 import type { Scene, SceneNote, SceneSummary } from "./scene.ts";
-import { composeScene, messageMacros, type Stage } from "./scene_source.ts";
+import { composeScene, messageMacros, type Stage } from "./compose_context.ts";
 
 /** The fields of a conversation that a scene is made of; whatever is of another type is none. */
 export interface SceneFields {

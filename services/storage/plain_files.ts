@@ -1,6 +1,6 @@
 /** Files in card folders: plain ones only, since a link in a folder that others may write to could lead anywhere. */
 import { AppError } from "../errors.ts";
-import { fileError } from "../storage/atomic_file.ts";
+import { fileError } from "./atomic_file.ts";
 
 /** A file as it was at one moment. */
 export interface PlainFile {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { writeChunksAtomic } from "../storage/atomic_file.ts";
+import { writeChunksAtomic } from "./atomic_file.ts";
 
 /** Where a sealed file lies and what it is bound to. */
 export interface SealedFile {
