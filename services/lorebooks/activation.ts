@@ -1,6 +1,16 @@
 /** Decides which lorebook entries go into a prompt, and why. Pure but for what it is handed: chance, token counts, the matcher. */
-import { compareOwners, compareRank, nameOf, shownAs } from "./activated_entry.ts";
-import { type Candidate, chooseInGroups } from "./activation_rules.ts";
+import {
+  type ActivationState,
+  type Candidate,
+  chooseInGroups,
+  compareOwners,
+  compareRank,
+  nameOf,
+  shownAs,
+  stateAfter,
+  timedEffect,
+  TokenBudget,
+} from "./activation_rules.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
@@ -14,11 +24,9 @@ import {
   type ScanEntry,
   type ScanSource,
 } from "./scan_entries.ts";
-import { type ActivationState, stateAfter, timedEffect } from "./timed_effects.ts";
-import { TokenBudget } from "./token_budget.ts";
 
 export type { ActivationBook, EntryPosition, ScanDefaults, ScanSource } from "./scan_entries.ts";
-export type { ActivationState } from "./timed_effects.ts";
+export type { ActivationState } from "./activation_rules.ts";
 export type { KeyMatcher } from "./key_matcher.ts";
 
 /** One message of the history. */

@@ -1,7 +1,6 @@
 /** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
 import { Mutex } from "../async/keyed_mutex.ts";
-import { jobOf, type KeyJob } from "./key_job.ts";
-import type { KeyNews } from "./key_matcher_worker.ts";
+import { jobOf, type KeyJob, type KeyNews } from "./key_matcher_worker.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 

@@ -1,6 +1,6 @@
 /** The Worker that tries patterns on texts. It answers each as it goes, so that key_matcher.ts sees where it stands still. */
-import { CASE_SENSITIVE, FLAGS, type KeyJob, PATTERN, WHOLE_WORD } from "./key_job.ts";
 import { compiled, holdsPlain, type KeyFinding, patternOf, type ScanKey, ScanText } from "./scan_keys.ts";
+import type { KeyQuery } from "./key_matcher.ts";
 
 /** What it gets back: that the work began, then the answers in order. */
 export type KeyNews = { kind: "begun" } | { kind: "found"; findings: KeyFinding[] };
@@ -51,4 +51,35 @@ if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<KeyJob>) => {
     for (const news of newsOf(data)) self.postMessage(news);
   };
+}
+
+/** What the serving thread sends: plain lists, since thousands of objects take longer to send than to look for. */
+export interface KeyJob {
+  texts: string[];
+  keys: string[];
+  /** Per key: which of `among` its texts are, and its flags. */
+  ways: number[];
+  /** Sets of texts, by their places. */
+  among: number[][];
+}
+
+/** Flags of a key. */
+export const CASE_SENSITIVE = 1;
+export const WHOLE_WORD = 2;
+export const PATTERN = 4;
+/** How many values the flags of a key can have. */
+export const FLAGS = 8;
+
+/** Packs queries for the Worker. */
+export function jobOf(texts: string[], queries: readonly KeyQuery[]): KeyJob {
+  const sets = new Map<string, number>();
+  const among: number[][] = [];
+  const ways = queries.map(({ key, texts: within }) => {
+    const name = within.join();
+    let set = sets.get(name);
+    if (set === undefined) sets.set(name, set = among.push(within) - 1);
+    return set * FLAGS + (key.isCaseSensitive ? CASE_SENSITIVE : 0) + (key.isWholeWord ? WHOLE_WORD : 0) +
+      (key.pattern === undefined ? 0 : PATTERN);
+  });
+  return { texts, keys: queries.map(({ key }) => key.text), ways, among };
 }

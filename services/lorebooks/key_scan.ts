@@ -1,5 +1,5 @@
 /** Which keys of which entries the texts of one scan hold, round by round. */
-import { nameOf } from "./activated_entry.ts";
+import { nameOf } from "./activation_rules.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";

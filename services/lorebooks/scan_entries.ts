@@ -1,7 +1,7 @@
 /** Entries as the scan takes them: whatever a V2 or V3 lorebook, or SillyTavern in its `extensions`, says of one. */
 import { type DecoratedContent, readDecorators } from "./decorators.ts";
 import { type Lorebook, type LorebookEntry, type LorebookScope, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
-import { isJsonObject, type JsonObject } from "../json/type_guards.ts";
+import { asObject, type JsonObject } from "../json/type_guards.ts";
 import { patternOf, type ScanKey } from "./scan_keys.ts";
 
 /** A book that may add to a prompt. */
@@ -155,7 +155,7 @@ function scanEntry(
   { id, index }: { id: string; index: number },
   defaults: ScanDefaults,
 ): ScanEntry {
-  const more = object(entry.extensions);
+  const more = asObject(entry.extensions);
   const { decorators, text } = readDecorators(entry.content);
   const key = keyReader(entry, more, defaults);
   const position = decorators.position ??
@@ -194,7 +194,7 @@ function scanEntry(
     ignoreBudget: more.ignore_budget === true,
     sources: new Set(Object.keys(SOURCES).filter((field) => more[field] === true).map((field) => SOURCES[field]!)),
     triggers: texts(more.triggers),
-    characters: charactersOf(object(object(more[SILLYTAVERN_FIELDS]).characterFilter)),
+    characters: charactersOf(asObject(asObject(more[SILLYTAVERN_FIELDS]).characterFilter)),
   };
 }
 
@@ -227,8 +227,4 @@ function numberOf(value: unknown): number | undefined {
 
 function boolean(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
-}
-
-function object(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -1,10 +1,9 @@
-/** Orders the pieces of a scene (docs/protocols/cards.md#prompt-order). Pure: the same scene gives the same pieces. */
-import { exampleDialogues } from "./examples.ts";
+/** Puts the pieces of a scene in their order (cards.md, section 6). Pure: the same scene gives the same pieces. */
 import { byteLength } from "./macros/macro_budget.ts";
 import type { LayoutItem } from "./prompt_layout.ts";
 import type { MacroPlace, Macros } from "./macros/macros.ts";
 import { type BlockPart, loreName, type PlacedBlock, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
-import type { Scene, SceneLore } from "./scene.ts";
+import type { Scene, SceneLore } from "./prompt_context.ts";
 
 /** What the pieces are made with. */
 export interface Composition {
@@ -279,4 +278,10 @@ function named({ book, bookName, entry, title, reason, isFirstToGo }: SceneLore)
 
 function clean(text: string): string {
   return text.replaceAll("\r", "").trim();
+}
+
+/** Gives the example conversations, without the marks between them. */
+export function exampleDialogues(text: string): string[] {
+  return text.replaceAll("\r", "").split(/^[ \t]*<START>[ \t]*$|<START>/gim).map((dialogue) => dialogue.trim())
+    .filter((dialogue) => dialogue !== "");
 }

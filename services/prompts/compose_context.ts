@@ -4,10 +4,9 @@ import { composeBlocks } from "./compose.ts";
 import { findLore, type LoreScene } from "./lorebook_scan.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
-import type { PrefixClocks } from "./macros/prefix_clocks.ts";
 import { loreName } from "./prompt_blocks.ts";
 import type { Composed, PromptTurn, Seen } from "./prompts.ts";
-import type { Scene } from "./scene.ts";
+import type { Scene } from "./prompt_context.ts";
 import { seededRandom } from "./seeded_random.ts";
 import { countedParts } from "./tokens/token_estimate.ts";
 
@@ -97,4 +96,29 @@ function lastTexts(turns: readonly PromptTurn[]): Omit<MacroScope["chat"], "mode
     return turn === undefined ? undefined : countedParts(turn.message).text;
   };
   return { lastMessage: last(), lastUserMessage: last("user"), lastCharMessage: last("assistant") };
+}
+
+/** A server hardly keeps what it cached of a prompt for longer than this silence. */
+const SILENCE_MS = 30 * 60 * 1000;
+/** Beyond this a told time is wrong rather than old. */
+const LONGEST_MS = 3 * 60 * 60 * 1000;
+const CONVERSATIONS = 1_000;
+
+/** The clocks of conversations. */
+export class PrefixClocks {
+  /** The one read last stands last. */
+  readonly #clocks = new Map<string, { atMs: number; readMs: number }>();
+
+  /** Gives the time for a conversation. @param remembers False for a look. */
+  of(conversationId: string, nowMs: number, remembers: boolean): number {
+    const clock = this.#clocks.get(conversationId);
+    const isGood = clock !== undefined && nowMs - clock.readMs < SILENCE_MS && nowMs - clock.atMs < LONGEST_MS;
+    const atMs = isGood ? clock.atMs : nowMs;
+    if (remembers) {
+      this.#clocks.delete(conversationId);
+      if (this.#clocks.size >= CONVERSATIONS) this.#clocks.delete(this.#clocks.keys().next().value!);
+      this.#clocks.set(conversationId, { atMs, readMs: nowMs });
+    }
+    return atMs;
+  }
 }

@@ -5,7 +5,7 @@ import type { KeyMatcher, ScanSource } from "../lorebooks/activation.ts";
 import type { CastMember } from "./participants.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
 import type { Seen } from "./prompts.ts";
-import type { Scene, SceneLore } from "./scene.ts";
+import type { Scene, SceneLore } from "./prompt_context.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 import { countedParts } from "./tokens/token_estimate.ts";
 

@@ -1,7 +1,7 @@
 /** The characters of a conversation, read from their cards. */
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
-import type { SceneCharacter, SceneNote } from "./scene.ts";
+import type { SceneCharacter, SceneNote } from "./prompt_context.ts";
 
 /** Where cards come from; implemented by the characters. */
 export interface CardSource {

@@ -1,17 +1,15 @@
 /** Reads the scene of a conversation: its characters, its persona, its preset. */
 import { AppError } from "../errors.ts";
-import type { KeyMatcher } from "../lorebooks/activation.ts";
+import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Presets } from "../presets/presets.ts";
 import { type CardSource, type CastMember, type Participant, readCast, sceneCharacter } from "./participants.ts";
-import type { PromptLayout } from "./prompt_layout.ts";
+import { type PromptLayout, scenePreset } from "./prompt_layout.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
-import { PrefixClocks } from "./macros/prefix_clocks.ts";
-import { scenePreset } from "./preset_layout.ts";
+import { composeScene, messageMacros, PrefixClocks, type Stage } from "./compose_context.ts";
 import type { Composed, Seen } from "./prompts.ts";
-import type { Scene, SceneNote, SceneSummary } from "./scene.ts";
-import { composeScene, messageMacros, type Stage } from "./compose_context.ts";
+import type { LoreSource } from "./prompt_blocks.ts";
 
 /** The fields of a conversation that a scene is made of; whatever is of another type is none. */
 export interface SceneFields {
@@ -171,4 +169,67 @@ function textsIn(value: unknown): string[] {
 
 function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** What of a character's card reaches the prompt (cards.md, section 1). */
+export interface SceneCharacter {
+  id: string;
+  /** Its nickname where it has one. */
+  name: string;
+  description: string;
+  personality: string;
+  scenario: string;
+  examples: string;
+  /** Takes the place of the main prompt. */
+  systemPrompt: string;
+  /** Takes the place of the post-history instructions. */
+  instructions: string;
+  version: string;
+  /** A note of the card, set into the history. */
+  note?: SceneNote;
+}
+
+/** A text at a depth. */
+export interface SceneNote {
+  text: string;
+  /** Messages that stand behind it. */
+  depth: number;
+  role: string;
+}
+
+/** What a conversation keeps of its begin. */
+export interface SceneSummary {
+  text: string;
+  /** The last message that it tells of. */
+  upTo?: string;
+}
+
+/** One scene. */
+export interface Scene {
+  character?: SceneCharacter;
+  /** Names of all characters of a conversation with several. */
+  group?: string[];
+  /** True where each message has the name of whoever said it before it. */
+  hasNames: boolean;
+  persona: { name: string; description: string };
+  layout: PromptLayout;
+  /** What the conversation says over preset and card. */
+  systemPrompt?: string;
+  scenario?: string;
+  note?: SceneNote;
+  summary?: SceneSummary;
+  /** `continue` goes on with the last message, `impersonate` writes for the owner. */
+  action: "reply" | "continue" | "impersonate";
+}
+
+/** An entry of a lorebook that goes out. */
+export interface SceneLore extends LoreSource {
+  /** Ready to be sent. */
+  content: string;
+  position: EntryPosition;
+  depth: number;
+  role: string;
+  order: number;
+  /** To be left out first where there is not room for everything. */
+  isFirstToGo?: boolean;
 }

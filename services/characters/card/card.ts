@@ -3,7 +3,7 @@
  * another program put there is kept; only what a version renames, or what is of a wrong type, is put right.
  */
 import { AppError } from "../../errors.ts";
-import { findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { asNumber, asObject, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** What a card says of its character. Fields that no version knows are kept. */
 export interface CardData {
@@ -157,11 +157,11 @@ function flat(root: JsonObject): Card {
 
 function dataFrom(received: JsonObject): CardData {
   const data: JsonObject = { ...received };
-  for (const field of TEXT_FIELDS) data[field] = asText(data[field]);
+  for (const field of TEXT_FIELDS) data[field] = toText(data[field]);
   if (data.creator_notes === PLACEHOLDER_NOTES) data.creator_notes = "";
-  for (const field of LIST_FIELDS) data[field] = asTexts(data[field], field === "tags");
+  for (const field of LIST_FIELDS) data[field] = toTexts(data[field], field === "tags");
   data.extensions = asObject(data.extensions);
-  if ("nickname" in data) data.nickname = asText(data.nickname);
+  if ("nickname" in data) data.nickname = toText(data.nickname);
   if (isJsonObject(data.character_book)) data.character_book = bookFrom(data.character_book);
   else delete data.character_book;
   return data as CardData;
@@ -174,37 +174,28 @@ function bookFrom(book: JsonObject): CardBook {
     ...book,
     entries: entries.filter(isJsonObject).map((entry) => ({
       ...entry,
-      keys: asTexts(entry.keys ?? entry.key, true),
-      content: asText(entry.content),
+      keys: toTexts(entry.keys ?? entry.key, true),
+      content: toText(entry.content),
       extensions: asObject(entry.extensions),
       enabled: typeof entry.enabled === "boolean" ? entry.enabled : entry.disable !== true,
-      insertion_order: finite(entry.insertion_order) ?? finite(entry.order) ?? 0,
+      insertion_order: asNumber(entry.insertion_order) ?? asNumber(entry.order) ?? 0,
     })),
   };
 }
 
-function finite(value: unknown): number | undefined {
-  const number = typeof value === "string" ? Number.parseFloat(value) : value;
-  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
-}
-
-function asText(value: unknown): string {
+function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-function asTexts(value: unknown, isCommaList: boolean): string[] {
+function toTexts(value: unknown, isCommaList: boolean): string[] {
   if (Array.isArray(value)) {
     if (value.every((item) => typeof item === "string")) return value;
-    return value.filter((item) => item !== null).map(asText);
+    return value.filter((item) => item !== null).map(toText);
   }
   if (typeof value !== "string" || value === "") return [];
   return isCommaList ? value.split(",").map((item) => item.trim()).filter((item) => item !== "") : [value];
-}
-
-function asObject(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function assertPlainJson(json: unknown): void {

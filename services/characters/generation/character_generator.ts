@@ -2,15 +2,14 @@
 import { Buffer } from "node:buffer";
 import type { Attachments } from "../../attachments/attachments.ts";
 import type { ImagePool } from "../../attachments/images/image_pool.ts";
-import type { Card } from "../card/card.ts";
+import { type Card, cardOf } from "../card/card.ts";
 import type { Characters } from "../characters.ts";
 import type { ModelRouter } from "../../llm/model_router.ts";
 import { uuidV7 } from "../../crypto/random.ts";
-import { AppError } from "../../errors.ts";
+import { noneOn } from "../../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
 import type { CharacterFields } from "./character_fields.ts";
 import type { CharacterIdea } from "./character_prompt.ts";
-import { createdCard } from "./generated_card.ts";
 import { openWriting, type Writing, type WritingStep } from "./character_writing.ts";
 
 /** What somebody wants written. */
@@ -86,7 +85,7 @@ export class Creator {
 
   async #run(context: JobContext): Promise<void> {
     const params = context.params as CreationParams;
-    const stored = await this.#parts.characters.get(params.id).catch(onlyMissing);
+    const stored = await this.#parts.characters.get(params.id).catch(noneOn("not_found"));
     if (stored !== undefined) return tell(context, params.id, stored.character.card, false);
     const writing = await this.write(params, context.signal);
     const fields: CharacterFields = {};
@@ -147,7 +146,21 @@ function tell(context: JobContext, id: string, { data }: Card, isCut: boolean): 
   );
 }
 
-function onlyMissing(error: unknown): undefined {
-  if (!(error instanceof AppError) || error.code !== "not_found") throw error;
-  return undefined;
+/** A card has to have a name, also where its writer gave none. */
+const NAMELESS = "Unnamed";
+
+/** Makes a card; examples get the line that every example begins with. */
+export function createdCard(fields: CharacterFields): Card {
+  const { name, tags, mes_example: examples = "", ...texts } = fields;
+  const hasMarks = examples.trim() === "" || /<START>/i.test(examples);
+  return cardOf({
+    spec: "chara_card_v3",
+    spec_version: "3.0",
+    data: {
+      ...texts,
+      name: name?.trim() || NAMELESS,
+      mes_example: hasMarks ? examples : `<START>\n${examples}`,
+      tags: tags ?? [],
+    },
+  });
 }

@@ -1,6 +1,6 @@
 /** What the card site answers, made into what we know. Nothing in it is promised; everything may be missing or of another type. */
 import { pathOf, type SiteCard, siteCardOf } from "./card_site_address.ts";
-import { isJsonObject } from "../../json/type_guards.ts";
+import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** One result of a search, as the API shows it. */
 export interface FoundCard {
@@ -18,8 +18,6 @@ export interface FoundCard {
   stars: number | null;
   updated_at: string | null;
 }
-
-type JsonObject = Record<string, unknown>;
 
 const MAX_TEXT = 500;
 const MAX_TAGS = 50;

@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
-import { elementsOf } from "../../json/json_scan.ts";
+import { splitArray } from "../../json/json_scan.ts";
 import { leftOut, refused } from "../import_notes.ts";
 
 /** The one file of a long life with such a service; its Worker holds it once. */
@@ -28,7 +28,7 @@ export async function* readChatFiles(
     try {
       const bytes = await source.read(file, MAX_BYTES);
       let index = 0;
-      for (const element of isArray(bytes) ? elementsOf(bytes) : [bytes]) {
+      for (const element of isArray(bytes) ? splitArray(bytes) : [bytes]) {
         yield* readOne(element, `${file.path}#${index++}`, read);
       }
     } catch (error) {
