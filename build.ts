@@ -9,7 +9,7 @@ import { packageFolderOf, packageFoldersIn, readPackages } from "./build/invento
 import { billOfMaterials, noticesText } from "./build/notices.ts";
 import { ownTarget, type Target, targetsIn } from "./build/targets.ts";
 import { ensureUi } from "./build/ui_builds.ts";
-import { CURRENT_FILE } from "./routes/ui_folder.ts";
+import { CURRENT_FILE } from "./routes/ui.ts";
 
 /** One thing this file can build; `args` are the words after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;

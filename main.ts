@@ -3,7 +3,7 @@ import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
 import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
-import { openUiFolder } from "./routes/ui_folder.ts";
+import { openUiFolder } from "./routes/ui.ts";
 import type { LocalServer } from "./services/cli/auth_invite.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
@@ -181,13 +181,13 @@ async function serve(config: Config): Promise<void> {
   });
   try {
     using ui = await openUiFolder();
-    const app = createApp(services, { version: VERSION, uiFolder: ui.path });
+    const app = createApp(services, { uiFolder: ui.path });
     const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
     services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     const preparing = setTimeout(() => {
-      app.prepare().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
+      app.loadApi().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
     }, PREPARE_AFTER_MS);
     await stopSignal();
     clearTimeout(preparing);

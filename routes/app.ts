@@ -1,244 +1,134 @@
-/** The whole HTTP side: the parts of the API and the page. Read it first; the chain around all of it is chain.ts. */
+/**
+ * Answers HTTP requests: the middleware in its order, then the page (ui.ts) or the API (api.ts has one line per resource).
+ *
+ * The API is loaded with its first request or shortly after the start, whichever comes first, so that a start doesn't wait for
+ * its schemas.
+ */
 import { Hono } from "hono";
 import { getPath } from "hono/utils/url";
+import { authentication } from "../middleware/authentication.ts";
+import { bodyLimit } from "../middleware/body_limit.ts";
+import { conditionalGet } from "../middleware/conditional_get.ts";
+import { cors } from "../middleware/cors.ts";
 import type { Connection, Env } from "../middleware/env.ts";
-import { traceOf } from "../services/errors.ts";
+import { hostAllowlist } from "../middleware/host_allowlist.ts";
+import { noStore } from "../middleware/no_store.ts";
+import { requestLog } from "../middleware/request_log.ts";
+import { createRouteTable, type RouteFacts } from "../middleware/route_table.ts";
+import { securityHeaders } from "../middleware/security_headers.ts";
+import { trustedProxies } from "../middleware/trusted_proxies.ts";
+import { AppError, traceOf } from "../services/errors.ts";
 import type { Services } from "../services/services.ts";
-import { type Answering, chained } from "./chain.ts";
-import { isDefect } from "./errors.ts";
-import { healthzFacts, healthzRoute, healthzRoutes } from "./healthz.ts";
-import { createParts, type Part } from "./parts.ts";
+import { errorBody, errorResponse, isDefect } from "./errors.ts";
 import { bodyLimitsOf, routeFactsOf } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
-import { uiAssetsRoutes } from "./ui_assets.ts";
+import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
 
-/** What the page asks for as it opens. */
-const FIRST_PATHS = [
-  ...["/api/auth/status", "/api/setup", "/api/settings", "/api/events", "/api/conversations", "/api/characters"],
-  ...["/api/personas", "/api/connections", "/api/chat", "/api/health", "/api/jobs"],
-];
+/** Answers a request; never rejects. */
+type Handler = (request: Request, connection: Connection) => Promise<Response>;
 
 /** What a listener hands requests to. */
 export interface App {
-  /** Gives every route, for the API document. */
-  router(): Promise<Router>;
   /** Answers a request; never rejects. */
-  fetch(request: Request, connection: Connection): Promise<Response>;
-  /** Loads what takes longest of any first request below /api, so that whoever comes first does not wait for it. */
-  prepare(): Promise<void>;
+  fetch: Handler;
+  /** Loads the API, so that its first request doesn't wait. */
+  loadApi(): Promise<Router>;
 }
 
-/** The API. What a part needs of the services is opened with it; `() => …` is opened when a request needs that much. */
-function partsOf(services: Services, { version, all }: { version: string; all(): Promise<Router> }): Part[] {
-  const { auth, config } = services;
-  const { discoverHosts } = config;
-  return [
-    part(["/api/auth/status"], async () => {
-      const { authStatusRoutes } = await import("./auth_status.ts");
-      return [authStatusRoutes(auth.access, auth.pageOrigins)];
-    }),
-    part(["/api/auth"], async () => {
-      const { authCeremonyRoutes } = await import("./auth_ceremonies.ts");
-      const { authAccessRoutes } = await import("./auth_access.ts");
-      return [authCeremonyRoutes(auth, auth.hosts), authAccessRoutes(auth)];
-    }),
-    part(["/api/health", "/api/models"], async () => {
-      const { healthRoutes } = await import("./health.ts");
-      const { connections, upstream } = await services.llm();
-      return [healthRoutes(connections, { upstream, version })];
-    }),
-    part(["/api/connections"], async () => {
-      const { connectionRoutes } = await import("./connections.ts");
-      const { connections, upstream } = await services.llm();
-      return [connectionRoutes(connections, { upstream, discoverHosts })];
-    }),
-    part(["/api/chat"], async () => {
-      const { chatRoutes } = await import("./chat.ts");
-      return [chatRoutes(await services.chat())];
-    }),
-    part(["/api/conversations"], async () => {
-      const { conversationRoutes } = await import("./conversations.ts");
-      const { messageRoutes } = await import("./messages.ts");
-      const { revisionRoutes } = await import("./revisions.ts");
-      const { forkRoutes } = await import("./forks.ts");
-      const { conversations: documents, messages, revisions, forks, reader } = await services.conversations();
-      return [
-        conversationRoutes(documents),
-        messageRoutes(messages),
-        revisionRoutes(revisions, reader),
-        forkRoutes(forks, reader),
-      ];
-    }),
-    part(["/api/characters"], async () => {
-      const { cardSiteRoutes } = await import("./card_sites.ts");
-      const { creatorRoutes } = await import("./character_generation.ts");
-      const { characterRoutes } = await import("./characters.ts");
-      const { characters, avatars, builtinCharacter } = await services.characters();
-      const { cardSite, characterGenerator, portraits } = services;
-      return [
-        // Routes under words beside ids, as /api/characters/search, come before these.
-        cardSiteRoutes(cardSite, characters),
-        creatorRoutes(characterGenerator),
-        characterRoutes({
-          ...{ characters, avatars, builtinCharacter, portraits },
-          maxCardBytes: config.maxUploadBodyBytes,
-        }),
-      ];
-    }),
-    part(["/api/personas"], async () => {
-      const { personaRoutes } = await import("./personas.ts");
-      return [personaRoutes(await services.personas(), { maxCardBytes: config.maxUploadBodyBytes })];
-    }),
-    part(["/api/lorebooks"], async () => {
-      const { lorebookRoutes } = await import("./lorebooks.ts");
-      const { lorebooks } = await services.lorebooks();
-      return [lorebookRoutes(lorebooks, async (request) => await (await services.lorebookTrial())(request))];
-    }),
-    part(["/api/presets"], async () => {
-      const { presetRoutes } = await import("./presets.ts");
-      return [presetRoutes(await services.presets())];
-    }),
-    part(["/api/attachments"], async () => {
-      const { attachmentRoutes } = await import("./attachments.ts");
-      return [attachmentRoutes(await services.attachments())];
-    }),
-    part(["/api/trash"], async () => {
-      const { trashRoutes } = await import("./trash.ts");
-      return [trashRoutes(services.trash)];
-    }),
-    part(["/api/search"], async () => {
-      const { searchRoutes } = await import("./search.ts");
-      return [searchRoutes(await services.search())];
-    }),
-    part(["/api/tts"], async () => {
-      const { ttsRoutes } = await import("./tts.ts");
-      return [ttsRoutes((await services.speech()).speech)];
-    }),
-    part(["/api/voices"], async () => {
-      const { voiceRoutes } = await import("./voices.ts");
-      const { voices, voiceImports } = await services.speech();
-      return [voiceRoutes(voices, voiceImports)];
-    }),
-    part(["/api/image"], async () => {
-      const { imageRoutes } = await import("./images.ts");
-      return [imageRoutes(await services.imageGeneration(), { discoverHosts })];
-    }),
-    part(["/api/settings"], async () => {
-      const { settingsRoutes } = await import("./settings.ts");
-      return [settingsRoutes(services.settings)];
-    }),
-    part(["/api/setup"], async () => {
-      const { setupRoutes } = await import("./setup.ts");
-      return [setupRoutes(await services.setup())];
-    }),
-    part(["/api/tailnet"], async () => {
-      const { tailnetRoutes } = await import("./tailnet.ts");
-      return [tailnetRoutes(await services.tailnet())];
-    }),
-    part(["/api/data", "/api/findings"], async () => {
-      const { upkeepRoutes } = await import("./data.ts");
-      return [upkeepRoutes(await services.diagnostics(), await services.backups())];
-    }),
-    part(["/api/licences"], async () => {
-      const { licenceRoutes } = await import("./licenses.ts");
-      return [licenceRoutes()];
-    }),
-    part(["/api/events"], async () => {
-      const { eventRoutes } = await import("./events.ts");
-      return [eventRoutes(services.events)];
-    }),
-    part(["/api/jobs"], async () => {
-      const { jobRoutes } = await import("./jobs.ts");
-      return [jobRoutes(services.jobs)];
-    }),
-    part(["/api/import"], async () => {
-      const { importRoutes } = await import("./imports.ts");
-      return [importRoutes(await services.imports(), { maxBytes: config.maxImportBodyBytes })];
-    }),
-    part(["/api/export", "/api/conversations/{id}/export"], async () => {
-      const { exportRoutes } = await import("./exports.ts");
-      return [exportRoutes(await services.exports())];
-    }),
-    part(["/api/models/browse", "/api/models/download", "/api/models/downloads", "/api/models/local"], async () => {
-      const { modelRoutes } = await import("./models.ts");
-      const { runnerRoutes } = await import("./runner.ts");
-      const open = await services.models();
-      return [modelRoutes(open), runnerRoutes(open.runner)];
-    }),
-    part(["/api/openapi.json"], async () => {
-      const { openapiRoutes } = await import("./openapi.ts");
-      return [openapiRoutes(all, version)];
-    }),
-  ];
-}
-
-function part(paths: readonly string[], load: () => Promise<Router[]>): Part {
-  return { paths, load };
-}
-
-function failing(error: unknown): Hono<Env> {
-  return new Hono<Env>().all("*", () => {
-    throw error;
-  });
-}
-
-/**
- * Builds the HTTP side over open services.
- *
- * @param options.version Parlor's version, for the API document.
- * @param options.uiFolder Folder with the built page.
- */
-export function createApp(services: Services, options: { version: string; uiFolder: string }): App {
-  const { version, uiFolder } = options;
+/** Creates the HTTP side of open services. @param options.uiFolder Folder of the built page. */
+export function createApp(services: Services, { uiFolder }: { uiFolder: string }): App {
   const { config, log } = services;
   const limits = bodyLimitsOf(config);
-  // Whatever no part answers: the page, the probe of a container, and what is not there.
-  const others = chained(services, [healthzRoutes(), uiAssetsRoutes(uiFolder)], healthzFacts(limits));
-  const parts = createParts(
-    partsOf(services, { version, all: router }),
-    (routers) => chained(services, routers, routers.flatMap((each) => routeFactsOf(each, limits))),
-  );
+  const handlePage = withMiddleware(services, uiRoutes(uiFolder), [healthzFacts(limits)]);
+  let api: Promise<{ router: Router; handle: Handler }> | undefined;
+  const openApi = () =>
+    api ??= import("./api.ts").then(({ createApi }) => {
+      const router = createApi(services);
+      return { router, handle: withMiddleware(services, router, routeFactsOf(router, limits)) };
+    });
   let isWarm = false;
 
-  async function router(): Promise<Router> {
-    const { allRoutes } = await import("./openapi.ts");
-    return allRoutes(await parts.all());
-  }
-
-  /** Whoever comes first is answered first; what he asks for next is loaded then. */
-  async function thenWarmUp(first: Promise<Response>): Promise<Response> {
+  /** Opens what the page asks for next, once its first request is answered. */
+  async function warmUpAfter(response: Promise<Response>): Promise<void> {
     isWarm = true;
-    const answer = await first;
+    await response;
     setTimeout(() => {
-      Promise.all([services.warmUp(), parts.load(FIRST_PATHS)]).catch((error) => {
-        // The server may be stopping; each request tries again what cannot be loaded now.
-        if (isDefect(error)) log("error", "Cannot load what a page asks for", { error: traceOf(error) });
+      Promise.all([openApi(), services.warmUp()]).catch((error) => {
+        // A server that is stopping isn't a defect. Each request tries again to open what couldn't be opened now.
+        if (isDefect(error)) log("error", "Can't load what the page needs", { error: traceOf(error) });
       });
     });
-    return answer;
-  }
-
-  async function answer(request: Request, connection: Connection, answering: Promise<Answering>): Promise<Response> {
-    try {
-      return await (await answering)(request, connection);
-    } catch (error) {
-      // Through the chain, as any other answer: a stranger is told no more than elsewhere.
-      return await chained(services, [failing(error)], [])(request, connection);
-    }
   }
 
   return {
-    router,
-    async prepare() {
-      await Promise.all([import("./http/router.ts"), import("node:crypto")]);
-    },
+    loadApi: async () => (await openApi()).router,
     fetch(request, connection) {
       const path = getPath(request);
-      const answering = parts.answering(path) ?? others;
-      const given = answering instanceof Promise
-        ? answer(request, connection, answering)
-        : answering(request, connection);
-      return isWarm || path === healthzRoute.path ? given : thenWarmUp(given);
+      const response = path.startsWith("/api/")
+        ? openApi().then(({ handle }) => handle(request, connection))
+        : handlePage(request, connection);
+      if (!isWarm && path !== HEALTHZ_PATH) warmUpAfter(response);
+      return response;
     },
   };
+}
+
+/**
+ * Puts the middleware in front of routes.
+ *
+ * @param facts What the middleware needs to know about the routes; a path without facts is answered with 404.
+ */
+export function withMiddleware(services: Services, router: Hono<Env>, facts: RouteFacts[]): Handler {
+  const { auth, budget, config, log } = services;
+  const table = createRouteTable(facts);
+  const routes = () => table;
+  const app = new Hono<Env>();
+
+  app.use(securityHeaders(config.corsOrigins));
+  app.use(trustedProxies(config.trustedProxies));
+  app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
+  app.use("/api/*", noStore());
+  app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins: auth.pageOrigins }));
+  app.use("/api/*", hostAllowlist({ hosts: auth.hosts, corsOrigins: config.corsOrigins }));
+  app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
+  app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes, budget }));
+  app.use(conditionalGet());
+  app.route("/", router);
+
+  app.notFound((c) => {
+    const allow = table.methodsOf(c.req.path);
+    return errorResponse(
+      allow.length > 0
+        ? new AppError("method_not_allowed", "This path doesn't support the method of the request", { allow })
+        : new AppError("not_found", "There is nothing at this path"),
+      c,
+    );
+  });
+  app.onError((error, c) => {
+    if (isClientGone(error, c.req.raw.signal)) {
+      log("info", "client_closed", { request_id: c.var.requestId });
+    } else if (isDefect(error)) {
+      log("error", "A request failed because of a defect", { request_id: c.var.requestId, error: traceOf(error) });
+    }
+    return errorResponse(error, c);
+  });
+
+  return async (request, connection) => {
+    try {
+      const response = await app.fetch(request, connection);
+      // Without a body the runtime adds "Content-Length: 0", which isn't what GET would say of a stream or an error.
+      const needsNoLength = request.method === "HEAD" && ![204, 304].includes(response.status) &&
+        !response.headers.has("content-length");
+      return needsNoLength ? new Response(ReadableStream.from([]), response) : response;
+    } catch (error) {
+      // Hono's error handler lets through thrown values that aren't an Error.
+      log("error", "A request failed because of a defect", { error: traceOf(error) });
+      return Response.json(errorBody(error, "none"), { status: 500 });
+    }
+  };
+}
+
+/** Returns whether a request failed because its client disconnected. */
+function isClientGone(error: unknown, client: AbortSignal): boolean {
+  return client.aborted && (error === client.reason || (error instanceof Error && error.name === "AbortError"));
 }

@@ -1,5 +1,5 @@
 /** `/api/attachments`: the pictures of messages. */
-import type { Attachments } from "../services/attachments/attachments.ts";
+import type { Services } from "../services/services.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { checkPictureType } from "./http/image_body.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
@@ -8,9 +8,10 @@ import * as schema from "./schemas/attachments.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of attachments. */
-export function attachmentRoutes(attachments: Attachments) {
+export function attachmentRoutes(services: Services) {
   return newRouter()
     .openapi(schema.putRoute, async (c) => {
+      const attachments = await services.attachments();
       checkPictureType(c);
       const { name } = c.req.valid("param");
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
@@ -19,6 +20,7 @@ export function attachmentRoutes(attachments: Attachments) {
       return c.json(schema.toAttachmentJson(attachment), isNew ? 201 : 200);
     })
     .openapi(schema.getRoute, async (c) => {
+      const attachments = await services.attachments();
       const { attachment, picture } = attachments.read(c.req.valid("param").name);
       const { name, type, sizeBytes, version } = attachment;
       // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
@@ -32,15 +34,18 @@ export function attachmentRoutes(attachments: Attachments) {
       );
     })
     .openapi(schema.versionsRoute, async (c) => {
+      const attachments = await services.attachments();
       return c.json((await attachments.versions(c.req.valid("param").name)).map(toVersionJson), 200);
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
+      const attachments = await services.attachments();
       const { name, n } = c.req.valid("param");
       const attachment = await attachments.restoreVersion(name, n, preconditionOf(c.req.valid("header")));
       c.header("ETag", etag(attachment.version));
       return c.json(schema.toAttachmentJson(attachment), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const attachments = await services.attachments();
       await attachments.remove(c.req.valid("param").name, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     });

@@ -1,38 +1,109 @@
-/** `/api/characters`: characters, their pictures, imports and exports. Those that ask the card site are in card_site.ts. */
-import type { AppContext } from "../middleware/env.ts";
-import type { Avatars } from "../services/characters/avatars.ts";
-import type { BuiltinCharacter } from "../services/characters/builtin/builtin_character.ts";
+/** `/api/characters`: characters, the card site, and characters written by a model. */
+import type { Services } from "../services/services.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
-import type { Characters, ReadCharacter } from "../services/characters/characters.ts";
-import type { Portraits } from "../services/characters/portraits.ts";
+import type { ReadCharacter } from "../services/characters/characters.ts";
+import type { Writing } from "../services/characters/generation/character_writing.ts";
 import { AppError } from "../services/errors.ts";
+import { errorBody } from "./errors.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { readStreamedUpload } from "./http/multipart.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { readPicture } from "./http/image_body.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
+import { readStreamedUpload } from "./http/multipart.ts";
 import { newRouter } from "./http/router.ts";
+import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { toVersionJson } from "./schemas/versions.ts";
-
-/** What the routes are given. */
-export interface CharacterServices {
-  characters: Characters;
-  avatars: Avatars;
-  /** Opens who draws. */
-  portraits(): Promise<Portraits>;
-  builtinCharacter: BuiltinCharacter;
-  /** Largest card that is no CHARX, in bytes. */
-  maxCardBytes: number;
-}
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
 
 /** Routes of characters. */
-export function characterRoutes(
-  { characters, avatars, portraits, builtinCharacter, maxCardBytes }: CharacterServices,
-) {
+export function characterRoutes(services: Services) {
+  // Fixed paths such as /api/characters/search come before /api/characters/{id}.
+  return newRouter()
+    .route("/", cardSiteRoutes(services))
+    .route("/", generationRoutes(services))
+    .route("/", cardRoutes(services));
+}
+
+function cardSiteRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.searchRoute, async (c) => {
+      const site = await services.cardSite();
+      const { q, tags, sort, page, nsfw } = c.req.valid("query");
+      const search = {
+        query: q.trim(),
+        tags: tags.split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""),
+        sort,
+        page,
+        isForAdults: nsfw === "true",
+      };
+      return c.json(await site.search(search, clientSignal(c)), 200);
+    })
+    .openapi(schema.pictureRoute, async (c) => {
+      const site = await services.cardSite();
+      const { creator, slug } = c.req.valid("param");
+      const { bytes, type } = await site.picture(creator, slug, clientSignal(c));
+      return rawAnswer(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
+    })
+    .openapi(schema.importUrlRoute, async (c) => {
+      const site = await services.cardSite();
+      const { characters } = await services.characters();
+      const { bytes, picture } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
+      return characterAnswer(c, await characters.importCard(bytes, { picture }), 201);
+    });
+}
+
+function generationRoutes(services: Services) {
+  return newRouter().openapi(createCharacterRoute, async (c) => {
+    const creator = await services.characterGenerator();
+    const { background, portrait, ...request } = c.req.valid("json");
+    if (background) {
+      const job = await creator.start(request, portrait);
+      c.header("X-Parlor-Job-Id", job.id);
+      return c.json(toJobJson(job), 202);
+    }
+    const writing = await creator.write(request, clientSignal(c));
+    const source = framesOfWriting(writing, c.var.requestId);
+    return rawAnswer(c.body(eventStream(source), 200, EVENT_STREAM_HEADERS));
+  });
+}
+
+/** What came before a failure is sent before it. */
+function framesOfWriting(writing: Writing, requestId: string): FrameSource {
+  const steps = writing.steps();
+  let state: "begin" | "body" | "over" = "begin";
+  return {
+    async next() {
+      if (state === "over") return undefined;
+      if (state === "begin") {
+        state = "body";
+        return encodeFrames([toCreationFrame("start", { model: writing.model })]);
+      }
+      try {
+        for (;;) {
+          const { done, value } = await steps.next();
+          if (done) {
+            state = "over";
+            return encodeFrames([toCreationFrame("done", { is_cut: value.isCut })]);
+          }
+          if (value.length > 0) return encodeFrames(value.map((step) => toCreationFrame("field", step)));
+        }
+      } catch (error) {
+        state = "over";
+        return encodeFrames([toCreationFrame("error", errorBody(error, requestId))]);
+      }
+    },
+    close: () => writing.cancel(),
+  };
+}
+
+function cardRoutes(services: Services) {
+  const maxCardBytes = services.config.maxUploadBodyBytes;
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
+      const { characters } = await services.characters();
       const { view, ...query } = c.req.valid("query");
       const isPaged = query.limit !== undefined || query.cursor !== undefined;
       const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
@@ -41,52 +112,68 @@ export function characterRoutes(
         : listText(items, isPaged ? next_cursor : undefined);
       return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
     })
-    .openapi(schema.getRoute, async (c) => characterAnswer(c, await characters.get(c.req.valid("param").id), 200))
+    .openapi(schema.getRoute, async (c) => {
+      const { characters } = await services.characters();
+      return characterAnswer(c, await characters.get(c.req.valid("param").id), 200);
+    })
     .openapi(schema.putRoute, async (c) => {
+      const { characters } = await services.characters();
       const expected = preconditionOf(c.req.valid("header"));
       const saved = await characters.put(c.req.valid("param").id, bareCard(c.req.valid("json")), expected);
       return characterAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const { characters } = await services.characters();
       await characters.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.avatarRoute, async (c) => {
+      const { avatars } = await services.characters();
       if ((c.req.queries("w")?.length ?? 0) > 1) throw new AppError("invalid_request", "The width w is given twice");
       const { w } = c.req.valid("query");
       const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
+      const { characters } = await services.characters();
       const image = await readPicture(c);
       const expected = preconditionOf(c.req.valid("header"));
       return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, { expected }), 200);
     })
     .openapi(schema.versionsRoute, async (c) => {
+      const { characters } = await services.characters();
       return c.json((await characters.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
+      const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
       const { card, png } = await characters.version(id, n);
       return c.json({ card, has_avatar: png !== undefined }, 200);
     })
     .openapi(schema.versionAvatarRoute, async (c) => {
+      const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
       const png = await characters.versionAvatar(id, n, c.req.valid("query").w);
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
+      const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
       const expected = preconditionOf(c.req.valid("header"));
       return characterAnswer(c, await characters.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
+      const { characters } = await services.characters();
       // The API document names no part.
       const read = await readStreamedUpload(c, (file) => characters.importStream(file, maxCardBytes));
       return characterAnswer(c, read, 201);
     })
-    .openapi(schema.restoreAppRoute, async (c) => characterAnswer(c, await builtinCharacter.restore(), 200))
+    .openapi(schema.restoreAppRoute, async (c) => {
+      const { builtinCharacter } = await services.characters();
+      return characterAnswer(c, await builtinCharacter.restore(), 200);
+    })
     .openapi(schema.exportRoute, async (c) => {
+      const { characters } = await services.characters();
       const { format } = c.req.valid("query");
       const file = await exportCard(characters, c.req.valid("param").id, format, maxCardBytes);
       if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
@@ -101,15 +188,18 @@ export function characterRoutes(
       }
       return rawAnswer(c.body(await startedStream(c, bodyOf(file)), 200, headers));
     })
-    .openapi(schema.portraitRoute, async (c) => c.json(await (await portraits()).status(c.req.valid("param").id), 200))
-    .openapi(
-      schema.generateRoute,
-      async (c) => c.json(toJobJson(await (await portraits()).start(c.req.valid("param").id)), 202),
-    );
+    .openapi(schema.portraitRoute, async (c) => {
+      const portraits = await services.portraits();
+      return c.json(await portraits.status(c.req.valid("param").id), 200);
+    })
+    .openapi(schema.generateRoute, async (c) => {
+      const portraits = await services.portraits();
+      return c.json(toJobJson(await portraits.start(c.req.valid("param").id)), 202);
+    });
 }
 
 /** Answers with a character and the version of its card. */
-export function characterAnswer(c: AppContext, { character, version }: ReadCharacter, status: 200 | 201): never {
+function characterAnswer(c: AppContext, { character, version }: ReadCharacter, status: 200 | 201): never {
   return rawAnswer(c.json(character, status, { ETag: etag(version) }));
 }
 

@@ -1,4 +1,5 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
+import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { type ChatService, START, type StartedReply } from "../services/chat/chat_service.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
@@ -30,9 +31,10 @@ import {
 const PATIENCE_MS = 10_000;
 
 /** Routes of chat and replies. @param options.patienceMs See PATIENCE_MS. */
-export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
+export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
   return newRouter()
     .openapi(chatRoute, async (c) => {
+      const chat = await services.chat();
       const body = c.req.valid("json");
       const request = toChatRequest(body);
       if (request.conversationId === undefined || request.action === "impersonate") {
@@ -48,10 +50,12 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
+      const chat = await services.chat();
       const preview = await chat.calls.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
       return rawAnswer(c.json(toPreviewJson(preview), 200));
     })
-    .openapi(repliesRoute, (c) => {
+    .openapi(repliesRoute, async (c) => {
+      const chat = await services.chat();
       const replies = chat.replies.listRunning().map((reply) => ({
         assistant_message_id: reply.messageId,
         conversation_id: reply.conversationId,
@@ -60,11 +64,13 @@ export function chatRoutes(chat: ChatService, { patienceMs = PATIENCE_MS }: { pa
       return c.json(replies, 200);
     })
     .openapi(followRoute, async (c) => {
+      const chat = await services.chat();
       const reply = await chat.replies.get(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       nameMessages(c, { reply });
       return streamReply(c, reply, parseLastEventId(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
     .openapi(stopRoute, async (c) => {
+      const chat = await services.chat();
       const message = await chat.replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
       return rawAnswer(c.json(message, 202));
     });

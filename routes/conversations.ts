@@ -1,16 +1,26 @@
-/** `/api/conversations`: conversations whole, their fields and their drafts. */
+/** `/api/conversations`: conversations, their messages, drafts, revisions and forks. */
+import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
-import type { Conversations } from "../services/conversations/conversations.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/conversations.ts";
+import * as messageSchema from "./schemas/messages.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
 
-/** Routes of conversations and their drafts. */
-export function conversationRoutes(conversations: Conversations) {
-  const { reader } = conversations;
+/** Routes of conversations. */
+export function conversationRoutes(services: Services) {
+  return newRouter()
+    .route("/", documentRoutes(services))
+    .route("/", messageRoutes(services))
+    .route("/", revisionRoutes(services))
+    .route("/", forkRoutes(services));
+}
+
+/** Whole conversations, their fields and their drafts. */
+function documentRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
+      const { reader } = await services.conversations();
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
         ? await startedStream(c, reader.list({ hasVariants: variants === "1" }, clientSignal(c)))
@@ -18,6 +28,7 @@ export function conversationRoutes(conversations: Conversations) {
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {
+      const { reader } = await services.conversations();
       const { id } = c.req.valid("param");
       const { view, limit, variants } = c.req.valid("query");
       if (view === "head") return wholeAnswer(c, reader.head(id), 200);
@@ -29,26 +40,31 @@ export function conversationRoutes(conversations: Conversations) {
       );
     })
     .openapi(schema.putRoute, async (c) => {
+      const { conversations } = await services.conversations();
       const { id } = c.req.valid("param");
       const saved = await conversations.put(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
       return await openAnswer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.createConversationRoute, async (c) => {
+      const { conversations, reader } = await services.conversations();
       const { character_ids: characterIds, persona_id, greeting } = c.req.valid("json");
       const participants = (characterIds ?? []).map((character_id) => ({ character_id }));
       const { id } = await conversations.create({ participants, persona_id }, greeting ?? undefined);
       return wholeAnswer(c, await reader.read(id), 201);
     })
     .openapi(schema.patchRoute, async (c) => {
+      const { conversations, reader } = await services.conversations();
       const { id } = c.req.valid("param");
       await conversations.patch(id, c.req.valid("json"), preconditionOf(c.req.valid("header")));
       return wholeAnswer(c, reader.head(id), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const { conversations } = await services.conversations();
       await conversations.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.patchDraftRoute, async (c) => {
+      const { conversations } = await services.conversations();
       const { draft } = c.req.valid("json");
       const version = await conversations.saveDraft(
         c.req.valid("param").id,
@@ -60,7 +76,7 @@ export function conversationRoutes(conversations: Conversations) {
 }
 
 /** Answers with a conversation as JSON, which is a stream if it is large. */
-export async function openAnswer(
+async function openAnswer(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array | AsyncGenerator<Uint8Array> },
   status: 200 | 201,
@@ -71,7 +87,7 @@ export async function openAnswer(
 }
 
 /** Answers with a conversation as JSON. */
-export function wholeAnswer(
+function wholeAnswer(
   c: AppContext,
   { revision, json }: { revision: number; json: Uint8Array },
   status: 200 | 201,
@@ -79,4 +95,99 @@ export function wholeAnswer(
   return rawAnswer(
     c.body(json as Uint8Array<ArrayBuffer>, status, { "Content-Type": "application/json", ETag: etag(revision) }),
   );
+}
+
+function messageRoutes(services: Services) {
+  /** Messages bear the revision of their conversation, which is what their If-Match demands. */
+  const tagged = (c: AppContext, revision: number) => c.header("ETag", etag(revision));
+  return newRouter()
+    .openapi(messageSchema.pageRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { id } = c.req.valid("param");
+      const { before, limit, variants } = c.req.valid("query");
+      const page = messages.page(id, limit, before);
+      tagged(c, messages.revisionOf(id));
+      return rawAnswer(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
+    })
+    .openapi(messageSchema.changesRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const changes = messages.changesSince(c.req.valid("param").id, c.req.valid("query").since);
+      tagged(c, changes.revision);
+      return c.json(changes, 200);
+    })
+    .openapi(messageSchema.addRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { message: given, after } = c.req.valid("json");
+      const options = { after: after ?? undefined, expected: preconditionOf(c.req.valid("header")) };
+      const { message, revision } = await messages.add(c.req.valid("param").id, given, options);
+      tagged(c, revision);
+      return rawAnswer(c.json(message, 201));
+    })
+    .openapi(messageSchema.greetRoute, async (c) => {
+      const { messages } = await services.conversations();
+      return rawAnswer(c.json(await messages.greet(c.req.valid("param").id, c.req.valid("json").character_id), 201));
+    })
+    .openapi(messageSchema.getMessageRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { id, mid } = c.req.valid("param");
+      const page = { items: [messages.get(id, mid)], next_cursor: null };
+      tagged(c, messages.revisionOf(id));
+      const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(id, page) : page;
+      return rawAnswer(c.json(items[0]!, 200));
+    })
+    .openapi(messageSchema.patchMessageRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { id, mid } = c.req.valid("param");
+      const demanded = preconditionOf(c.req.valid("header"));
+      const { message, revision } = await messages.patch(id, mid, c.req.valid("json"), demanded);
+      tagged(c, revision);
+      return rawAnswer(c.json(message, 200));
+    })
+    .openapi(messageSchema.deleteMessageRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { id, mid } = c.req.valid("param");
+      const demanded = preconditionOf(c.req.valid("header"));
+      const isAll = c.req.valid("query").following === "true";
+      const removing = isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded);
+      const { trashId, revision } = await removing;
+      tagged(c, revision);
+      return c.body(null, 204, trashId === undefined ? {} : { "X-Parlor-Trash-Id": trashId });
+    })
+    .openapi(messageSchema.variantsRoute, async (c) => {
+      const { messages } = await services.conversations();
+      const { id, mid } = c.req.valid("param");
+      return rawAnswer(c.json(messages.variantsOf(id, mid), 200));
+    });
+}
+
+function revisionRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.listRevisionsRoute, async (c) => {
+      const { revisions } = await services.conversations();
+      return c.json(revisions.list(c.req.valid("param").id), 200);
+    })
+    .openapi(schema.compareRevisionRoute, async (c) => {
+      const { revisions } = await services.conversations();
+      const { id, n } = c.req.valid("param");
+      return c.json(await revisions.compare(id, n), 200);
+    })
+    .openapi(schema.restoreRevisionRoute, async (c) => {
+      const { revisions, reader } = await services.conversations();
+      const { id, n } = c.req.valid("param");
+      await revisions.restore(id, n, preconditionOf(c.req.valid("header")));
+      return wholeAnswer(c, await reader.read(id), 200);
+    });
+}
+
+function forkRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.forkRoute, async (c) => {
+      const { forks, reader } = await services.conversations();
+      const id = await forks.fork(c.req.valid("param").id, c.req.valid("json").message_id);
+      return wholeAnswer(c, await reader.read(id), 201);
+    })
+    .openapi(schema.branchesRoute, async (c) => {
+      const { forks } = await services.conversations();
+      return c.json(await forks.branches(c.req.valid("param").id), 200);
+    });
 }

@@ -1,38 +1,49 @@
-/** `/api/data` and `/api/findings`: room, backups, and what is wrong with the installation. */
-import type { Backups } from "../services/backup/backups.ts";
-import type { Upkeep } from "../services/diagnostics/data_report.ts";
+/** `/api/data`, `/api/findings` and `/api/licences`: disk usage, backups, diagnostics and licenses. */
+import type { Services } from "../services/services.ts";
+import { licenceNotices } from "../services/diagnostics/license_notices.ts";
 import { attachment } from "./http/content_disposition.ts";
 import { fileAnswer } from "./http/ranged_file.ts";
-import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import { toJobJson } from "./schemas/jobs.ts";
 import {
   backupFileRoute,
   dataRoute,
   findingsRoute,
+  licencesRoute,
   removeBackupRoute,
   startBackupRoute,
   toDataJson,
 } from "./schemas/data.ts";
+import { toJobJson } from "./schemas/jobs.ts";
+import { rawAnswer } from "./server/raw_response.ts";
 
-/** Routes of upkeep. */
-export function upkeepRoutes(upkeep: Upkeep, backups: Backups) {
+/** Routes of the data folder and its health. */
+export function dataRoutes(services: Services) {
   return newRouter()
-    .openapi(dataRoute, async (c) => c.json(toDataJson(await upkeep.data()), 200))
+    .openapi(dataRoute, async (c) => {
+      const diagnostics = await services.diagnostics();
+      return c.json(toDataJson(await diagnostics.data()), 200);
+    })
     .openapi(startBackupRoute, async (c) => {
+      const backups = await services.backups();
       const job = await backups.start();
       c.header("X-Parlor-Job-Id", job.id);
       return rawAnswer(c.json(toJobJson(job), 202));
     })
     .openapi(backupFileRoute, async (c) => {
+      const backups = await services.backups();
       const { name } = c.req.valid("param");
       const { file, sizeBytes, version } = await backups.openFile(name);
       const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
       return await fileAnswer(file, { sizeBytes, version, asked: c.req.valid("header"), headers });
     })
     .openapi(removeBackupRoute, async (c) => {
+      const backups = await services.backups();
       await backups.remove(c.req.valid("param").name);
       return c.body(null, 204);
     })
-    .openapi(findingsRoute, async (c) => c.json(await upkeep.findings(), 200));
+    .openapi(findingsRoute, async (c) => {
+      const diagnostics = await services.diagnostics();
+      return c.json(await diagnostics.findings(), 200);
+    })
+    .openapi(licencesRoute, async (c) => c.json(await licenceNotices(), 200));
 }

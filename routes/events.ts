@@ -1,4 +1,5 @@
 /** `GET /api/events`: each client gets a queue of its own, and nobody waits for a slow one. */
+import type { Services } from "../services/services.ts";
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
@@ -9,7 +10,7 @@ import { changeFrames, eventsRoute } from "./schemas/events.ts";
 const MAX_WAITING = 1_000;
 
 /** The event stream; it ends when the client leaves or the listener closes. @param keepAliveMs Longest silence. */
-export function eventRoutes(events: EventHub, keepAliveMs?: number) {
+export function eventRoutes({ events }: Pick<Services, "events">, keepAliveMs?: number) {
   return newRouter().openapi(eventsRoute, (c) => {
     const body = eventStream(changesFrom(events, c.env.closing), keepAliveMs);
     return rawAnswer(c.body(body, 200, EVENT_STREAM_HEADERS));

@@ -1,8 +1,7 @@
 /** `GET /api/health` and `GET /api/models`: what the active connection says of itself. */
+import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import type { Connections } from "../services/llm/connections/connections.ts";
-import type { UpstreamClient } from "../services/llm/upstream_client.ts";
 import { checkReachable } from "../services/llm/connections/connection_test.ts";
 import { newRouter } from "./http/router.ts";
 import { healthRoute, modelsRoute } from "./schemas/health.ts";
@@ -11,10 +10,11 @@ import { healthRoute, modelsRoute } from "./schemas/health.ts";
 const CHECK_WITHIN_MS = 3_000;
 
 /** Routes of health and models. @param options.version Parlor's own. */
-export function healthRoutes(connections: Connections, options: { upstream: UpstreamClient; version: string }) {
-  const { upstream, version } = options;
+export function healthRoutes(services: Services) {
+  const { version } = services;
   return newRouter()
     .openapi(healthRoute, async (c) => {
+      const { connections, upstream } = await services.llm();
       const active = connections.active();
       if (active === undefined) return c.json({ status: "unconfigured" as const, version, connection: null }, 200);
       const check = await checkReachable(upstream, connections.targetFor(active.id), CHECK_WITHIN_MS, clientSignal(c));
@@ -25,6 +25,7 @@ export function healthRoutes(connections: Connections, options: { upstream: Upst
       return c.json({ status: isUsable ? "ok" as const : "degraded" as const, version, connection }, 200);
     })
     .openapi(modelsRoute, async (c) => {
+      const { connections, upstream } = await services.llm();
       const active = connections.active();
       if (active === undefined) throw new AppError("not_available", "No connection to a model is active");
       return c.json(await upstream.listModels(connections.targetFor(active.id), clientSignal(c)), 200);

@@ -1,53 +1,56 @@
 /** `/api/image`: image backends, the pictures they draw, and ComfyUI's workflows. */
+import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { discoverBackends } from "../services/image_generation/discover_backends.ts";
 import type { Generations } from "../services/image_generation/image_jobs.ts";
-import type { ImageRoom } from "../services/image_generation/image_generation.ts";
 import { dataUrlOf } from "../services/image_generation/image_data.ts";
 import { errorBody } from "./errors.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
-import * as workflowSchema from "./schemas/images.ts";
 import * as schema from "./schemas/images.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
-/** Routes of images. @param options.discoverHosts Hosts that `discover` probes; never a client's choice. */
-export function imageRoutes(
-  { profiles, drawing, generations, workflows }: ImageRoom,
-  options: { discoverHosts: readonly string[] },
-) {
+/** Routes of images. @param services.config.discoverHosts Hosts that `discover` probes; never a client's choice. */
+export function imageRoutes(services: Services) {
   return newRouter()
-    .openapi(schema.listBackendsRoute, (c) => c.json(profiles.list().map(schema.toBackendJson), 200))
+    .openapi(schema.listBackendsRoute, async (c) => {
+      const { profiles } = await services.imageGeneration();
+      return c.json(profiles.list().map(schema.toBackendJson), 200);
+    })
     .openapi(schema.putBackendRoute, async (c) => {
+      const { profiles } = await services.imageGeneration();
       const expected = preconditionOf(c.req.valid("header"));
       const { profile, isNew } = await profiles.put(schema.toBackendInput(c.req.valid("json")), expected);
       c.header("ETag", etag(profile.version));
       return isNew ? c.json(schema.toBackendJson(profile), 201) : c.json(schema.toBackendJson(profile), 200);
     })
     .openapi(schema.deleteBackendRoute, async (c) => {
+      const { profiles } = await services.imageGeneration();
       await profiles.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
-    .openapi(
-      schema.activateBackendRoute,
-      async (c) => c.json(schema.toBackendJson(await profiles.activate(c.req.valid("param").id)), 200),
-    )
+    .openapi(schema.activateBackendRoute, async (c) => {
+      const { profiles } = await services.imageGeneration();
+      return c.json(schema.toBackendJson(await profiles.activate(c.req.valid("param").id)), 200);
+    })
     .openapi(schema.testBackendRoute, async (c) => {
+      const { drawing } = await services.imageGeneration();
       const result = await drawing.test(schema.toBackendInput(c.req.valid("json")), clientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.discoverBackendsRoute, async (c) => {
-      const found = await discoverBackends({ hosts: options.discoverHosts });
+      const found = await discoverBackends({ hosts: services.config.discoverHosts });
       return c.json(found.map(schema.toDiscoveredJson), 200);
     })
-    .openapi(
-      schema.checkpointsRoute,
-      async (c) => c.json(await drawing.checkpoints(c.req.valid("param").id, clientSignal(c)), 200),
-    )
+    .openapi(schema.checkpointsRoute, async (c) => {
+      const { drawing } = await services.imageGeneration();
+      return c.json(await drawing.checkpoints(c.req.valid("param").id, clientSignal(c)), 200);
+    })
     .openapi(schema.generateRoute, async (c) => {
+      const { generations } = await services.imageGeneration();
       const job = await generations.start(schema.toGenerationRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", job.id);
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
@@ -55,36 +58,42 @@ export function imageRoutes(
       }
       return rawAnswer(c.body(eventStream(progressOf(c, generations, job.id)), 200, EVENT_STREAM_HEADERS));
     })
-    .openapi(
-      workflowSchema.workflowsRoute,
-      async (c) => c.json((await workflows.list()).map(workflowSchema.toWorkflowJson), 200),
-    )
-    .openapi(workflowSchema.workflowRoute, async (c) => {
+    .openapi(schema.workflowsRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
+      return c.json((await workflows.list()).map(schema.toWorkflowJson), 200);
+    })
+    .openapi(schema.workflowRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       const { workflow, version } = await workflows.get(c.req.valid("param").id);
       c.header("ETag", etag(version));
       return c.json(workflow, 200);
     })
-    .openapi(workflowSchema.putWorkflowRoute, async (c) => {
+    .openapi(schema.putWorkflowRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       const expected = preconditionOf(c.req.valid("header"));
       const saved = await workflows.put(c.req.valid("param").id, c.req.valid("json"), expected);
       c.header("ETag", etag(saved.version));
       return saved.isNew ? c.json(saved.workflow, 201) : c.json(saved.workflow, 200);
     })
-    .openapi(workflowSchema.workflowVersionsRoute, async (c) => {
+    .openapi(schema.workflowVersionsRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       return c.json((await workflows.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
-    .openapi(workflowSchema.workflowVersionRoute, async (c) => {
+    .openapi(schema.workflowVersionRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       const { id, n } = c.req.valid("param");
       return c.json(await workflows.version(id, n), 200);
     })
-    .openapi(workflowSchema.restoreWorkflowVersionRoute, async (c) => {
+    .openapi(schema.restoreWorkflowVersionRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       const { id, n } = c.req.valid("param");
       const expected = preconditionOf(c.req.valid("header"));
       const { workflow, version } = await workflows.restoreVersion(id, n, expected);
       c.header("ETag", etag(version));
       return c.json(workflow, 200);
     })
-    .openapi(workflowSchema.deleteWorkflowRoute, async (c) => {
+    .openapi(schema.deleteWorkflowRoute, async (c) => {
+      const { workflows } = await services.imageGeneration();
       await workflows.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     });

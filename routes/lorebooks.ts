@@ -1,7 +1,7 @@
 /** `/api/lorebooks`: what goes into prompts when it is spoken of. */
+import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
-import type { Lorebooks, StoredLorebook } from "../services/lorebooks/lorebooks.ts";
-import type { LorebookTrial } from "../services/chat/conversation_scan.ts";
+import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { jsonFile } from "./http/json_file.ts";
 import { readUpload } from "./http/multipart.ts";
@@ -10,28 +10,39 @@ import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/lorebooks.ts";
 
 /** Routes of lorebooks. */
-export function lorebookRoutes(lorebooks: Lorebooks, trial: LorebookTrial) {
+export function lorebookRoutes(services: Services) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(lorebooks.list().map(schema.toLorebookItem), 200))
-    .openapi(schema.getRoute, async (c) => answer(c, await lorebooks.get(c.req.valid("param").id), 200))
+    .openapi(schema.listRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
+      return c.json(lorebooks.list().map(schema.toLorebookItem), 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
+      return answer(c, await lorebooks.get(c.req.valid("param").id), 200);
+    })
     .openapi(schema.putRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
       const expected = preconditionOf(c.req.valid("header"));
       const saved = await lorebooks.put(c.req.valid("param").id, schema.toLorebookInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
       await lorebooks.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
       const { file, stem, text } = await readUpload(c, "file");
       return answer(c, await lorebooks.import(file, text("name") ?? stem), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
+      const { lorebooks } = await services.lorebooks();
       const { name, json } = await lorebooks.export(c.req.valid("param").id, c.req.valid("query").format);
       return jsonFile(c, `${name}.json`, json);
     })
     .openapi(schema.testRoute, async (c) => {
+      const trial = await services.lorebookTrial();
       const { book, lorebook_id, conversation_id, text, budget_tokens } = c.req.valid("json");
       const found = await trial({
         book,

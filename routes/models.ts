@@ -1,34 +1,70 @@
-/** `/api/models/…`: the hub's models, their downloads, and those on disk. `GET /api/models` itself is in health.ts. */
+/** `/api/models/…`: models on the hub and on disk, downloads, and the local model server. `GET /api/models` is in health.ts. */
+import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
-import type { Models } from "../services/models/models.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/models.ts";
 
-/** Routes of the model browser. */
-export function modelRoutes(models: Models) {
+/** Routes of models. */
+export function modelRoutes(services: Services) {
+  return newRouter().route("/", libraryRoutes(services)).route("/", runnerRoutes(services));
+}
+
+/** The hub, downloads, and models on disk. */
+function libraryRoutes(services: Services) {
   return newRouter()
     .openapi(schema.browseRoute, async (c) => {
+      const models = await services.models();
       const { q, format, cursor } = c.req.valid("query");
       const { items, nextCursor } = await models.search({ query: q.trim(), format, cursor }, clientSignal(c));
       return c.json({ items: items.map(schema.toFoundJson), next_cursor: nextCursor }, 200);
     })
     .openapi(schema.filesRoute, async (c) => {
+      const models = await services.models();
       const { repo, format } = c.req.valid("query");
       return c.json(schema.toListingJson(await models.files(repo, format, clientSignal(c))), 200);
     })
     .openapi(schema.downloadRoute, async (c) => {
+      const models = await services.models();
       const { repo, format, file } = c.req.valid("json");
       const download = await models.downloads.start({ repo, format, file: file ?? undefined }, clientSignal(c));
       return c.json(schema.toDownloadJson(download), 202);
     })
-    .openapi(schema.downloadsRoute, (c) => c.json(models.downloads.list().map(schema.toDownloadJson), 200))
-    .openapi(
-      schema.cancelRoute,
-      async (c) => c.json(schema.toDownloadJson(await models.downloads.cancel(c.req.valid("param").id)), 200),
-    )
-    .openapi(schema.localRoute, async (c) => c.json((await models.local.list()).map(schema.toLocalModelJson), 200))
+    .openapi(schema.downloadsRoute, async (c) => {
+      const models = await services.models();
+      return c.json(models.downloads.list().map(schema.toDownloadJson), 200);
+    })
+    .openapi(schema.cancelRoute, async (c) => {
+      const models = await services.models();
+      return c.json(schema.toDownloadJson(await models.downloads.cancel(c.req.valid("param").id)), 200);
+    })
+    .openapi(schema.localRoute, async (c) => {
+      const models = await services.models();
+      return c.json((await models.local.list()).map(schema.toLocalModelJson), 200);
+    })
     .openapi(schema.deleteLocalRoute, async (c) => {
+      const models = await services.models();
       await models.remove(c.req.valid("query").path);
       return c.body(null, 204);
+    });
+}
+
+/** The model that Parlor itself runs. */
+function runnerRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.runRoute, async (c) => {
+      const models = await services.models();
+      const body = c.req.valid("json");
+      const status = await models.runner.run(schema.toRunRequest(body), { activate: body.activate ?? false });
+      return c.json(schema.toRunnerJson(status), 202);
+    })
+    .openapi(schema.stopRunnerRoute, async (c) => {
+      const models = await services.models();
+      return c.json(schema.toRunnerJson(await models.runner.stop()), 200);
+    })
+    .openapi(schema.runnerRoute, async (c) => {
+      const models = await services.models();
+      const { path } = c.req.valid("query");
+      const command = path === undefined ? undefined : await models.runner.commandFor(path);
+      return c.json(schema.toRunnerJson(await models.runner.status(), command), 200);
     });
 }

@@ -1,6 +1,7 @@
 /** `/api/personas`: who the owner is in a chat. */
+import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
-import type { Personas, ReadPersona } from "../services/personas/personas.ts";
+import type { ReadPersona } from "../services/personas/personas.ts";
 import { AppError } from "../services/errors.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
@@ -12,39 +13,53 @@ import * as schema from "./schemas/personas.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of personas. */
-export function personaRoutes(personas: Personas, { maxCardBytes }: { maxCardBytes: number }) {
+export function personaRoutes(services: Services) {
+  const maxCardBytes = services.config.maxUploadBodyBytes;
   return newRouter()
-    .openapi(schema.listRoute, async (c) => c.json(await personas.list(), 200))
-    .openapi(schema.getRoute, async (c) => answer(c, await personas.get(c.req.valid("param").id), 200))
+    .openapi(schema.listRoute, async (c) => {
+      const personas = await services.personas();
+      return c.json(await personas.list(), 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const personas = await services.personas();
+      return answer(c, await personas.get(c.req.valid("param").id), 200);
+    })
     .openapi(schema.putRoute, async (c) => {
+      const personas = await services.personas();
       const { name, description } = c.req.valid("json");
       const text = { name, description: description === null ? "" : description };
       const saved = await personas.put(c.req.valid("param").id, text, preconditionOf(c.req.valid("header")));
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const personas = await services.personas();
       await personas.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.versionsRoute, async (c) => {
+      const personas = await services.personas();
       return c.json((await personas.versions(c.req.valid("param").id)).map(toVersionJson), 200);
     })
     .openapi(schema.versionRoute, async (c) => {
+      const personas = await services.personas();
       const { id, n } = c.req.valid("param");
       const { name, description, png } = await personas.version(id, n);
       return c.json({ name, description, has_avatar: png !== undefined }, 200);
     })
     .openapi(schema.versionAvatarRoute, async (c) => {
+      const personas = await services.personas();
       const { id, n } = c.req.valid("param");
       const png = await personas.versionAvatar(id, n, c.req.valid("query").w);
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.restoreVersionRoute, async (c) => {
+      const personas = await services.personas();
       const { id, n } = c.req.valid("param");
       const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await personas.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
+      const personas = await services.personas();
       const { file } = await readUpload(c, "file");
       // The file counts, not the form around it: what was exported without a warning can be imported.
       if (file.length > maxCardBytes) {
@@ -54,16 +69,19 @@ export function personaRoutes(personas: Personas, { maxCardBytes }: { maxCardByt
       return answer(c, await personas.importCard(file, options), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
+      const personas = await services.personas();
       const { bytes, contentType, fileName } = await personas.exportCard(c.req.valid("param").id);
       if (bytes.length > maxCardBytes) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
       return rawAnswer(c.body(bytes, 200, headers));
     })
     .openapi(schema.avatarRoute, async (c) => {
+      const personas = await services.personas();
       const png = await personas.avatar(c.req.valid("param").id);
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
     .openapi(schema.putAvatarRoute, async (c) => {
+      const personas = await services.personas();
       const image = await readPicture(c);
       const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await personas.setAvatar(c.req.valid("param").id, image, expected), 200);

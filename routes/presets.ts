@@ -1,6 +1,7 @@
 /** `/api/presets`: samplers, and the prompts around a chat with their order. */
+import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
-import type { Presets, StoredPreset } from "../services/presets/presets.ts";
+import type { StoredPreset } from "../services/presets/presets.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { jsonFile } from "./http/json_file.ts";
 import { readUpload } from "./http/multipart.ts";
@@ -9,24 +10,34 @@ import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";
 
 /** Routes of presets. */
-export function presetRoutes(presets: Presets) {
+export function presetRoutes(services: Services) {
   return newRouter()
-    .openapi(schema.listRoute, (c) => c.json(presets.list().map(schema.toPresetItem), 200))
-    .openapi(schema.getRoute, async (c) => answer(c, await presets.get(c.req.valid("param").id), 200))
+    .openapi(schema.listRoute, async (c) => {
+      const presets = await services.presets();
+      return c.json(presets.list().map(schema.toPresetItem), 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const presets = await services.presets();
+      return answer(c, await presets.get(c.req.valid("param").id), 200);
+    })
     .openapi(schema.putRoute, async (c) => {
+      const presets = await services.presets();
       const expected = preconditionOf(c.req.valid("header"));
       const saved = await presets.put(c.req.valid("param").id, schema.toPresetInput(c.req.valid("json")), expected);
       return answer(c, saved, saved.isNew ? 201 : 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
+      const presets = await services.presets();
       await presets.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
       return c.body(null, 204);
     })
     .openapi(schema.importRoute, async (c) => {
+      const presets = await services.presets();
       const { file, stem, text } = await readUpload(c, "file");
       return answer(c, await presets.import(file, text("name") ?? stem), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
+      const presets = await services.presets();
       const { name, json } = await presets.export(c.req.valid("param").id);
       return jsonFile(c, `${name}.json`, json);
     });

@@ -1,12 +1,13 @@
 /** `/api/search`: finding messages and titles. */
+import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
-import type { Search } from "../services/conversations/search/search.ts";
 import { newRouter } from "./http/router.ts";
 import { searchRoute } from "./schemas/search.ts";
 
 /** Route of the search. */
-export function searchRoutes(search: Search) {
+export function searchRoutes(services: Services) {
   return newRouter().openapi(searchRoute, async (c) => {
+    const search = await services.search();
     const { q, conversation_id: conversationId, character_id: characterId, cursor } = c.req.valid("query");
     const client = clientSignal(c);
     try {

@@ -1,12 +1,18 @@
-/** `/api/settings`: what the owner likes, on every device. */
+/** `/api/settings` and `/api/setup`. */
+import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
-import type { Settings, SettingsState } from "../services/settings/settings.ts";
+import type { SettingsState } from "../services/settings/settings.ts";
+import type { Setup } from "../services/settings/setup.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
-import { getSettingsRoute, patchSettingsRoute } from "./schemas/settings.ts";
+import { completeSetupRoute, getSettingsRoute, patchSettingsRoute, setupStatusRoute } from "./schemas/settings.ts";
 
-/** Routes of the settings. */
-export function settingsRoutes(settings: Settings) {
+/** Routes of the settings and the first-run wizard. */
+export function settingsRoutes(services: Services) {
+  return newRouter().route("/", ownerSettingsRoutes(services)).route("/", setupRoutes(services));
+}
+
+function ownerSettingsRoutes({ settings }: Services) {
   const answer = (c: AppContext, { version, settings: values }: SettingsState) => {
     c.header("ETag", etag(version));
     return c.json(values, 200);
@@ -16,5 +22,23 @@ export function settingsRoutes(settings: Settings) {
     .openapi(patchSettingsRoute, async (c) => {
       const expected = preconditionOf(c.req.valid("header"));
       return answer(c, await settings.patch(c.req.valid("json"), expected));
+    });
+}
+
+function setupRoutes(services: Services) {
+  const toStatus = (setup: Setup) => ({
+    completed: setup.isCompleted(),
+    in_container: setup.environment.isContainer,
+    discover_hosts: [...setup.environment.discoverHosts],
+  });
+  return newRouter()
+    .openapi(setupStatusRoute, async (c) => {
+      const setup = await services.setup();
+      return c.json(toStatus(setup), 200);
+    })
+    .openapi(completeSetupRoute, async (c) => {
+      const setup = await services.setup();
+      await setup.complete();
+      return c.json(toStatus(setup), 200);
     });
 }

@@ -1,15 +1,22 @@
 /** `/api/tailnet`: the optional node in the owner's private network. */
-import type { Tailnet } from "../services/tailnet/tailnet.ts";
+import type { Services } from "../services/services.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/tailnet.ts";
 
 /** Routes of the node. */
-export function tailnetRoutes(tailnet: Tailnet) {
+export function tailnetRoutes(services: Services) {
   return newRouter()
-    .openapi(schema.statusRoute, (c) => c.json(schema.toStatusJson(tailnet.status()), 200))
+    .openapi(schema.statusRoute, async (c) => {
+      const tailnet = await services.tailnet();
+      return c.json(schema.toStatusJson(tailnet.status()), 200);
+    })
     .openapi(schema.enableRoute, async (c) => {
+      const tailnet = await services.tailnet();
       const { hostname } = c.req.valid("json") ?? {};
       return c.json(schema.toStatusJson(await tailnet.enable(hostname ?? undefined)), 200);
     })
-    .openapi(schema.disableRoute, async (c) => c.json(schema.toStatusJson(await tailnet.disable()), 200));
+    .openapi(schema.disableRoute, async (c) => {
+      const tailnet = await services.tailnet();
+      return c.json(schema.toStatusJson(await tailnet.disable()), 200);
+    });
 }

@@ -365,6 +365,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   return {
     config,
     log,
+    version,
     events,
     jobs,
     trash,

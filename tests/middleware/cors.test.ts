@@ -79,7 +79,7 @@ test("a body without a type is 415, in one piece or in chunks", { tags: ["C04"] 
 
 test("a read from another site's page is 403 with fetch metadata, on every route", { tags: ["C06"] }, async () => {
   await using app = await openTestApp();
-  for (const definition of (await app.app.router()).openAPIRegistry.definitions) {
+  for (const definition of (await app.app.loadApi()).openAPIRegistry.definitions) {
     if (definition.type !== "route" || definition.route.method !== "get") continue;
     if (!definition.route.path.startsWith("/api/")) continue;
     const path = definition.route.path.replace(/\{[^}]+\}/g, "x1");

@@ -5,7 +5,7 @@ import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 /** Every route below /api as a request, its parameters filled in. */
 async function allRoutes(app: TestApp): Promise<{ method: string; path: string }[]> {
-  return (await app.app.router()).openAPIRegistry.definitions.flatMap((definition) =>
+  return (await app.app.loadApi()).openAPIRegistry.definitions.flatMap((definition) =>
     definition.type === "route" && definition.route.path.startsWith("/api/")
       ? [{ method: definition.route.method.toUpperCase(), path: definition.route.path.replace(/\{[^}]+\}/g, "x1") }]
       : []

@@ -269,7 +269,7 @@ test("a model that refuses gives an ordinary error; turn and reason stay, and se
 test("a model that is silent for long gives a stream at once, and its refusal then is the stream's error", async () => {
   llm.switches.fail = "status_json";
   llm.switches.delay_headers = 2_000;
-  const router = newRouter().route("/", chatRoutes(await app.services.chat(), { patienceMs: 10 }));
+  const router = newRouter().route("/", chatRoutes(app.services, { patienceMs: 10 }));
   const body = { conversation_id: "c1", assistant_message_id: "a1", messages: [{ role: "user", content: "Hi" }] };
   const response = await router.request("/api/chat", {
     method: "POST",

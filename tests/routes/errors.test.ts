@@ -1,6 +1,6 @@
 import { HTTPException } from "hono/http-exception";
 import { expect, test } from "vitest";
-import { chained } from "../../routes/chain.ts";
+import { withMiddleware } from "../../routes/app.ts";
 import { errorBody, statusOf, toAppError } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/http/router.ts";
 import { AppError, type ErrorCode, traceOf } from "../../services/errors.ts";
@@ -74,7 +74,7 @@ test("an error carries its issues, and its headers go with the answer", async ()
     .post("/api/x-string", () => {
       throw "no error at all";
     });
-  const answering = chained(app.services, [failing], []);
+  const answering = withMiddleware(app.services, failing, []);
   const post = (path: string) =>
     answering(new Request(`http://localhost${path}`, { method: "POST", headers: { host: "localhost" } }), {
       peerAddress: "127.0.0.1",

@@ -67,7 +67,7 @@ function openRoute(keepAliveMs?: number) {
   };
   const closing = new AbortController();
   const connection = { peerAddress: "127.0.0.1", listener: "main", closing: closing.signal } as const;
-  const router = eventRoutes(counting, keepAliveMs);
+  const router = eventRoutes({ events: counting }, keepAliveMs);
   return {
     hub,
     closing,

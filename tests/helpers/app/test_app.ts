@@ -2,7 +2,7 @@
 import { type App, createApp } from "../../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
 import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
-import { findUiFolder } from "../../../routes/ui_folder.ts";
+import { findUiFolder } from "../../../routes/ui.ts";
 import type { Config } from "../../../services/config/config.ts";
 import { loadConfig } from "../../../services/config/config.ts";
 import type { BackendLimits } from "../../../services/image_generation/backend.ts";
@@ -126,9 +126,17 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     now: Date.now,
   });
   const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes } = options;
-  const services = await openServices(config, { log, now, announce, titleIdleMs, imageLimits, tailnetTimes });
+  const services = await openServices(config, {
+    log,
+    version: "0.0.0-test",
+    now,
+    announce,
+    titleIdleMs,
+    imageLimits,
+    tailnetTimes,
+  });
   try {
-    const app = createApp(services, { version: "0.0.0-test", uiFolder: options.uiFolder ?? await findUiFolder() });
+    const app = createApp(services, { uiFolder: options.uiFolder ?? await findUiFolder() });
     const listener = openListener({
       host: options.host ?? "127.0.0.1",
       port: 0,

@@ -8,7 +8,7 @@ import type {
   Message,
   Settings,
 } from "../../../static/src/api/types.ts";
-import { uiAssetsRoutes } from "../../../routes/ui_assets.ts";
+import { uiRoutes } from "../../../routes/ui.ts";
 import { characterRoutes, FakeCharacters } from "./fake_characters.ts";
 import { conversationRoutes } from "./fake_conversations.ts";
 import { FakeHouse, houseRoutes } from "./fake_house.ts";
@@ -63,13 +63,13 @@ export class FakeApi implements AsyncDisposable {
   };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
-  readonly #ui: ReturnType<typeof uiAssetsRoutes>;
+  readonly #ui: ReturnType<typeof uiRoutes>;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #routes: [method: string, pattern: RegExp, handler: Handler][];
 
   /** @param uiFolder Path of the built page that it serves. */
   constructor(uiFolder: string) {
-    this.#ui = uiAssetsRoutes(uiFolder);
+    this.#ui = uiRoutes(uiFolder);
     this.#routes = this.#makeRoutes();
     const options = { hostname: "127.0.0.1", port: 0, onListen: () => {} };
     this.#server = Deno.serve(options, (request) => this.#answer(request));

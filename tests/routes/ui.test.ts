@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { conditionalGet } from "../../middleware/conditional_get.ts";
-import { PAGE_POLICY, uiAssetsRoutes } from "../../routes/ui_assets.ts";
+import { PAGE_POLICY, uiRoutes } from "../../routes/ui.ts";
 import { errorResponse } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/http/router.ts";
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await Deno.writeTextFile(`${folder}/assets/app-1.js.gz`, "gzip copy");
   await Deno.writeTextFile(`${folder}/secret.js`, "not an asset");
   app.use(conditionalGet());
-  app.route("/", uiAssetsRoutes(folder));
+  app.route("/", uiRoutes(folder));
   app.notFound((c) => c.text("nothing", 404));
   app.onError((error, c) => errorResponse(error, c));
 });
@@ -88,7 +88,7 @@ test("a page that has not changed is not sent again", async () => {
 
 test("a page that was not built is an error that says how to build it", async () => {
   const empty = newRouter();
-  empty.route("/", uiAssetsRoutes(`${folder}/nowhere`));
+  empty.route("/", uiRoutes(`${folder}/nowhere`));
   empty.onError((error, c) => errorResponse(error, c));
   const answer = await empty.request("/");
   expect(answer.status).toBe(503);

@@ -1,7 +1,33 @@
-/** The page and its files from one build. Every address of the UI answers with the one page. */
+/** Everything outside /api: the page from its current build, and the health check. */
 import { Hono } from "hono";
 import type { AppContext, Env } from "../middleware/env.ts";
+import type { RouteFacts } from "../middleware/route_table.ts";
 import { AppError } from "../services/errors.ts";
+import type { BodyLimits } from "./http/route_facts.ts";
+
+/** Path of the health check for containers and proxies. It needs no authentication and answers 204. */
+export const HEALTHZ_PATH = "/healthz";
+
+/** The health check in the OpenAPI document. It has no schema, so that it answers before the API is loaded. */
+export const healthzRoute = {
+  method: "get" as const,
+  path: HEALTHZ_PATH,
+  tags: ["health"],
+  summary: "Whether the process answers; open to everyone",
+  responses: { 204: { description: "It does" } },
+};
+
+/** Returns what the middleware needs to know about the health check. */
+export function healthzFacts(limits: BodyLimits): RouteFacts {
+  return {
+    method: "GET",
+    pattern: HEALTHZ_PATH,
+    bodyTypes: [],
+    isBodyRequired: false,
+    bodyLimitBytes: limits.default,
+    isBodyStreamed: false,
+  };
+}
 
 /** Nothing inline, nothing from other origins, no plug-ins. */
 export const PAGE_POLICY = [
@@ -46,8 +72,9 @@ const ASSET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(?:js|css|svg|png|woff2|webmanif
  *
  * @param folder Path of a build; see ui_folder.ts. Missing files are 404; a missing page is `not_available` that says how to build it.
  */
-export function uiAssetsRoutes(folder: string): Hono<Env> {
+export function uiRoutes(folder: string): Hono<Env> {
   const router = new Hono<Env>();
+  router.get(HEALTHZ_PATH, (c) => c.body(null, 204));
   router.get("/assets/:name", async (c) => {
     const name = c.req.param("name");
     if (!ASSET_NAME.test(name)) return c.notFound();
@@ -119,4 +146,65 @@ async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefin
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
+}
+
+/** Where the builds are; inside the executable the same path leads to the one it carries. */
+const UI_BUILDS = `${import.meta.dirname}/../static/dist`;
+
+/** Holds the name of the build that a server opens when it starts. */
+export const CURRENT_FILE = "current";
+
+/** Part of every build: a server keeps it locked while it serves the build, so that no cleanup removes it. */
+export const IN_USE_FILE = "in_use.lock";
+
+/** A build that stays on disk until it's disposed of. */
+export interface OpenUiFolder extends Disposable {
+  /** Path of the folder; without a page when nothing has been built. */
+  readonly path: string;
+}
+
+/**
+ * Opens the current build for a server, which serves the same one until it stops: a newer page could need a newer API.
+ *
+ * @param builds Path of static/dist.
+ */
+export async function openUiFolder(builds = UI_BUILDS): Promise<OpenUiFolder> {
+  for (;;) {
+    const path = await findUiFolder(builds);
+    const lock = await lockForUse(path);
+    // Another process may have built a newer page, and removed this one, before the lock was ours.
+    if (await isFile(`${path}/index.html`) || await findUiFolder(builds) === path) {
+      return { path, [Symbol.dispose]: () => lock?.close() };
+    }
+    lock?.close();
+  }
+}
+
+/** Returns the path of the current build, or of static/dist itself when nothing has been built. */
+export async function findUiFolder(builds = UI_BUILDS): Promise<string> {
+  try {
+    return `${builds}/${await Deno.readTextFile(`${builds}/${CURRENT_FILE}`)}`;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return builds;
+    throw error;
+  }
+}
+
+/** Shares the lock of a build. Without one, for example on a network drive, only a cleanup of that moment matters. */
+async function lockForUse(path: string): Promise<Deno.FsFile | undefined> {
+  // Nobody builds inside an executable, whose files can't be locked.
+  if (Deno.build.standalone) return undefined;
+  let file: Deno.FsFile | undefined;
+  try {
+    file = await Deno.open(`${path}/${IN_USE_FILE}`);
+    await file.lock(false);
+    return file;
+  } catch {
+    file?.close();
+    return undefined;
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(({ isFile }) => isFile, () => false);
 }

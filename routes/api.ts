@@ -1,0 +1,76 @@
+/** The API: one line per resource, and the OpenAPI document made from the schemas that check the requests. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Services } from "../services/services.ts";
+import { attachmentRoutes } from "./attachments.ts";
+import { authRoutes } from "./auth.ts";
+import { characterRoutes } from "./characters.ts";
+import { chatRoutes } from "./chat.ts";
+import { connectionRoutes } from "./connections.ts";
+import { conversationRoutes } from "./conversations.ts";
+import { dataRoutes } from "./data.ts";
+import { eventRoutes } from "./events.ts";
+import { healthRoutes } from "./health.ts";
+import { newRouter, type Router } from "./http/router.ts";
+import { imageRoutes } from "./images.ts";
+import { importExportRoutes } from "./import_export.ts";
+import { jobRoutes } from "./jobs.ts";
+import { lorebookRoutes } from "./lorebooks.ts";
+import { modelRoutes } from "./models.ts";
+import { personaRoutes } from "./personas.ts";
+import { presetRoutes } from "./presets.ts";
+import { ERRORS, json } from "./schemas/common.ts";
+import { searchRoutes } from "./search.ts";
+import { settingsRoutes } from "./settings.ts";
+import { speechRoutes } from "./speech.ts";
+import { tailnetRoutes } from "./tailnet.ts";
+import { trashRoutes } from "./trash.ts";
+import { healthzRoute } from "./ui.ts";
+
+const documentRoute = createRoute({
+  method: "get",
+  path: "/api/openapi.json",
+  tags: ["document"],
+  summary: "This document",
+  responses: { 200: json(z.looseObject({ openapi: z.string() }), "OpenAPI 3.1"), ...ERRORS },
+});
+
+/** Creates the router of the API. */
+export function createApi(services: Services): Router {
+  const api = newRouter();
+  api.openAPIRegistry.registerPath(healthzRoute);
+  api.route("/", authRoutes(services));
+  api.route("/", healthRoutes(services));
+  api.route("/", connectionRoutes(services));
+  api.route("/", chatRoutes(services));
+  api.route("/", conversationRoutes(services));
+  api.route("/", characterRoutes(services));
+  api.route("/", personaRoutes(services));
+  api.route("/", lorebookRoutes(services));
+  api.route("/", presetRoutes(services));
+  api.route("/", attachmentRoutes(services));
+  api.route("/", trashRoutes(services));
+  api.route("/", searchRoutes(services));
+  api.route("/", speechRoutes(services));
+  api.route("/", imageRoutes(services));
+  api.route("/", settingsRoutes(services));
+  api.route("/", tailnetRoutes(services));
+  api.route("/", dataRoutes(services));
+  api.route("/", eventRoutes(services));
+  api.route("/", jobRoutes(services));
+  api.route("/", importExportRoutes(services));
+  api.route("/", modelRoutes(services));
+
+  let document: string | undefined;
+  api.openapi(documentRoute, (c) => {
+    document ??= JSON.stringify(api.getOpenAPI31Document({
+      openapi: "3.1.0",
+      info: {
+        title: "Parlor",
+        version: services.version,
+        description: "A personal chat front end for language models.",
+      },
+    }));
+    return c.body(document, 200, { "Content-Type": "application/json" }) as never;
+  });
+  return api;
+}

@@ -1,0 +1,237 @@
+/** `/api/auth`: who is calling, passkey ceremonies, and access for other devices, programs and the command line. */
+import type { Services } from "../services/services.ts";
+import { cookieValue } from "../middleware/authentication.ts";
+import type { AppContext, RequestFacts } from "../middleware/env.ts";
+import {
+  canHoldSession,
+  clearSessionCookie,
+  sendSessionCookie,
+  sessionCookieName,
+} from "../middleware/session_cookie.ts";
+import type { Identity } from "../services/auth/access_policy.ts";
+import { parseAddress } from "../services/auth/addresses.ts";
+import type { Auth } from "../services/auth/auth.ts";
+import { CHALLENGE_MS } from "../services/auth/challenges.ts";
+import type { CredentialRecord } from "../services/auth/credential_store.ts";
+import { type HostPolicy, isLoopbackName } from "../services/auth/host_names.ts";
+import type { CeremonyCaller } from "../services/auth/passkeys.ts";
+import { randomToken } from "../services/crypto/random.ts";
+import { AppError } from "../services/errors.ts";
+import { newRouter } from "./http/router.ts";
+import {
+  approveCliRoute,
+  type AuthStatus,
+  beginLoginRoute,
+  beginRegistrationRoute,
+  credentialsRoute,
+  finishLoginRoute,
+  finishRegistrationRoute,
+  inviteRoute,
+  logoutRoute,
+  mintTokenRoute,
+  redeemCliRoute,
+  revokeCredentialRoute,
+  revokeTokenRoute,
+  statusRoute,
+  toIdentityFields,
+  tokensRoute,
+  toPasskeyJson,
+  toTokenJson,
+} from "./schemas/auth.ts";
+
+/** Routes of authentication. */
+export function authRoutes({ auth }: Services) {
+  return newRouter().route("/", statusRoutes(auth)).route("/", ceremonyRoutes(auth)).route("/", accessRoutes(auth));
+}
+
+/** Open to everyone: a stranger learns only about their own origin. */
+function statusRoutes({ access, pageOrigins }: Auth) {
+  return newRouter().openapi(statusRoute, async (c) => {
+    const { facts, identity } = c.var;
+    const { rpId, isPaired, bypass } = await access.stateOf(facts);
+    const status: AuthStatus = {
+      rp_id: rpId,
+      origin: facts.origin,
+      paired: isPaired,
+      ...toIdentityFields(identity),
+      bypass,
+      passkeys_supported: passkeysSupported(facts),
+      pairing: access.pairing,
+    };
+    if (facts.untrustedProxy) status.hint = "untrusted_proxy";
+    if (pageOrigins.isTripped) status.hint = "bare_proxy";
+    return c.json(status, 200);
+  });
+}
+
+/** Browsers make passkeys in secure contexts only (https, or http on a loopback name), and never for an IP address. */
+function passkeysSupported({ scheme, host }: RequestFacts): boolean {
+  if (parseAddress(host) !== undefined) return false;
+  return scheme === "https" || isLoopbackName(host);
+}
+
+/** Passkey registration, sign-in and sign-out. */
+function ceremonyRoutes(auth: Auth) {
+  const { access, hosts, passkeys, sessions } = auth;
+  const callerOf = (c: AppContext, isBeginning: boolean) =>
+    ceremonyCaller(c, access.rpIdOf(c.var.facts.host), hosts, isBeginning);
+
+  async function openSession(c: AppContext, credential: CredentialRecord): Promise<void> {
+    const value = await sessions.open({ rpId: credential.rp_id, credentialId: credential.id });
+    sendSessionCookie(c, value);
+  }
+
+  return newRouter()
+    .openapi(beginRegistrationRoute, async (c) => {
+      const options = await passkeys.beginRegistration(callerOf(c, true), c.req.valid("json"));
+      return c.json(options, 200);
+    })
+    .openapi(finishRegistrationRoute, async (c) => {
+      const { name, ...answer } = c.req.valid("json");
+      const credential = await passkeys.finishRegistration(callerOf(c, false), answer, name);
+      await auth.announceEnrolment();
+      // So that ending the grace does not lock out whoever ended it.
+      const authenticated = canHoldSession(c.var.facts);
+      if (authenticated) await openSession(c, credential);
+      const { id, rp_id, created_at } = credential;
+      return c.json({ id, rp_id, name: credential.name, created_at, authenticated }, 200);
+    })
+    .openapi(beginLoginRoute, (c) => c.json(passkeys.beginLogin(callerOf(c, true)), 200))
+    .openapi(finishLoginRoute, async (c) => {
+      if (!canHoldSession(c.var.facts)) {
+        throw new AppError(
+          "invalid_request",
+          "Cannot open a session over plain HTTP, which the network can read: use HTTPS, or a bearer token",
+        );
+      }
+      const credential = await passkeys.finishLogin(callerOf(c, false), c.req.valid("json"));
+      await openSession(c, credential);
+      return c.json({ credential_id: credential.id, rp_id: credential.rp_id, authenticated: true as const }, 200);
+    })
+    .openapi(logoutRoute, async (c) => {
+      const { identity } = c.var;
+      if (identity.method === "session") await auth.endSession(identity.sessionId);
+      if (canHoldSession(c.var.facts)) clearSessionCookie(c);
+      return c.body(null, 204);
+    });
+}
+
+/** Time the command line has to mint its token with the session it got. */
+const CLI_SESSION_MS = 5 * 60 * 1000;
+
+/** What a token is called to which nobody gave a name. */
+const DEFAULT_LABEL = "API token";
+
+/** Passkeys, tokens, invites, and sign-in of the command line. */
+function accessRoutes(auth: Auth) {
+  return newRouter()
+    .openapi(credentialsRoute, async (c) => {
+      const { identity } = c.var;
+      if (!isOwner(identity)) return c.json([], 200);
+      const currentId = identity.method === "session" ? identity.credentialId : undefined;
+      return c.json((await auth.listCredentials()).map((record) => toPasskeyJson(record, currentId)), 200);
+    })
+    .openapi(revokeCredentialRoute, async (c) => {
+      assertOwner(c);
+      await auth.revokeCredential(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(mintTokenRoute, async (c) => {
+      sessionOf(c, "Minting a token needs a session: sign in with a passkey first");
+      const { record, token } = await auth.mintToken(c.req.valid("json")?.label ?? DEFAULT_LABEL);
+      return c.json({ id: record.id, label: record.label, token, created_at: record.created_at }, 201);
+    })
+    .openapi(tokensRoute, async (c) => {
+      assertOwner(c);
+      return c.json((await auth.listTokens()).map(toTokenJson), 200);
+    })
+    .openapi(revokeTokenRoute, async (c) => {
+      assertOwner(c);
+      await auth.revokeToken(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(inviteRoute, (c) => {
+      if (c.var.identity.method === "token") {
+        throw new AppError("session_required", "A bearer token invites nobody; sign in with a passkey first");
+      }
+      assertOwner(c);
+      const { rp_id: rpId } = c.req.valid("json");
+      const { code, expiresAtMs } = auth.codes.invite(rpId);
+      const expiresAt = new Date(expiresAtMs).toISOString();
+      return c.json({ code, url: pairUrl(c.var.facts, auth, rpId, code), expires_at: expiresAt }, 201);
+    })
+    .openapi(approveCliRoute, (c) => {
+      const owner = sessionOf(c, "Letting a command line in needs a session: sign in with a passkey first");
+      return c.json({ code: auth.cliCodes.issue(owner, c.req.valid("json").challenge) }, 201);
+    })
+    .openapi(redeemCliRoute, async (c) => {
+      const { facts } = c.var;
+      const { code, verifier } = c.req.valid("json");
+      const owner = auth.cliCodes.redeem(code, verifier, auth.access.rpIdOf(facts.host));
+      if (owner === undefined || !canHoldSession(facts)) {
+        const refusal = new AppError("unauthenticated", "The code of the command line is wrong, used already or over");
+        throw auth.failures.count(facts.clientAddress, refusal);
+      }
+      sendSessionCookie(c, await auth.sessions.open(owner, CLI_SESSION_MS));
+      return c.json({ authenticated: true as const }, 200);
+    });
+}
+
+/** A session, a token, or the owner at this machine; grace is anybody. */
+function isOwner(identity: Identity): boolean {
+  return identity.method !== null || identity.bypass === "loopback" || identity.bypass === "auth_disabled";
+}
+
+function assertOwner(c: AppContext): void {
+  if (!isOwner(c.var.identity)) throw new AppError("unauthenticated", "Sign in with a passkey or send a bearer token");
+}
+
+function sessionOf(c: AppContext, message: string): { rpId: string; credentialId: string } {
+  const { identity } = c.var;
+  if (identity.method !== "session") throw new AppError("session_required", message);
+  return { rpId: identity.rpId, credentialId: identity.credentialId };
+}
+
+/** The code stands behind "#": browsers send that part to nobody. */
+function pairUrl({ host, origin }: RequestFacts, auth: Auth, rpId: string | undefined, code: string): string {
+  const isHere = rpId === undefined || auth.access.rpIdOf(host) === rpId;
+  return `${isHere ? origin : `https://${rpId}`}/pair#code=${code}`;
+}
+
+/** Gives the caller. @param isBeginning Marks the browser, so that only it can finish what it begins. */
+function ceremonyCaller(
+  c: AppContext,
+  rpId: string,
+  hosts: HostPolicy,
+  isBeginning: boolean,
+): CeremonyCaller {
+  const { facts, identity } = c.var;
+  return {
+    rpId,
+    origin: facts.origin,
+    clientAddress: facts.clientAddress,
+    isHostListed: hosts.isAllowed(facts),
+    identity,
+    browser: browserOf(c, isBeginning),
+  };
+}
+
+/**
+ * Tells one browser from another by a cookie that lasts as long as a ceremony. What sends no fetch metadata is no browser
+ * and may keep no cookies: it is known by its address and what it calls itself.
+ */
+function browserOf(c: AppContext, isBeginning: boolean): string {
+  const { facts } = c.var;
+  if (c.req.header("sec-fetch-site") === undefined) {
+    return `address ${facts.clientAddress} ${c.req.header("user-agent") ?? ""}`;
+  }
+  const name = sessionCookieName(facts.scheme).replace("sess", "ceremony");
+  const known = cookieValue(c.req.header("cookie") ?? null, name);
+  if (!isBeginning) return `cookie ${known ?? ""}`;
+  // One mark for all ceremonies of a browser: two tabs may begin one each.
+  const mark = known !== undefined && /^[A-Za-z0-9_-]{22}$/.test(known) ? known : randomToken(16);
+  const secure = facts.scheme === "https" ? "; Secure" : "";
+  const attributes = `Path=/; Max-Age=${CHALLENGE_MS / 1000}; HttpOnly; SameSite=Strict${secure}`;
+  c.header("Set-Cookie", `${name}=${mark}; ${attributes}`, { append: true });
+  return `cookie ${mark}`;
+}

@@ -1,0 +1,126 @@
+/** `/api/tts` and `/api/voices`: text-to-speech and voice voices. */
+import type { Services } from "../services/services.ts";
+import { clientSignal } from "../middleware/env.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { readUpload } from "./http/multipart.ts";
+import { fileAnswer } from "./http/ranged_file.ts";
+import { newRouter, schemaError } from "./http/router.ts";
+import * as schema from "./schemas/speech.ts";
+import { toVersionJson } from "./schemas/versions.ts";
+
+/** Routes of speech. */
+export function speechRoutes(services: Services) {
+  return newRouter().route("/", ttsRoutes(services)).route("/", voiceRoutes(services));
+}
+
+function ttsRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.speakRoute, async (c) => {
+      const { speech } = await services.speech();
+      const audio = await speech.speak(schema.toSpeakRequest(c.req.valid("json")), clientSignal(c));
+      c.header("Content-Type", audio.contentType);
+      return c.body(audio.body, 200);
+    })
+    .openapi(schema.configRoute, async (c) => {
+      const { speech } = await services.speech();
+      const config = speech.settings.get();
+      c.header("ETag", etag(config.version));
+      return c.json(schema.toSpeechConfigJson(config), 200);
+    })
+    .openapi(schema.putConfigRoute, async (c) => {
+      const { speech } = await services.speech();
+      const expected = preconditionOf(c.req.valid("header"));
+      const config = await speech.settings.put(schema.toSpeechConfigInput(c.req.valid("json")), expected);
+      c.header("ETag", etag(config.version));
+      return c.json(schema.toSpeechConfigJson(config), 200);
+    })
+    .openapi(schema.voicesRoute, async (c) => {
+      const { speech } = await services.speech();
+      return c.json(await speech.voices(c.req.valid("query").model, clientSignal(c)), 200);
+    })
+    .openapi(schema.modelsRoute, async (c) => {
+      const { speech } = await services.speech();
+      return c.json({ object: "list" as const, data: await speech.models(clientSignal(c)) }, 200);
+    });
+}
+
+/** What a browser may do with a file of a stranger's: play it. */
+const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
+
+/** Routes of voice voices. */
+function voiceRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.listSamplesRoute, async (c) => {
+      const { voices } = await services.speech();
+      return c.json(voices.list().map(schema.toVoiceSampleJson), 200);
+    })
+    .openapi(schema.uploadSampleRoute, async (c) => {
+      const { voices } = await services.speech();
+      const form = await readUpload(c, "audio");
+      const name = checked(schema.SampleName, "name", form.text("name"));
+      const description = checked(schema.SampleDescription, "description", form.text("description") ?? "");
+      return c.json(schema.toVoiceSampleJson(await voices.add({ name, description, audio: form.file })), 201);
+    })
+    .openapi(schema.importSampleRoute, async (c) => {
+      const { voiceImports } = await services.speech();
+      const { jobId, sample } = await voiceImports.start(schema.toVoiceImportRequest(c.req.valid("json")));
+      c.header("X-Parlor-Job-Id", jobId);
+      return c.json(schema.toVoiceSampleJson(await sample), 201);
+    })
+    .openapi(schema.getSampleRoute, async (c) => {
+      const { voices } = await services.speech();
+      const sample = voices.get(c.req.valid("param").id);
+      c.header("ETag", etag(voices.versionOf(sample)));
+      return c.json(schema.toVoiceSampleJson(sample), 200);
+    })
+    .openapi(schema.patchSampleRoute, async (c) => {
+      const { voices } = await services.speech();
+      const { name, description } = c.req.valid("json");
+      const changes = { name, description: description === null ? "" : description };
+      const sample = await voices.change(c.req.valid("param").id, changes);
+      c.header("ETag", etag(voices.versionOf(sample)));
+      return c.json(schema.toVoiceSampleJson(sample), 200);
+    })
+    .openapi(schema.sampleVersionsRoute, async (c) => {
+      const { voices } = await services.speech();
+      return c.json((await voices.versions(c.req.valid("param").id)).map(toVersionJson), 200);
+    })
+    .openapi(schema.sampleVersionRoute, async (c) => {
+      const { voices } = await services.speech();
+      const { id, n } = c.req.valid("param");
+      return c.json(await voices.version(id, n), 200);
+    })
+    .openapi(schema.restoreSampleVersionRoute, async (c) => {
+      const { voices } = await services.speech();
+      const { id, n } = c.req.valid("param");
+      const sample = await voices.restoreVersion(id, n, preconditionOf(c.req.valid("header")));
+      c.header("ETag", etag(voices.versionOf(sample)));
+      return c.json(schema.toVoiceSampleJson(sample), 200);
+    })
+    .openapi(schema.deleteSampleRoute, async (c) => {
+      const { voices } = await services.speech();
+      await voices.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(schema.sampleAudioRoute, async (c) => {
+      const { voices } = await services.speech();
+      const { sample, file } = await voices.open(c.req.valid("param").id);
+      return await fileAnswer(file, {
+        sizeBytes: sample.sizeBytes,
+        version: `${sample.createdAtMs.toString(36)}-${sample.sizeBytes.toString(36)}`,
+        asked: c.req.valid("header"),
+        headers: { "Content-Type": sample.contentType, ...PLAY_ONLY },
+      });
+    });
+}
+
+/** Checks a part of a form as the router checks a body. */
+function checked(
+  field: typeof schema.SampleName | typeof schema.SampleDescription,
+  name: string,
+  value: string | undefined,
+): string {
+  const parsed = field.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+}
