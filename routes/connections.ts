@@ -1,7 +1,7 @@
 /** `/api/connections`: profiles of model servers, their test, and the search for running ones. */
 import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
-import { discoverServers } from "../services/llm/connections/discover.ts";
+import { detectServers } from "../services/llm/connections/server_detection.ts";
 import { testConnection } from "../services/llm/connections/connection_test.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
@@ -40,12 +40,12 @@ export function connectionRoutes(services: Services) {
     .openapi(schema.testRoute, async (c) => {
       const { connections, upstream } = await services.llm();
       const input = schema.toConnectionInput(c.req.valid("json"));
-      const target = connections.targetForUnsaved(input);
+      const target = connections.getUnsavedTarget(input);
       const result = await testConnection(upstream, target, clientSignal(c), input.model ?? undefined);
       return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.discoverRoute, async (c) => {
-      const found = await discoverServers({ hosts: services.config.discoverHosts });
+      const found = await detectServers({ hosts: services.config.discoverHosts });
       return c.json(found.map(schema.toDiscoveredJson), 200);
     });
 }

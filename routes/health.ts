@@ -15,9 +15,9 @@ export function healthRoutes(services: Services) {
   return newRouter()
     .openapi(healthRoute, async (c) => {
       const { connections, upstream } = await services.llm();
-      const active = connections.active();
+      const active = connections.findActive();
       if (active === undefined) return c.json({ status: "unconfigured" as const, version, connection: null }, 200);
-      const check = await checkReachable(upstream, connections.targetFor(active.id), CHECK_WITHIN_MS, clientSignal(c));
+      const check = await checkReachable(upstream, connections.getTarget(active.id), CHECK_WITHIN_MS, clientSignal(c));
       const { isReachable: reachable, latencyMs: latency_ms, error } = check;
       const { id, name, kind, model, baseUrl: base_url } = active;
       const connection = { id, name, kind, base_url, model, reachable, latency_ms, error };
@@ -26,8 +26,8 @@ export function healthRoutes(services: Services) {
     })
     .openapi(modelsRoute, async (c) => {
       const { connections, upstream } = await services.llm();
-      const active = connections.active();
+      const active = connections.findActive();
       if (active === undefined) throw new AppError("not_available", "No connection to a model is active");
-      return c.json(await upstream.listModels(connections.targetFor(active.id), clientSignal(c)), 200);
+      return c.json(await upstream.listModels(connections.getTarget(active.id), clientSignal(c)), 200);
     });
 }

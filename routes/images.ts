@@ -2,9 +2,9 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { discoverBackends } from "../services/image_generation/discover_backends.ts";
-import type { Generations } from "../services/image_generation/image_jobs.ts";
-import { dataUrlOf } from "../services/image_generation/image_data.ts";
+import { detectBackends } from "../services/image_generation/backend_detection.ts";
+import type { ImageJobs } from "../services/image_generation/image_jobs.ts";
+import { toDataUrl } from "../services/attachments/images/data_url.ts";
 import { errorBody } from "./errors.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
@@ -37,26 +37,26 @@ export function imageRoutes(services: Services) {
       return c.json(schema.toBackendJson(await profiles.activate(c.req.valid("param").id)), 200);
     })
     .openapi(schema.testBackendRoute, async (c) => {
-      const { drawing } = await services.imageGeneration();
-      const result = await drawing.test(schema.toBackendInput(c.req.valid("json")), clientSignal(c));
+      const { generator } = await services.imageGeneration();
+      const result = await generator.test(schema.toBackendInput(c.req.valid("json")), clientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);
     })
     .openapi(schema.discoverBackendsRoute, async (c) => {
-      const found = await discoverBackends({ hosts: services.config.discoverHosts });
+      const found = await detectBackends({ hosts: services.config.discoverHosts });
       return c.json(found.map(schema.toDiscoveredJson), 200);
     })
     .openapi(schema.checkpointsRoute, async (c) => {
-      const { drawing } = await services.imageGeneration();
-      return c.json(await drawing.checkpoints(c.req.valid("param").id, clientSignal(c)), 200);
+      const { generator } = await services.imageGeneration();
+      return c.json(await generator.checkpoints(c.req.valid("param").id, clientSignal(c)), 200);
     })
     .openapi(schema.generateRoute, async (c) => {
-      const { generations } = await services.imageGeneration();
-      const job = await generations.start(schema.toGenerationRequest(c.req.valid("json")));
+      const { imageJobs } = await services.imageGeneration();
+      const job = await imageJobs.start(schema.toImageJobRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", job.id);
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
-        return c.json(await untilStop(c, generations.result(job.id)), 200);
+        return c.json(await untilStop(c, imageJobs.result(job.id)), 200);
       }
-      return rawAnswer(c.body(eventStream(progressOf(c, generations, job.id)), 200, EVENT_STREAM_HEADERS));
+      return rawAnswer(c.body(eventStream(progressOf(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS));
     })
     .openapi(schema.workflowsRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
@@ -99,12 +99,14 @@ export function imageRoutes(services: Services) {
     });
 }
 
-/** A picture that goes on at the next start has no end in this process. */
+/** Rejects when the server shuts down: the job continues at the next start. */
 async function untilStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
   const { closing } = c.env;
   const stop = Promise.withResolvers<never>();
   const onStop = () =>
-    stop.reject(new AppError("not_available", "Parlor is stopping; the picture is drawn after the next start"));
+    stop.reject(
+      new AppError("not_available", "Parlor is shutting down. The image will be generated after the next start."),
+    );
   closing.addEventListener("abort", onStop, { once: true });
   if (closing.aborted) onStop();
   try {
@@ -115,11 +117,11 @@ async function untilStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Follows a picture: its job, its progress as it changes, its end. The client's leaving ends the following alone. */
-function progressOf(c: AppContext, generations: Generations, jobId: string): FrameSource {
+/** Streams a job: its id, its progress and its result. The job continues when the client disconnects. */
+function progressOf(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSource {
   const { requestId } = c.var;
-  const steps = generations.follow(jobId);
-  const result = untilStop(c, generations.result(jobId)).then(
+  const steps = imageJobs.follow(jobId);
+  const result = untilStop(c, imageJobs.result(jobId)).then(
     (answer) => schema.toImageFrame("done", answer),
     (error) => schema.toImageFrame("error", errorBody(error, requestId)),
   );
@@ -139,7 +141,7 @@ function progressOf(c: AppContext, generations: Generations, jobId: string): Fra
       const { share: progress, step, steps: of, preview } = next.value;
       return schema.toImageFrame("progress", {
         ...{ progress, step, steps: of },
-        preview: preview === undefined ? undefined : dataUrlOf(preview),
+        preview: preview === undefined ? undefined : toDataUrl(preview),
       });
     },
     close: () => void steps.return(undefined),

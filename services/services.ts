@@ -234,25 +234,25 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
 
   const imageServices = scope.lazy(async (onClose) => {
-    const [{ openImages }, { MessagePictures }] = await Promise.all([
+    const [{ openImageGeneration }, { MessagePictures }] = await Promise.all([
       import("./image_generation/image_generation.ts"),
       import("./conversations/message_images.ts"),
     ]);
     const { modelRouter } = await llm();
-    const opened = await openImages({
+    const opened = await openImageGeneration({
       ...core,
       sealer: sealer.forPurpose("images"),
       attachments: await attachments(),
       avatars: (await characters()).avatars,
       messages: new MessagePictures({ ...await conversations(), events }),
       ask: (messages, signal) => modelRouter.ask(messages, signal),
-      pictures: await images(),
+      imagePool: await images(),
       limits: options.imageLimits,
     });
     onClose(opened.close);
     return opened;
   });
-  const imageGeneration = scope.lazy(async () => (await imageServices()).room);
+  const imageGeneration = scope.lazy(async () => (await imageServices()).images);
   const portraits = scope.lazy(async () => {
     const { Portraits } = await import("./characters/portraits.ts");
     const { painter } = await imageServices();

@@ -1,8 +1,8 @@
 /** Connection profiles on the wire: snake_case here, camelCase behind; the key goes in and never comes out. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Connection, ConnectionInput } from "../../services/llm/connections/connections.ts";
-import type { DiscoveredServer } from "../../services/llm/connections/discover.ts";
-import type { ConnectionVerdict } from "../../services/llm/connections/connection_test.ts";
+import type { DetectedServer } from "../../services/llm/connections/server_detection.ts";
+import type { ConnectionTestResult } from "../../services/llm/connections/connection_test.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
 const Kind = z.enum(["openai", "anthropic", "demo"]);
@@ -85,7 +85,7 @@ export function toConnectionJson(connection: Connection): z.infer<typeof Connect
 }
 
 /** Gives a result its form on the wire. */
-export function toTestResultJson(result: ConnectionVerdict): z.infer<typeof TestResult> {
+export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof TestResult> {
   const { isReachable: reachable, isAuthorized: authorized, models, error, advice } = result;
   return {
     reachable,
@@ -99,7 +99,7 @@ export function toTestResultJson(result: ConnectionVerdict): z.infer<typeof Test
 }
 
 /** Gives a found server its form on the wire. */
-export function toDiscoveredJson(server: DiscoveredServer): z.infer<typeof Found> {
+export function toDiscoveredJson(server: DetectedServer): z.infer<typeof Found> {
   const { baseUrl: base_url, kind, software, models, needsKey: needs_key, isStarting: starting } = server;
   return { base_url, kind, software, models, needs_key, starting };
 }

@@ -2,14 +2,14 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   BACKEND_KINDS,
-  type DrawDefaults,
-  type ImageProfile,
-  type ImageProfileInput,
+  type BackendProfile,
+  type BackendProfileInput,
+  type ImageSettings,
 } from "../../services/image_generation/backend_profiles.ts";
 import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
-import type { DiscoveredBackend } from "../../services/image_generation/discover_backends.ts";
-import type { BackendVerdict } from "../../services/image_generation/image_generator.ts";
-import type { GenerationRequest } from "../../services/image_generation/image_jobs.ts";
+import type { DetectedBackend } from "../../services/image_generation/backend_detection.ts";
+import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
+import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
@@ -93,16 +93,16 @@ const Generated = z.object({
 }).openapi("GeneratedImages");
 
 /** Gives what a client sent its form inside the server. */
-export function toBackendInput(body: z.infer<typeof ProfileBody>): ImageProfileInput {
+export function toBackendInput(body: z.infer<typeof ProfileBody>): BackendProfileInput {
   const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
-  const defaults = body.defaults === undefined ? undefined : toDrawDefaults(body.defaults ?? {});
+  const defaults = body.defaults === undefined ? undefined : toImageSettings(body.defaults ?? {});
   return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults };
 }
 
 /** Gives a request for a picture its form inside the server. */
-export function toGenerationRequest(body: z.infer<typeof GenerateBody>): GenerationRequest {
+export function toImageJobRequest(body: z.infer<typeof GenerateBody>): ImageJobRequest {
   return {
-    ...toDrawDefaults(body),
+    ...toImageSettings(body),
     prompt: body.prompt,
     checkpoint: body.checkpoint ?? undefined,
     workflowId: body.workflow_id ?? undefined,
@@ -113,7 +113,7 @@ export function toGenerationRequest(body: z.infer<typeof GenerateBody>): Generat
   };
 }
 
-function toDrawDefaults(settings: z.infer<typeof Settings>): DrawDefaults {
+function toImageSettings(settings: z.infer<typeof Settings>): ImageSettings {
   return {
     negativePrompt: settings.negative_prompt ?? undefined,
     widthPx: settings.width ?? undefined,
@@ -127,7 +127,7 @@ function toDrawDefaults(settings: z.infer<typeof Settings>): DrawDefaults {
 }
 
 /** Gives a profile its form on the wire. */
-export function toBackendJson(profile: ImageProfile): z.infer<typeof ProfileAnswer> {
+export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAnswer> {
   const { id, name, kind, checkpoint, defaults } = profile;
   return {
     ...{ id, name, kind, checkpoint },
@@ -152,12 +152,12 @@ export function toBackendJson(profile: ImageProfile): z.infer<typeof ProfileAnsw
 }
 
 /** Gives a verdict its form on the wire. */
-export function toTestResultJson({ isReachable, error }: BackendVerdict): z.infer<typeof TestResult> {
+export function toTestResultJson({ isReachable, error }: BackendTestResult): z.infer<typeof TestResult> {
   return { reachable: isReachable, error };
 }
 
 /** Gives a found backend its form on the wire. */
-export function toDiscoveredJson({ kind, baseUrl, hint }: DiscoveredBackend): z.infer<typeof Found> {
+export function toDiscoveredJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof Found> {
   return { kind, base_url: baseUrl, hint };
 }
 

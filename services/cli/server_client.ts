@@ -1,6 +1,6 @@
 /** Requests of the command line to a Parlor server, with failures in words for a terminal. */
 import { AppError } from "../errors.ts";
-import { connectFinding } from "../http/connect_error.ts";
+import { explainConnectError } from "../http/connect_error.ts";
 
 /** One server. Redirects are not followed: a token goes to the address it was made for. */
 export interface ServerClient {
@@ -92,6 +92,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 function reasonOf(cause: unknown): string {
   if (cause instanceof DOMException && cause.name === "TimeoutError") return `no answer after ${ANSWER_WITHIN_MS} ms`;
-  const { kind, finding } = connectFinding(cause);
-  return kind === "certificate" ? `${finding}; give the authority that vouches for it by --ca-cert FILE` : finding;
+  const { kind, reason } = explainConnectError(cause);
+  if (kind === "refused") return `${reason}, is Parlor running?`;
+  return kind === "certificate" ? `${reason}; give the authority that vouches for it by --ca-cert FILE` : reason;
 }

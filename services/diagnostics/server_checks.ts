@@ -1,6 +1,6 @@
 /** What the running server says of itself and of its model, asked as its operator; and how it is reached by an address. */
 import { operatorProof } from "../crypto/operator_proof.ts";
-import { connectFinding } from "../http/connect_error.ts";
+import { explainConnectError } from "../http/connect_error.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 
 /** How to ask a server. */
@@ -45,7 +45,7 @@ export async function serverFindings({ url, sessionKey, caCert, isExpected }: Se
     const health = await ask("/api/health", { Authorization: `Bearer ${operatorProof(sessionKey, Date.now())}` });
     return [...findings, ...await upstream(health)];
   } catch (cause) {
-    if (isExpected) return [problem("server_unreachable", { url, error: connectFinding(cause).finding })];
+    if (isExpected) return [problem("server_unreachable", { url, error: explainConnectError(cause).reason })];
     return [note("server_off", { url })];
   } finally {
     client?.close();

@@ -1,38 +1,42 @@
-/** What the runtime's connection errors mean in plain words. */
+/** Explains the runtime's connection errors. */
 
-/** Why no answer came at all. */
+/** Why there was no complete response. */
 export type ConnectFailureKind =
-  | "refused" // nothing listens there
-  | "unresolved" // no such host name
-  | "unreachable" // no answer in time, no route
+  | "refused" // connection refused
+  | "unresolved" // unknown host name
+  | "unreachable" // no response in time, no route
   | "certificate" // TLS certificate not trusted
-  | "protocol" // not HTTP, or TLS where none is spoken
-  | "interrupted" // closed before or in the middle of an answer
-  | "blocked" // a port that is closed to HTTP (Fetch standard, "bad port")
+  | "protocol" // not HTTP, or TLS where the server speaks plain HTTP
+  | "interrupted" // closed before or during the response
+  | "blocked" // a bad port of the Fetch standard, https://fetch.spec.whatwg.org/#port-blocking
   | "failed"; // anything else
 
-// The runtime gives one TypeError for all of them; the words stand in its message or its cause's (Deno 2.6 and 2.9).
-const FINDINGS: [RegExp, ConnectFailureKind, string][] = [
-  [/refused/i, "refused", "connection refused, nothing listens there"],
-  [/dns error|lookup|resolve/i, "unresolved", "the host name is unknown"],
-  [/certificate|UnknownIssuer|NotValidForName/i, "certificate", "its TLS certificate is not trusted"],
-  [/InvalidContentType|corrupt message|tls|handshake|\bssl\b/i, "protocol", "it does not speak HTTPS"],
-  [/invalid HTTP|parsed|parse error/i, "protocol", "it does not speak HTTP"],
-  [/closed before message|reset|broken pipe/i, "interrupted", "the connection was closed without an answer"],
-  [/reading a body/i, "interrupted", "its answer broke off"],
-  [/are blocked/i, "blocked", "this port is closed to HTTP by convention"],
-  [/timed out|unreachable|no route/i, "unreachable", "no answer from that address"],
+// The runtime throws a TypeError for all of them; only its message or its cause's tells them apart (Deno 2.6 and 2.9).
+const REASONS: [RegExp, ConnectFailureKind, string][] = [
+  [/refused/i, "refused", "connection refused"],
+  [/dns error|lookup|resolve/i, "unresolved", "unknown host name"],
+  [/certificate|UnknownIssuer|NotValidForName/i, "certificate", "its TLS certificate isn't trusted"],
+  [/InvalidContentType|corrupt message|tls|handshake|\bssl\b/i, "protocol", "it doesn't speak HTTPS"],
+  [/invalid HTTP|parsed|parse error/i, "protocol", "it doesn't speak HTTP"],
+  [/closed before message|reset|broken pipe/i, "interrupted", "the connection was closed before a response"],
+  [/reading a body/i, "interrupted", "the response was cut off"],
+  [/are blocked/i, "blocked", "HTTP clients block this port"],
+  [/timed out|unreachable|no route/i, "unreachable", "no response from this address"],
 ];
 
-/** Says what an error of `fetch` or of reading a body means; `finding` ends the sentence "Cannot reach …: ". */
-export function connectFinding(thrown: unknown): { kind: ConnectFailureKind; finding: string } {
-  const text = textOf(thrown);
-  const found = FINDINGS.find(([pattern]) => pattern.test(text));
-  return found ? { kind: found[1], finding: found[2] } : { kind: "failed", finding: "the call failed" };
+/**
+ * Explains an error of `fetch` or of reading a response body.
+ *
+ * @returns `reason` completes the sentence `Can't reach "…": `.
+ */
+export function explainConnectError(thrown: unknown): { kind: ConnectFailureKind; reason: string } {
+  const text = joinMessages(thrown);
+  const found = REASONS.find(([pattern]) => pattern.test(text));
+  return found ? { kind: found[1], reason: found[2] } : { kind: "failed", reason: "the request failed" };
 }
 
-/** The messages of an error and its causes, without the address, whose words must not be taken for findings. */
-function textOf(thrown: unknown): string {
+/** Joins the messages of an error and its causes. URLs are removed: a host named "reset" must not match a pattern. */
+function joinMessages(thrown: unknown): string {
   let text = "";
   let current = thrown;
   for (let depth = 0; current instanceof Error && depth < 4; depth++) {

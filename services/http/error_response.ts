@@ -1,58 +1,95 @@
-/** Reads error responses of speech and image servers (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). */
+/** Reads the error responses of speech and image servers (docs/protocols/tts.md, "Speech errors"; images.md, "A1111 errors"). */
+import { maskKey } from "./api_key.ts";
+import type { HttpTarget } from "./http_client.ts";
+import { UpstreamError } from "./upstream_error.ts";
 
 const MAX_ERROR_BYTES = 64 * 1024;
-const MAX_SAID = 500;
+const MAX_MESSAGE_CHARS = 500;
 
-/**
- * Reads what a refusal says in words; `undefined` where it says nothing or is a page.
- *
- * @param apiKey Masked in the result.
- */
-export async function readRefusal(response: Response, apiKey: string | undefined): Promise<string | undefined> {
-  return reported(maskedText(await readStart(response), apiKey));
+/** Reads the start of an error response. If the body breaks off, returns what arrived: the status is known anyway. */
+export async function readErrorText(
+  response: Response,
+  apiKey: string | undefined,
+  maxBytes = MAX_ERROR_BYTES,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      sizeBytes += chunk.length;
+      if (sizeBytes >= maxBytes) break;
+    }
+  } catch {
+    // Use what arrived.
+  }
+  return maskKey(text, apiKey);
 }
 
-/** Finds the error in the text of a body: nested, flat, or the `detail` of a validation. */
-export function reported(text: string): string | undefined {
+/**
+ * Finds the message in an error body: nested, flat, or the `detail` of a validation error.
+ *
+ * @returns undefined if the body is empty, a web page, or JSON without a message
+ */
+export function findErrorMessage(text: string): string | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return text.trim() === "" || text.trimStart().startsWith("<") ? undefined : text.trim().slice(0, MAX_SAID);
+    return text.trim() === "" || text.trimStart().startsWith("<") ? undefined : text.trim().slice(0, MAX_MESSAGE_CHARS);
   }
-  const found = messageIn(value, 0);
-  return found === undefined ? undefined : found.trim().replace(/\.+$/, "").slice(0, MAX_SAID);
+  return findMessage(value, 0)?.trim().replace(/\.+$/, "").slice(0, MAX_MESSAGE_CHARS);
 }
 
-function messageIn(value: unknown, depth: number): string | undefined {
+function findMessage(value: unknown, depth: number): string | undefined {
   if (typeof value === "string") return value.trim() === "" ? undefined : value;
   if (depth > 4 || typeof value !== "object" || value === null) return undefined;
-  if (Array.isArray(value)) return messageIn(value[0], depth + 1);
+  if (Array.isArray(value)) return findMessage(value[0], depth + 1);
   const fields = value as Record<string, unknown>;
   for (const name of ["error", "detail", "message", "msg"]) {
-    const found = messageIn(fields[name], depth + 1);
+    const found = findMessage(fields[name], depth + 1);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** Takes a key out of what a server said. */
-export function maskedText(text: string, apiKey: string | undefined): string {
-  return apiKey === undefined || apiKey.length < 4 ? text : text.replaceAll(apiKey, "[key]");
+/**
+ * Creates the error for an error response.
+ *
+ * @param label How the message names the server: `"The speech server"`.
+ * @param message What the server said, if anything.
+ * @param advice What to do, by status: `{ 401: "check its API key" }`.
+ */
+export function createResponseError(
+  label: string,
+  target: Pick<HttpTarget, "baseUrl">,
+  response: Pick<Response, "status" | "headers">,
+  message: string | undefined,
+  advice: Partial<Record<number, string>>,
+): UpstreamError {
+  const { status, headers } = response;
+  const reason = message === undefined ? `status ${status}` : `${message} (status ${status})`;
+  const hint = advice[status] === undefined ? "" : ` – ${advice[status]}`;
+  return new UpstreamError("failed", `${label} at "${target.baseUrl}" returned an error: ${reason}${hint}`, {
+    status,
+    retryAfterSeconds: parseRetryAfter(headers, Date.now()),
+  });
 }
 
-async function readStart(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk, { stream: true });
-      size += chunk.length;
-      if (size >= MAX_ERROR_BYTES) break;
-    }
-  } catch {
-    // What came before the break says enough; the status is known in any case.
-  }
-  return text;
+/**
+ * Parses `Retry-After` (seconds or a date) and the non-standard `retry-after-ms`.
+ *
+ * @returns Whole seconds, rounded up.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+ */
+export function parseRetryAfter(headers: Headers, nowMs: number): number | undefined {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return Math.ceil(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "") return undefined;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? Math.ceil(seconds) : undefined;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - nowMs) / 1000));
 }

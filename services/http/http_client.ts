@@ -1,215 +1,248 @@
 /**
- * HTTP calls to the owner's own servers that are no model servers (speech, images): address rules, key, redirects, limits,
- * and failures in plain words. What the answers mean is up to the rooms that ask.
+ * The HTTP client for the owner's own servers: model, speech and image servers, and discovery. It checks addresses, follows
+ * redirects within an origin, enforces timeouts and explains failures. Public addresses are fetched through guard/ instead.
  */
+import { connect } from "node:net";
 import { AppError } from "../errors.ts";
-import { connectFinding } from "./connect_error.ts";
-import { watchConnect } from "./connect_watch.ts";
+import { maskKey } from "./api_key.ts";
+import { explainConnectError } from "./connect_error.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "./endpoint_address.ts";
 import type { ResolveHost } from "./guard/resolve_host.ts";
+import { type CallTimeouts, CallTimer, formatDuration } from "./timeouts.ts";
+import { UpstreamError } from "./upstream_error.ts";
 
-/** One request to a server of the owner's. */
-export interface OwnerRequest {
+/** A server of the owner. */
+export interface HttpTarget {
+  /** As `normalizeBaseUrl` returns it. Errors show it. */
+  baseUrl: string;
+  /** Masked in errors. The caller builds the header: each protocol has its own. */
+  apiKey?: string;
+  timeouts: CallTimeouts;
+}
+
+/** One request to a server. */
+export interface HttpRequest {
   url: string;
   method?: "GET" | "POST" | "PUT" | "DELETE";
   headers?: Record<string, string>;
-  /** JSON text, a form, bytes. */
+  /** Text is sent with its length, because some servers refuse a body of unknown length. */
   body?: BodyInit;
-  /** Sent as a bearer token, to this exact origin only. */
-  apiKey?: string;
-  /** Until the machine takes the connection. */
-  connectMs: number;
-  /** Until the head of the answer. */
-  firstByteMs: number;
-  /** Longest silence between two bytes of the answer's body; default is `firstByteMs`. */
-  idleMs?: number;
-  /** The caller's leaving. */
-  signal?: AbortSignal;
+  /** `"manual"` returns redirects as they are. By default they are followed within the origin. */
+  redirect?: "manual";
 }
 
-/** The connections to such servers. */
-export interface OwnerClient {
+/** One call to a server: its timeouts and the errors it can fail with, which never contain the key. */
+export class HttpCall<Target extends HttpTarget = HttpTarget> {
+  readonly timer: CallTimer;
+  /** How errors name the server: `the model at "http://127.0.0.1:8080"`. */
+  readonly server: string;
+
+  /** @param label How errors name the kind of server: `"the model"`. */
+  constructor(label: string, readonly target: Target, signal?: AbortSignal) {
+    this.server = `${label} at "${target.baseUrl}"`;
+    this.timer = new CallTimer(target.timeouts, this.server, signal);
+  }
+
+  /** Turns a value thrown by `fetch` or a read into the caller's abort reason or an AppError. */
+  toError(thrown: unknown): unknown {
+    const aborted = this.timer.findAbortReason();
+    if (aborted !== undefined) return aborted.reason;
+    if (thrown instanceof AppError) return thrown;
+    const { kind, reason } = explainConnectError(thrown);
+    const hint = kind === "refused" ? ". Is the server running?" : "";
+    return new UpstreamError(kind, `Can't reach ${this.server}: ${reason}${hint}`);
+  }
+
+  /** Replaces the target's key with `[key]` in text from the server. */
+  mask(text: string): string {
+    return maskKey(text, this.target.apiKey);
+  }
+}
+
+/** Connections to the owner's servers. */
+export interface HttpClient {
   /**
-   * Sends a request and gives its answer, of whatever status. Its body has to be read or cancelled.
+   * Sends one request of a call. Returns the response whatever its status. The caller drives the call's timer and ends it.
    *
-   * @throws {AppError} `invalid_request`, `address_not_allowed`; `upstream_error` when the server cannot be reached or
-   *   redirects to another origin, which is never followed; `upstream_timeout` when it is too slow. The same while the body
-   *   is read. The reason of `signal` when that fired.
+   * @throws {AppError} `invalid_request`, `address_not_allowed`, `upstream_error`, `upstream_timeout`
+   * @throws The caller's abort reason.
    */
-  send(request: OwnerRequest): Promise<Response>;
-  /** Closes idle connections and fails the calls that still run. */
+  send(call: HttpCall, request: HttpRequest): Promise<Response>;
+  /**
+   * Makes a call of one request. Returns the response whatever its status. Its body must be read or canceled; reading it
+   * throws what `send` throws, and a body that nobody reads for the idle limit fails.
+   *
+   * @param label How errors name the kind of server: `"the speech server"`.
+   * @throws as `send`
+   */
+  fetch(label: string, target: HttpTarget, request: HttpRequest, signal?: AbortSignal): Promise<Response>;
+  /** Closes all connections. Calls that are still running fail. */
   close(): void;
 }
 
-const MAX_REDIRECTS = 3;
+/** Options of the client. */
+export interface HttpClientOptions {
+  /** Resolves a host name. Default: the system's resolver. */
+  resolve?: ResolveHost;
+  /** False closes each connection after its request. Default: true. */
+  keepsConnections?: boolean;
+}
 
-/**
- * Opens the connections; nothing happens before the first call.
- *
- * @param options.what How errors name the server: `"the speech server"`.
- */
-export function openOwnerClient(options: { what: string; resolve?: ResolveHost }): OwnerClient {
-  let client: Deno.HttpClient | undefined;
-  const running = new Set<Call>();
+const MAX_REDIRECTS = 3;
+/** Below the 5 s after which common servers close an idle connection, so that a request never meets one that is closing. */
+const POOL_IDLE_TIMEOUT_MS = 4_000;
+const MAX_IDLE_PER_HOST = 256;
+
+/** Opens a client. It connects with the first request. */
+export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const { resolve, keepsConnections = true } = options;
+  const running = new Set<HttpCall>();
+  let connections: Deno.HttpClient | undefined;
+
+  async function send(call: HttpCall, request: HttpRequest): Promise<Response> {
+    const { method = "GET", headers, body } = request;
+    const { signal } = call.timer;
+    try {
+      let url = parseOwnerUrl(request.url);
+      for (let redirects = 0;; redirects++) {
+        await raceAbort(assertOwnerAddress(url, resolve), signal);
+        connections ??= Deno.createHttpClient({
+          poolIdleTimeout: POOL_IDLE_TIMEOUT_MS,
+          poolMaxIdlePerHost: keepsConnections ? MAX_IDLE_PER_HOST : 0,
+          http1: true,
+          http2: false,
+        });
+        const connecting = watchConnecting(call, url);
+        const response = await fetch(url, { client: connections, method, headers, body, redirect: "manual", signal })
+          .finally(connecting.stop);
+        const next = request.redirect === "manual" ? undefined : findRedirectTarget(call, method, url, response);
+        if (next === undefined) return response;
+        await response.body?.cancel();
+        if (redirects === MAX_REDIRECTS) throw createRedirectError(call, "too many times");
+        url = next;
+      }
+    } catch (thrown) {
+      throw call.toError(thrown);
+    }
+  }
+
   return {
-    async send(request) {
-      // Below the 5 s after which common servers drop an idle connection.
-      client ??= Deno.createHttpClient({ poolIdleTimeout: 4_000, http1: true, http2: false });
-      const call = new Call(options.what, request, () => running.delete(call));
+    send,
+
+    async fetch(label, target, request, signal) {
+      const call = new HttpCall(label, target, signal);
       running.add(call);
-      return await call.run(client, options.resolve);
+      try {
+        return withTimeouts(call, await send(call, request), () => running.delete(call));
+      } catch (thrown) {
+        call.timer.end();
+        running.delete(call);
+        throw thrown;
+      }
     },
+
     close() {
       for (const call of running) {
-        call.stop(new AppError("not_available", `Cannot ask ${options.what}: Parlor is stopping`));
+        call.timer.fail(new AppError("not_available", `Can't reach ${call.server}: Parlor is shutting down`));
       }
-      client?.close();
-      client = undefined;
+      connections?.close();
+      connections = undefined;
     },
   };
 }
 
-/** One request from its first hop to the end of its answer's body. */
-class Call {
-  readonly #controller = new AbortController();
-  readonly #onLeave = () => this.stop(this.request.signal?.reason);
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #isOver = false;
-
-  constructor(readonly what: string, readonly request: OwnerRequest, readonly onEnd: () => void) {
-    request.signal?.addEventListener("abort", this.#onLeave, { once: true });
-    if (request.signal?.aborted) this.#onLeave();
+/** Wraps a response so that reading its body is subject to the call's timeouts and throws its errors. */
+function withTimeouts(call: HttpCall, response: Response, onEnd: () => void): Response {
+  const { timer } = call;
+  const reader = response.body?.getReader();
+  const { status, statusText, headers } = response;
+  const end = () => (timer.end(), onEnd());
+  // A slow reader counts as silence, too: a browser that stops reading must not occupy a server that handles one call at a time.
+  const startWaiting = () => (timer.receivedBytes(), timer.startReading());
+  startWaiting();
+  if (reader === undefined) {
+    end();
+    return new Response(null, { status, statusText, headers });
   }
-
-  stop(reason: unknown): void {
-    this.#controller.abort(reason);
-    this.#end();
-  }
-
-  async run(client: Deno.HttpClient, resolve: ResolveHost | undefined): Promise<Response> {
-    try {
-      let url = parseOwnerUrl(this.request.url);
-      this.#expect(this.request.firstByteMs, "no answer");
-      for (let hop = 0;; hop++) {
-        await assertOwnerAddress(url, resolve);
-        const response = await this.#ask(client, url);
-        const next = this.#redirectTarget(url, response);
-        if (next === undefined) return this.#deliver(response);
-        await response.body?.cancel();
-        if (hop === MAX_REDIRECTS) throw this.#redirected("in a circle");
-        url = next;
-      }
-    } catch (thrown) {
-      this.#end();
-      throw this.#translate(thrown);
-    }
-  }
-
-  async #ask(client: Deno.HttpClient, url: URL): Promise<Response> {
-    const { method = "GET", headers, body, apiKey, connectMs } = this.request;
-    const watch = watchConnect(url, connectMs, () => this.stop(this.#tooSlow("no answer", connectMs)));
-    try {
-      return await fetch(url, {
-        client,
-        method,
-        headers: { ...headers, ...(apiKey && { authorization: `Bearer ${headerValue(apiKey)}` }) },
-        body,
-        redirect: "manual",
-        signal: this.#controller.signal,
-      });
-    } finally {
-      watch.done();
-    }
-  }
-
-  /** Wraps the body, so that silence ends it and its failures speak our words. */
-  #deliver(response: Response): Response {
-    if (response.body === null) {
-      this.#end();
-      return response;
-    }
-    const idleMs = this.request.idleMs ?? this.request.firstByteMs;
-    const reader = response.body.getReader();
-    this.#expect(idleMs, "silent");
-    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (done) {
-            this.#end();
-            controller.close();
-            return;
-          }
-          this.#expect(idleMs, "silent");
-          controller.enqueue(value);
-        } catch (thrown) {
-          this.#end();
-          controller.error(this.#translate(thrown));
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          startWaiting();
+          return controller.enqueue(value);
         }
-      },
-      cancel: (reason) => {
-        this.#end();
-        return reader.cancel(reason);
-      },
-    }, { highWaterMark: 0 });
-    return new Response(body, { status: response.status, statusText: response.statusText, headers: response.headers });
-  }
+        timer.release();
+        onEnd();
+        controller.close();
+      } catch (thrown) {
+        controller.error(call.toError(thrown));
+        end();
+      }
+    },
+    async cancel(reason) {
+      await reader.cancel(reason).catch(() => {});
+      end();
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body, { status, statusText, headers });
+}
 
-  #expect(limitMs: number, finding: string): void {
-    clearTimeout(this.#timer);
-    if (!this.#isOver) this.#timer = setTimeout(() => this.stop(this.#tooSlow(finding, limitMs)), limitMs);
-  }
-
-  #redirectTarget(from: URL, response: Response): URL | undefined {
-    if (![301, 302, 303, 307, 308].includes(response.status)) return undefined;
-    const location = response.headers.get("location") ?? "";
-    if (location === "" || !URL.canParse(location, from)) throw this.#redirected("to nowhere");
-    const to = new URL(location, from);
-    const keepsMethod = [307, 308].includes(response.status) || (this.request.method ?? "GET") === "GET";
-    if (to.origin === from.origin && keepsMethod) return to;
-    throw this.#redirected(`to "${to.origin === "null" ? to.protocol : to.origin}"`);
-  }
-
-  #redirected(where: string): AppError {
-    const origin = new URL(this.request.url).origin;
-    return new AppError(
-      "upstream_error",
-      `${
-        capitalised(this.what)
-      } at "${origin}" redirects ${where}, which is not followed: enter the final address itself`,
-    );
-  }
-
-  #tooSlow(finding: string, limitMs: number): AppError {
-    const origin = new URL(this.request.url).origin;
-    return new AppError("upstream_timeout", `Cannot reach ${this.what} at "${origin}": ${finding} for ${limitMs} ms`);
-  }
-
-  #translate(thrown: unknown): unknown {
-    const { aborted, reason } = this.#controller.signal;
-    if (aborted) return reason;
-    if (thrown instanceof AppError) return thrown;
-    const origin = new URL(this.request.url).origin;
-    const { finding } = connectFinding(thrown);
-    return new AppError("upstream_error", `Cannot reach ${this.what} at "${origin}": ${finding}`, { cause: thrown });
-  }
-
-  #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    this.request.signal?.removeEventListener("abort", this.#onLeave);
-    this.onEnd();
+/** Waits for `work`, but no longer than until the signal aborts. */
+async function raceAbort(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 
-/** Checked here because the runtime's own complaint about a bad header value quotes the value. */
-function headerValue(apiKey: string): string {
-  const key = apiKey.trim();
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new AppError("invalid_request", "Cannot use the API key: it holds spaces or characters other than plain ASCII");
+/** Returns where a redirect leads. A redirect to another origin is an error, with or without a key. */
+function findRedirectTarget(call: HttpCall, method: string, from: URL, response: Response): URL | undefined {
+  if (![301, 302, 303, 307, 308].includes(response.status)) return undefined;
+  const location = response.headers.get("location") ?? "";
+  if (location === "" || !URL.canParse(location, from)) throw createRedirectError(call, "without a valid location");
+  const to = new URL(location, from);
+  const keepsMethod = response.status === 307 || response.status === 308 || method === "GET";
+  if (to.origin === from.origin && keepsMethod) return to;
+  throw createRedirectError(call, `to "${to.origin === "null" ? to.protocol : call.mask(to.origin + to.pathname)}"`);
 }
 
-function capitalised(text: string): string {
-  return text[0]!.toUpperCase() + text.slice(1);
+function createRedirectError(call: HttpCall, where: string): UpstreamError {
+  const server = call.server[0]!.toUpperCase() + call.server.slice(1);
+  return new UpstreamError("redirect", `${server} redirects ${where}. Enter the final address instead.`);
+}
+
+/**
+ * Fails a call whose server doesn't accept a connection within `connectMs`.
+ *
+ * `fetch` doesn't report when it has connected. When half of the limit has passed without a response, a bare TCP connection
+ * tries the same address: a server that is still thinking accepts it at once, a machine that is off does not.
+ */
+function watchConnecting(call: HttpCall, url: URL): { stop(): void } {
+  const { connectMs } = call.target.timeouts;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+  let socket: ReturnType<typeof connect> | undefined;
+  const stop = () => {
+    clearTimeout(timer);
+    socket?.destroy();
+  };
+  let timer = setTimeout(() => {
+    socket = connect({ host, port });
+    socket.once("connect", stop);
+    // `fetch` reports a refused connection itself.
+    socket.once("error", stop);
+    timer = setTimeout(() => {
+      socket?.destroy();
+      const limit = formatDuration(connectMs);
+      const message = `Can't reach ${call.server}: no response after ${limit}. Is the server running?`;
+      call.timer.fail(new UpstreamError("unreachable", message));
+    }, connectMs / 2);
+  }, connectMs / 2);
+  return { stop };
 }

@@ -1,24 +1,24 @@
-/** Asks hosts and ports of the configuration whether a server answers there: quickly, without credentials, and quietly where none does. */
-import { messageOf } from "../errors.ts";
-import { assertOwnerAddress, parseOwnerUrl } from "./endpoint_address.ts";
-import { readText } from "./read_body.ts";
+/** Probes the configured hosts for servers, without credentials and with a short deadline. */
+import { parseOwnerUrl } from "./endpoint_address.ts";
 import type { ResolveHost } from "./guard/resolve_host.ts";
+import { type HttpClient, openHttpClient } from "./http_client.ts";
+import { readText } from "./read_body.ts";
 
-/** One answer of a probe. */
-export interface ProbeAnswer {
+/** The response to one probe. */
+export interface ProbeResponse {
   status: number;
   headers: Headers;
   text: string;
-  /** The text parsed, `undefined` when it is no JSON. */
+  /** The parsed text, undefined if it isn't JSON. */
   json: unknown;
 }
 
-/** Asks a server for one of its paths; `undefined` when nothing answered in time. */
-export type Ask = (path: string) => Promise<ProbeAnswer | undefined>;
+/** Requests one path of a server. Returns undefined if there is no response in time. */
+export type Probe = (path: string) => Promise<ProbeResponse | undefined>;
 
-/** What is probed. */
+/** What to probe. */
 export interface ProbeOptions<Port> {
-  /** From the configuration, never from a request: else this would be a scanner for whoever asks. */
+  /** From the configuration, never from a request: otherwise any client could use Parlor as a port scanner. */
   hosts: readonly string[];
   ports: readonly (Port & { port: number })[];
   /** For one request. */
@@ -32,32 +32,33 @@ const MAX_BODY_BYTES = 256 * 1024;
 /**
  * Probes all hosts and ports at once.
  *
- * A host that is not allowed (link-local, metadata) or cannot be resolved is left out.
+ * Hosts that aren't allowed (link-local, cloud metadata) or can't be resolved are skipped.
  *
- * @param judge Tells what is there, by the answers to what it asks; `undefined` where it is nothing.
+ * @param detect Identifies the server by its responses. Returns undefined if there is none of interest.
  * @returns What was found, in the order of hosts and ports.
  */
 export async function probeAll<Port, Found>(
   options: ProbeOptions<Port>,
-  judge: (origin: string, port: Port, ask: Ask) => Promise<Found | undefined>,
+  detect: (origin: string, port: Port, probe: Probe) => Promise<Found | undefined>,
 ): Promise<Found[]> {
   const { hosts, ports, deadlineMs = DEADLINE_MS, resolve } = options;
-  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0, http1: true, http2: false });
+  const client = openHttpClient({ resolve, keepsConnections: false });
   try {
     const probes = hosts.flatMap((host) =>
       ports.map(async (port) => {
-        const origin = originFor(host, port.port);
-        if (origin === undefined || !await isAllowed(origin, deadlineMs, resolve)) return undefined;
-        return await judge(origin, port, (path) => get(client, origin + path, deadlineMs));
+        const origin = findOrigin(host, port.port);
+        if (origin === undefined) return undefined;
+        return await detect(origin, port, (path) => probe(client, origin, path, deadlineMs));
       })
     );
-    return (await Promise.all(probes)).filter((find) => find !== undefined);
+    return (await Promise.all(probes)).filter((found) => found !== undefined);
   } finally {
     client.close();
   }
 }
 
-function originFor(host: string, port: number): string | undefined {
+/** Returns the origin for a host, or undefined if the host is invalid or not allowed. */
+function findOrigin(host: string, port: number): string | undefined {
   try {
     return parseOwnerUrl(`http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`).origin;
   } catch {
@@ -65,46 +66,30 @@ function originFor(host: string, port: number): string | undefined {
   }
 }
 
-async function isAllowed(origin: string, deadlineMs: number, resolve: ResolveHost | undefined): Promise<boolean> {
+async function probe(
+  client: HttpClient,
+  origin: string,
+  path: string,
+  deadlineMs: number,
+): Promise<ProbeResponse | undefined> {
+  // The signal is the limit. The client's own limits are longer: its check for a missing machine would open a second connection.
+  const limitMs = 10 * deadlineMs;
+  const target = { baseUrl: origin, timeouts: { connectMs: limitMs, firstByteMs: limitMs, idleMs: limitMs } };
+  const request = { url: origin + path, headers: { accept: "application/json" }, redirect: "manual" } as const;
   try {
-    await within(deadlineMs, assertOwnerAddress(new URL(origin), resolve));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Makes one request. No credentials, no Origin, no redirects. */
-async function get(client: Deno.HttpClient, url: string, deadlineMs: number): Promise<ProbeAnswer | undefined> {
-  try {
-    const response = await fetch(url, {
-      client,
-      redirect: "manual",
-      headers: { accept: "application/json" },
-      signal: AbortSignal.timeout(deadlineMs),
-    });
+    const response = await client.fetch("the server", target, request, AbortSignal.timeout(deadlineMs));
+    const { status, headers } = response;
     const text = await readText(response, MAX_BODY_BYTES);
-    let json: unknown;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      json = undefined;
-    }
-    return { status: response.status, headers: response.headers, text, json };
+    return { status, headers, text, json: parseJson(text) };
   } catch {
     return undefined;
   }
 }
 
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer after ${limitMs} ms`)), limitMs);
-  });
+function parseJson(text: string): unknown {
   try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(messageOf);
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

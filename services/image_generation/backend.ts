@@ -1,8 +1,8 @@
-/** What every kind of image backend can do. */
+/** The interface of an image backend, implemented in a1111/ and comfyui/. */
 import type { Workflow } from "./comfyui/workflow_format.ts";
 
-/** A picture as it is ordered, with nothing left open but what only the backend knows. */
-export interface DrawOrder {
+/** What to generate. Everything is resolved except what only the backend knows. */
+export interface ImageTask {
   prompt: string;
   negativePrompt: string;
   widthPx: number;
@@ -13,79 +13,79 @@ export interface DrawOrder {
   scheduler?: string;
   /** 0 or more. */
   seed: number;
-  /** Name of one of its checkpoints; its own choice where left out. */
+  /** Name of a checkpoint. Undefined: the backend's choice. */
   checkpoint?: string;
   /** For ComfyUI. */
   workflow: Workflow;
-  /** To begin from. */
+  /** For image-to-image. */
   initImage?: Uint8Array<ArrayBuffer>;
-  /** Gives the picture of the character as PNG; asked for only where a workflow has a place for it. */
-  characterPicture?: () => Promise<Uint8Array | undefined>;
+  /** Reads the character's avatar as PNG. Called only if a workflow uses it. */
+  readCharacterImage?: () => Promise<Uint8Array | undefined>;
 }
 
-/** How far a picture is. */
-export interface DrawStep {
+/** The progress of an image. */
+export interface ImageProgress {
   /** 0 to 1. */
   share: number;
   step?: number;
   steps?: number;
-  /** What it looks like now: a small PNG or JPEG. */
+  /** A small PNG or JPEG. */
   preview?: Uint8Array;
 }
 
-/** Whoever waits for a picture. */
-export interface DrawWatch {
-  /** Fires when it is not wanted any more; the backend is freed then before `draw` rejects. */
+/** Follows and cancels the generation of an image. */
+export interface GenerationObserver {
+  /** Cancels the generation. The backend is freed before `generate` rejects. */
   signal: AbortSignal;
-  onProgress(step: DrawStep): void;
-  /** Says whether anybody looks at previews now, which cost the backend something. */
+  onProgress(progress: ImageProgress): void;
+  /** Reports whether anyone is viewing previews, which cost the backend time. */
   wantsPreview(): boolean;
 }
 
-/** What came of an order. */
-export interface Drawn {
-  /** PNG, JPEG, WebP or GIF, at least one. */
-  pictures: Uint8Array<ArrayBuffer>[];
+/** The result of a task. */
+export interface GeneratedImages {
+  /** PNG, JPEG, WebP or GIF; at least one. */
+  images: Uint8Array<ArrayBuffer>[];
   seed: number;
-  /** What did not go as ordered, in sentences. */
+  /** Complete sentences. */
   warnings: string[];
 }
 
-/** A checkpoint that can be named in an order. */
+/** A checkpoint a task can name. */
 export interface Checkpoint {
   name: string;
   title: string;
 }
 
 /**
- * One image backend. All methods throw `upstream_error` and `upstream_timeout` where the server fails, `address_not_allowed`
- * where it may not be called, and the reason of the signal when that fired.
+ * One image backend. All methods throw `upstream_error` or `upstream_timeout` if the server fails, `address_not_allowed`, and the
+ * abort reason of the signal.
  */
 export interface Backend {
-  /** Asks for a sign of life; what it throws says what is wrong. */
+  /** Checks that the server responds as expected. The error says what is wrong. */
   check(signal: AbortSignal): Promise<void>;
   checkpoints(signal: AbortSignal): Promise<Checkpoint[]>;
-  /** @throws {AppError} `unprocessable` when the order cannot be drawn as it is, with an issue for each reason */
-  draw(order: DrawOrder, watch: DrawWatch): Promise<Drawn>;
+  /** @throws {AppError} `unprocessable` if the task can't be carried out, with an issue for each reason */
+  generate(task: ImageTask, observer: GenerationObserver): Promise<GeneratedImages>;
 }
 
-/** Time limits of calls, in milliseconds. */
+/** Timeouts, in milliseconds. */
 export interface BackendLimits {
   connectMs: number;
-  /** For answers that need no drawing. */
-  answerMs: number;
-  /** Longest time in which nothing moves. */
+  /** For requests that generate nothing. */
+  responseMs: number;
+  /** Without any progress. */
   idleMs: number;
-  /** For a whole picture; workflows that make videos take hours. */
+  /** For a whole image. Workflows that make videos take hours. */
   overallMs: number;
-  /** Between two looks. */
+  /** Between two requests for progress. */
   pollMs: number;
 }
 
-/** Limits for machines at home. */
+/** Defaults for consumer hardware. */
 export const BACKEND_LIMITS: BackendLimits = {
   connectMs: 5_000,
-  answerMs: 30_000,
+  responseMs: 30_000,
   idleMs: 15 * 60 * 1000,
   overallMs: 6 * 60 * 60 * 1000,
   pollMs: 1_000,

@@ -1,124 +1,106 @@
-/** HTTP calls to one image backend: its key, caps on what it sends, and its refusals in plain words. */
+/** HTTP requests to one image backend: its credentials, limits on response sizes, and its error responses. */
 import { AppError } from "../errors.ts";
-import type { OwnerClient } from "../http/http_client.ts";
-import { maskedText, reported } from "../http/error_response.ts";
-import { readText } from "../http/read_body.ts";
+import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import type { HttpClient } from "../http/http_client.ts";
+import { readBytes } from "../http/read_body.ts";
 import type { BackendLimits } from "./backend.ts";
 import type { BackendTarget } from "./backend_profiles.ts";
 
-/** One call. */
-export interface BackendCall {
+/** One request. */
+export interface BackendRequest {
   method?: "GET" | "POST";
-  /** JSON, unless it is a form. */
+  /** Sent as JSON unless it is a form. */
   body?: object;
-  /** Until the head of the answer; `answerMs` of the limits unless told. */
+  /** Until the response starts. Default: `responseMs` of the limits. */
   firstByteMs?: number;
   signal?: AbortSignal;
-  /** Of the answer. */
+  /** Limit of the response. */
   maxBytes?: number;
 }
 
-/** Lists and histories; a history repeats its workflow, which may hold whole pictures. */
+/** For lists and histories. A history repeats its workflow, which may contain whole images. */
 const MAX_JSON_BYTES = 64 * 1024 * 1024;
-const MAX_REFUSAL_BYTES = 1024 * 1024;
+/** ComfyUI lists every invalid node in its error. */
+const MAX_ERROR_BYTES = 1024 * 1024;
 
-/** Talks to one backend; cheap to make, keeps nothing. */
+/** Sends requests to one backend. Has no state. */
 export class BackendHttp {
-  constructor(readonly client: OwnerClient, readonly target: BackendTarget, readonly limits: BackendLimits) {}
+  constructor(readonly client: HttpClient, readonly target: BackendTarget, readonly limits: BackendLimits) {}
 
-  /** The server as shown to the owner. */
-  get place(): string {
+  /** The server as errors show it. */
+  get baseUrl(): string {
     return this.target.baseUrl;
   }
 
-  /** What lets us in, for calls that are not made here. */
+  /** The `Authorization` header, also for the web socket. @throws {AppError} `invalid_request` for a key no header can carry */
   get authorization(): Record<string, string> {
     const key = this.target.apiKey?.trim();
-    if (key === undefined || key === "") return {};
-    const isLogin = this.target.kind === "a1111" && key.includes(":");
-    return { authorization: isLogin ? `Basic ${base64Of(key)}` : `Bearer ${plainKey(key)}` };
+    const isLogin = this.target.kind === "a1111" && key?.includes(":");
+    return isLogin ? { authorization: `Basic ${encodeLogin(key!)}` } : toBearerHeader(key);
   }
 
-  /** Sends a call and gives its answer, of whatever status; its body has to be read or cancelled. */
-  async send(path: string, call: BackendCall = {}): Promise<Response> {
-    const { method = "GET", body, signal } = call;
-    const isForm = body instanceof FormData;
-    return await this.client.send({
-      url: this.place + path,
+  /** Sends a request. Returns the response whatever its status; its body must be read or canceled. */
+  async send(path: string, request: BackendRequest = {}): Promise<Response> {
+    const { method = "GET", body, firstByteMs = this.limits.responseMs, signal } = request;
+    const isJson = body !== undefined && !(body instanceof FormData);
+    const { connectMs, responseMs } = this.limits;
+    const timeouts = { connectMs, firstByteMs, idleMs: responseMs };
+    return await this.client.fetch("the image server", { ...this.target, timeouts }, {
+      url: this.baseUrl + path,
       method,
-      headers: {
-        ...this.authorization,
-        accept: "*/*",
-        ...(body !== undefined && !isForm && { "content-type": "application/json" }),
-      },
-      body: body === undefined || isForm ? body : JSON.stringify(body),
-      connectMs: this.limits.connectMs,
-      firstByteMs: call.firstByteMs ?? this.limits.answerMs,
-      idleMs: this.limits.answerMs,
-      signal,
-    });
+      headers: { ...this.authorization, accept: "*/*", ...(isJson && { "content-type": "application/json" }) },
+      body: body === undefined || body instanceof FormData ? body : JSON.stringify(body),
+    }, signal);
   }
 
-  /** Gives the JSON of an answer. @throws {AppError} `upstream_error` for a refusal, a page, or too much */
-  async json(path: string, call: BackendCall = {}): Promise<unknown> {
-    const response = await this.send(path, call);
-    if (!response.ok) throw await this.refusal(response);
-    const bytes = await this.readBytes(response, call.maxBytes ?? MAX_JSON_BYTES);
+  /** Requests JSON. @throws {AppError} `upstream_error` for an error response, a web page or too much data */
+  async requestJson(path: string, request: BackendRequest = {}): Promise<unknown> {
+    const response = await this.send(path, request);
+    if (!response.ok) throw await this.readError(response);
+    const bytes = await this.readBytes(response, request.maxBytes ?? MAX_JSON_BYTES);
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch {
-      throw new AppError(
-        "upstream_error",
-        `What answers at "${this.place}${path}" sends no JSON: is it an image server?`,
-      );
+      throw new AppError("upstream_error", `"${this.baseUrl}${path}" didn't return JSON. Is it an image server?`);
     }
   }
 
-  /** Reads a body whole. @throws {AppError} `upstream_error` beyond the cap */
+  /** Reads a whole body. @throws {AppError} `upstream_error` if it is longer than `maxBytes` */
   async readBytes(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      if (size > maxBytes) {
-        throw new AppError("upstream_error", `The image server at "${this.place}" sent more than ${maxBytes} bytes`);
-      }
-      chunks.push(chunk as Uint8Array<ArrayBuffer>);
-    }
-    return new Uint8Array(await new Blob(chunks).arrayBuffer());
+    const bytes = await readBytes(response, maxBytes);
+    if (bytes !== undefined) return bytes;
+    throw new AppError("upstream_error", `The image server at "${this.baseUrl}" sent more than ${maxBytes} bytes`);
   }
 
-  /** Makes the error for an answer that is a refusal. */
-  async refusal(response: Response): Promise<AppError> {
-    return this.refused(response.status, await this.refusalText(response), response.headers);
+  /** Reads an error response and creates its error. */
+  async readError(response: Response): Promise<AppError> {
+    return this.createError(response, await this.readText(response));
   }
 
-  /** Reads what a refusal says, without our key. */
-  async refusalText(response: Response): Promise<string> {
-    return this.masked(await readText(response, MAX_REFUSAL_BYTES).catch(() => ""));
-  }
-
-  /** Makes the error for a refusal that was read. */
-  refused(status: number, text: string, headers = new Headers()): AppError {
-    const said = errorsField(text) ?? reported(text);
-    const shown = said === undefined ? `status ${status}` : `${withoutPaths(said)} (status ${status})`;
-    const advice = status === 401 || status === 403 ? " – check its login or key" : "";
-    const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-    return new AppError("upstream_error", `The image server at "${this.place}" reported an error: ${shown}${advice}`, {
-      retryAfterSeconds: Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : undefined,
-    });
-  }
-
-  /** Masks our key in the server's text. */
-  masked(text: string): string {
+  /** Reads the text of a response, with the credentials masked. */
+  async readText(response: Response): Promise<string> {
     const key = this.target.apiKey?.trim();
     const password = key?.split(":").slice(1).join(":");
-    return maskedText(maskedText(text, key), password === "" ? undefined : password);
+    return maskKey(await readErrorText(response, key, MAX_ERROR_BYTES), password);
+  }
+
+  /** Creates the error for an error response whose text was read. */
+  createError(response: Pick<Response, "status" | "headers">, text: string): AppError {
+    const message = findErrorsField(text) ?? findErrorMessage(text);
+    const advice = "check its login or key";
+    return createResponseError(
+      "The image server",
+      this.target,
+      response,
+      message === undefined ? undefined : removePaths(message),
+      { 401: advice, 403: advice },
+    );
   }
 }
 
-/** A1111 puts the message in `errors`, next to the name of the exception (docs/protocols/images.md#a1111-errors). */
-function errorsField(text: string): string | undefined {
+/** A1111 puts the reason into `errors` and the name of the exception into `error` (docs/protocols/images.md, "A1111 errors"). */
+function findErrorsField(text: string): string | undefined {
   try {
     const { error, errors } = JSON.parse(text) as { error?: unknown; errors?: unknown };
     if (typeof errors !== "string" || errors.trim() === "") return undefined;
@@ -129,17 +111,11 @@ function errorsField(text: string): string | undefined {
   }
 }
 
-/** Shortens absolute paths to their last part: where things lie on the server is nobody's business. */
-export function withoutPaths(text: string): string {
+/** Shortens absolute paths to their last part. Clients must not see the folders of the server. */
+export function removePaths(text: string): string {
   return text.replace(/(?:\b[A-Za-z]:[\\/]|(?<![\w.:/])\/)(?:[^\s"'\\/:]+[\\/])+([^\s"'\\/:]*)/g, "…/$1");
 }
 
-function base64Of(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
-}
-
-/** The runtime's own complaint about a bad header value quotes the value. */
-function plainKey(key: string): string {
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new AppError("invalid_request", "Cannot use the API key: it holds spaces or characters other than plain ASCII");
+function encodeLogin(login: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(login)));
 }

@@ -1,20 +1,20 @@
-/** Profiles of image backends: stored sealed, one of them active, each key bound to its origin. */
-import { type BoundKey, keyAfter } from "../http/api_key.ts";
+/** Profiles of image backends. They are stored sealed; one of them can be active. Each key is bound to its origin. */
+import { type BoundKey, updateBoundKey } from "../http/api_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { normaliseBaseUrl } from "../http/base_url.ts";
+import { normalizeBaseUrl } from "../http/base_url.ts";
 import { type ProfileRecord, SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 
-/** The kinds of image backends: A1111's API and those who speak it, and ComfyUI. */
+/** The kinds of image backends: ComfyUI, and A1111 with the servers that share its API. */
 export const BACKEND_KINDS = ["a1111", "comfyui"] as const;
-/** One of them. */
+/** One kind of image backend. */
 export type BackendKind = typeof BACKEND_KINDS[number];
 
-/** How pictures are drawn where a request says nothing. */
-export interface DrawDefaults {
+/** Settings of an image. In a profile they are the defaults of a request. */
+export interface ImageSettings {
   negativePrompt?: string;
   widthPx?: number;
   heightPx?: number;
@@ -26,45 +26,45 @@ export interface DrawDefaults {
 }
 
 /** A profile without its key. */
-export interface ImageProfile {
+export interface BackendProfile {
   id: string;
   name: string;
   kind: BackendKind;
-  /** As normaliseBaseUrl leaves it. */
+  /** As `normalizeBaseUrl` returns it. */
   baseUrl: string;
   checkpoint?: string;
-  /** For ComfyUI; the starter workflow where there is none. */
+  /** For ComfyUI. Default: the starter workflow. */
   workflowId?: string;
-  defaults: DrawDefaults;
+  defaults: ImageSettings;
   hasKey: boolean;
   isActive: boolean;
   createdAtMs: number;
   updatedAtMs: number;
   version: number;
-  /** True when the record cannot be opened: it can only be replaced or removed. */
+  /** True if the record can't be decrypted. It can only be replaced or deleted. */
   isUnreadable?: boolean;
 }
 
-/** What an owner enters. Of a stored profile that has the same id, what is left out stays and `null` clears. */
-export interface ImageProfileInput {
-  /** Made by the server when left out. */
+/** Input for a profile. If a profile with this id is stored, undefined fields keep their value and `null` clears it. */
+export interface BackendProfileInput {
+  /** Generated if undefined. */
   id?: string;
   name?: string | null;
-  /** Needed for a new one, as is `baseUrl`. */
+  /** Required for a new profile, as is `baseUrl`. */
   kind?: BackendKind;
   baseUrl?: string;
   checkpoint?: string | null;
   workflowId?: string | null;
-  defaults?: DrawDefaults | null;
-  /** The stored key stays only as long as the origin does. */
+  defaults?: ImageSettings | null;
+  /** The stored key is kept only if the origin stays the same. */
   apiKey?: string | null;
 }
 
-/** Where a backend is and how to be let in. */
+/** The address of a backend and its credentials. */
 export interface BackendTarget {
   kind: BackendKind;
   baseUrl: string;
-  /** `user:password` for A1111's own login, else a bearer token. */
+  /** `user:password` for the login of A1111, otherwise a bearer token. */
   apiKey?: string;
 }
 
@@ -74,12 +74,12 @@ interface Content {
   baseUrl: string;
   checkpoint?: string;
   workflowId?: string;
-  defaults: DrawDefaults;
+  defaults: ImageSettings;
   key?: BoundKey;
 }
 
-/** Reads and changes the profiles. */
-export class ImageProfiles {
+/** The profiles, kept in memory. A write is visible once it is on disk. */
+export class BackendProfiles {
   readonly #profiles: SealedProfiles<Content>;
 
   private constructor(profiles: SealedProfiles<Content>) {
@@ -88,65 +88,67 @@ export class ImageProfiles {
 
   /** @param options.sealer For the purpose "images". */
   static async open(options: { db: Database; sealer: PurposeSealer; events: EventHub; now?: () => number }) {
-    return new ImageProfiles(
+    return new BackendProfiles(
       await SealedProfiles.open<Content>({
         ...options,
-        ...{ kind: "image_connection", activeKey: "active_image_connection", what: "image backend" },
+        kind: "image_connection",
+        activeKey: "active_image_connection",
+        what: "image backend",
       }),
     );
   }
 
-  /** Gives all profiles, the newest first. */
-  list(): ImageProfile[] {
-    return this.#profiles.list().map((record) => this.#shown(record));
+  /** Lists all profiles, newest first. */
+  list(): BackendProfile[] {
+    return this.#profiles.list().map((record) => this.#toProfile(record));
   }
 
-  /** @throws {AppError} `not_found`, `conflict` when it cannot be read */
-  get(id: string): ImageProfile {
+  /** @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  get(id: string): BackendProfile {
     this.#profiles.content(id);
-    return this.#shown(this.#profiles.get(id));
+    return this.#toProfile(this.#profiles.get(id));
   }
 
-  /** Gives the profile to draw with. @throws {AppError} `not_available` when none is active */
-  active(): ImageProfile {
+  /** Returns the active profile. @throws {AppError} `not_available` if there is none */
+  getActive(): BackendProfile {
     const { activeId } = this.#profiles;
     if (activeId !== undefined) return this.get(activeId);
-    throw new AppError("not_available", "No image backend is active; add one under Settings, Images");
+    throw new AppError("not_available", "No image backend is active. Add one under Settings, Images.");
   }
 
   /** Creates or replaces a profile. @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`, `conflict` */
   async put(
-    input: ImageProfileInput,
+    input: BackendProfileInput,
     expectedVersion?: ExpectedVersion,
-  ): Promise<{ profile: ImageProfile; isNew: boolean }> {
-    const { record, isNew } = await this.#profiles.put(input.id, (before) => contentFrom(input, before), {
+  ): Promise<{ profile: BackendProfile; isNew: boolean }> {
+    const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseProfile(input, stored), {
       expectedVersion,
     });
-    return { profile: this.#shown(record), isNew };
+    return { profile: this.#toProfile(record), isNew };
   }
 
-  /** Removes a profile. When it was active, none is. @throws {AppError} `not_found`, `revision_mismatch` */
+  /** Deletes a profile. If it was active, none is active afterwards. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#profiles.remove(id, expectedVersion);
   }
 
   /** Makes a profile the active one. @throws {AppError} `not_found`, `conflict` */
-  async activate(id: string): Promise<ImageProfile> {
-    return this.#shown(await this.#profiles.activate(id));
+  async activate(id: string): Promise<BackendProfile> {
+    return this.#toProfile(await this.#profiles.activate(id));
   }
 
-  /** Gives what a call needs, the key included. @throws {AppError} `not_found`, `conflict` */
-  targetFor(id: string): BackendTarget {
-    return targetOf(this.#profiles.content(id));
+  /** Returns the target of a profile, including its key. @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  getTarget(id: string): BackendTarget {
+    return toTarget(this.#profiles.content(id));
   }
 
-  /** Gives what a test of an unsaved profile needs; the `id` of a saved one lends its key, to the same origin only. */
-  targetForUnsaved(input: ImageProfileInput): BackendTarget {
+  /** Returns the target of unsaved input. The id of a saved profile supplies its key if the origin is the same. */
+  getUnsavedTarget(input: BackendProfileInput): BackendTarget {
     const stored = input.id === undefined ? undefined : this.#profiles.find(input.id)?.content;
-    return targetOf(contentFrom(input, stored));
+    return toTarget(parseProfile(input, stored));
   }
 
-  #shown({ id, version, createdAtMs, updatedAtMs, content }: ProfileRecord<Content>): ImageProfile {
+  #toProfile({ id, version, createdAtMs, updatedAtMs, content }: ProfileRecord<Content>): BackendProfile {
     const frame = { id, version, createdAtMs, updatedAtMs, isActive: id === this.#profiles.activeId };
     if (content === undefined) {
       const unknown = { name: "Unreadable image backend", kind: "a1111" as const, baseUrl: "", defaults: {} };
@@ -157,20 +159,20 @@ export class ImageProfiles {
   }
 }
 
-function targetOf({ kind, baseUrl, key }: Content): BackendTarget {
+function toTarget({ kind, baseUrl, key }: Content): BackendTarget {
   return { kind, baseUrl, apiKey: key?.value };
 }
 
-function contentFrom(input: ImageProfileInput, before: Content | undefined): Content {
-  const { kind = before?.kind, baseUrl: givenUrl = before?.baseUrl, defaults = before?.defaults } = input;
-  const { checkpoint = before?.checkpoint, workflowId = before?.workflowId } = input;
-  if (kind === undefined) throw missing("kind", "a new image backend needs its kind");
-  if (givenUrl === undefined) throw missing("base_url", "a new image backend needs its base URL");
-  const baseUrl = normaliseBaseUrl(givenUrl);
+function parseProfile(input: BackendProfileInput, stored: Content | undefined): Content {
+  const { kind = stored?.kind, baseUrl: inputUrl = stored?.baseUrl, defaults = stored?.defaults } = input;
+  const { checkpoint = stored?.checkpoint, workflowId = stored?.workflowId } = input;
+  if (kind === undefined) throw createMissingError("kind", "the kind is required");
+  if (inputUrl === undefined) throw createMissingError("base_url", "the base URL is required");
+  const baseUrl = normalizeBaseUrl(inputUrl);
   const set = Object.entries(defaults ?? {}).filter(([, value]) => value !== undefined && value !== null);
-  // A name that only says where the server was would be wrong beside another address.
-  const isOwnName = before !== undefined && before.name !== new URL(before.baseUrl).host;
-  const { name = isOwnName ? before.name : undefined } = input;
+  // A default name shows the address, so it changes with the address.
+  const hasOwnName = stored !== undefined && stored.name !== new URL(stored.baseUrl).host;
+  const { name = hasOwnName ? stored.name : undefined } = input;
   return {
     name: name?.trim() || new URL(baseUrl).host,
     kind,
@@ -178,10 +180,10 @@ function contentFrom(input: ImageProfileInput, before: Content | undefined): Con
     ...(checkpoint && { checkpoint }),
     ...(workflowId && { workflowId }),
     defaults: Object.fromEntries(set),
-    ...keyAfter(baseUrl, input.apiKey, before?.key),
+    ...updateBoundKey(baseUrl, input.apiKey, stored?.key),
   };
 }
 
-function missing(path: string, message: string): AppError {
-  return new AppError("invalid_request", `Cannot use the image backend: ${message}`, { issues: [{ path, message }] });
+function createMissingError(path: string, message: string): AppError {
+  return new AppError("invalid_request", `Can't save the image backend: ${message}`, { issues: [{ path, message }] });
 }

@@ -1,32 +1,32 @@
-/** Opens the room: profiles, workflows, drawing and its jobs, each once. */
+/** Opens image generation: backend profiles, workflows, the generator and its jobs. */
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Painter } from "../characters/portraits.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import { openHttpClient } from "../http/http_client.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
-import { openOwnerClient } from "../http/http_client.ts";
-import type { Database, Statement } from "../storage/database/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
 import type { Versions } from "../storage/versions.ts";
 import type { BackendLimits } from "./backend.ts";
-import { Drawing } from "./image_generator.ts";
-import { Generations, type MessagePictures } from "./image_jobs.ts";
-import { ImageProfiles } from "./backend_profiles.ts";
-import { createPainter, type PainterParts } from "./portrait_generator.ts";
+import { BackendProfiles } from "./backend_profiles.ts";
 import { Workflows, type WorkflowTrash } from "./comfyui/workflows.ts";
+import { ImageGenerator } from "./image_generator.ts";
+import { ImageJobs, type MessageImages } from "./image_jobs.ts";
+import { createPortraitGenerator, type PortraitDeps } from "./portrait_generator.ts";
 
-/** Everything about drawn pictures. */
-export interface ImageRoom {
-  profiles: ImageProfiles;
+/** The services of image generation. */
+export interface ImageGeneration {
+  profiles: BackendProfiles;
   workflows: Workflows;
-  drawing: Drawing;
-  generations: Generations;
+  generator: ImageGenerator;
+  imageJobs: ImageJobs;
 }
 
-/** What the room stands on. */
-export interface ImageRoomOptions {
+/** The dependencies of image generation. */
+export interface ImageGenerationDeps {
   db: Database;
   /** For the purpose "images". */
   sealer: PurposeSealer;
@@ -42,44 +42,45 @@ export interface ImageRoomOptions {
   versions: Versions;
   attachments: Pick<Attachments, "keep" | "get" | "bytes">;
   avatars: { read(id: string): Promise<Uint8Array> };
-  messages: MessagePictures;
-  ask: PainterParts["ask"];
-  pictures: Pick<ImagePool, "toPng">;
+  messages: MessageImages;
+  ask: PortraitDeps["ask"];
+  imagePool: Pick<ImagePool, "toPng">;
   now(): number;
   limits?: Partial<BackendLimits>;
 }
 
-/** Opens the room. Nothing is asked of any backend before somebody wants a picture. */
-export async function openImages(
-  options: ImageRoomOptions,
-): Promise<{ room: ImageRoom; painter: Painter; close(): Promise<void> }> {
-  const { db, sealer, events, jobs, trash, versions, attachments, avatars, messages, ask, pictures, now, limits } =
-    options;
-  const client = openOwnerClient({ what: "the image server" });
-  const profiles = await ImageProfiles.open({ db, sealer, events, now });
-  const workflows = new Workflows({
-    ...{ db, trash, versions, events },
-    folder: await options.dataDir.ensureFolder("workflows"),
-  });
+/** Opens image generation. No backend is contacted until an image is requested. */
+export async function openImageGeneration(
+  deps: ImageGenerationDeps,
+): Promise<{ images: ImageGeneration; painter: Painter; close(): Promise<void> }> {
+  const { db, sealer, events, jobs, trash, versions, attachments, avatars, messages, ask, imagePool, now, limits } =
+    deps;
+  const client = openHttpClient();
+  const profiles = await BackendProfiles.open({ db, sealer, events, now });
+  const folder = await deps.dataDir.ensureFolder("workflows");
+  const workflows = new Workflows({ db, trash, versions, events, folder });
   trash.register("workflow", workflows);
-  const drawing = new Drawing({
-    ...{ profiles, workflows, client, limits },
-    readPicture: (name) => attachments.bytes(name),
-    characterPicture: (id) => avatars.read(id).catch(onlyMissing),
+  const generator = new ImageGenerator({
+    profiles,
+    workflows,
+    client,
+    limits,
+    readImage: (name) => attachments.bytes(name),
+    readCharacterImage: (id) => avatars.read(id).catch(ignoreNotFound),
   });
-  const generations = new Generations({ jobs, profiles, drawing, attachments, messages, now });
+  const imageJobs = new ImageJobs({ jobs, profiles, generator, attachments, messages, now });
   return {
-    room: { profiles, workflows, drawing, generations },
-    painter: createPainter({ profiles, drawing, ask, images: pictures }),
+    images: { profiles, workflows, generator, imageJobs },
+    painter: createPortraitGenerator({ profiles, generator, ask, imagePool }),
     async close() {
-      // While the backends can still be told to stop; those that wait for their turn go on at the next start.
+      // First, while the backends can still be told to stop. Queued jobs resume at the next start.
       await jobs.close();
       client.close();
     },
   };
 }
 
-function onlyMissing(error: unknown): undefined {
+function ignoreNotFound(error: unknown): undefined {
   if (!(error instanceof AppError) || error.code !== "not_found") throw error;
   return undefined;
 }

@@ -1,75 +1,82 @@
-/** The one entry point for pictures, whatever kind of backend is active: a request becomes an order, and the order is drawn. */
+/** Generates images with the backend of a profile, whatever its kind. */
 import { randomInt } from "node:crypto";
-import { originOf } from "../http/base_url.ts";
-import type { OwnerClient } from "../http/http_client.ts";
 import { KeyedSemaphore } from "../async/semaphore.ts";
+import { AppError } from "../errors.ts";
+import { parseOrigin } from "../http/base_url.ts";
+import type { HttpClient } from "../http/http_client.ts";
 import { A1111Backend } from "./a1111/a1111_backend.ts";
-import { type Backend, BACKEND_LIMITS, type BackendLimits, type Checkpoint, type DrawOrder } from "./backend.ts";
-import type { Drawn, DrawWatch } from "./backend.ts";
+import {
+  type Backend,
+  BACKEND_LIMITS,
+  type BackendLimits,
+  type Checkpoint,
+  type GeneratedImages,
+  type GenerationObserver,
+  type ImageTask,
+} from "./backend.ts";
 import { BackendHttp } from "./backend_http.ts";
-import { ComfyBackend } from "./comfyui/comfy_backend.ts";
 import type {
+  BackendProfile,
+  BackendProfileInput,
+  BackendProfiles,
   BackendTarget,
-  DrawDefaults,
-  ImageProfile,
-  ImageProfileInput,
-  ImageProfiles,
+  ImageSettings,
 } from "./backend_profiles.ts";
+import { ComfyBackend } from "./comfyui/comfy_backend.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./comfyui/starter_workflow.ts";
 import type { Workflows } from "./comfyui/workflows.ts";
-import { AppError } from "../errors.ts";
 
-/** A picture as it is asked for; what is left out is as the profile says. */
-export interface DrawRequest extends DrawDefaults {
+/** A request for an image. Undefined settings come from the profile. */
+export interface ImageRequest extends ImageSettings {
   prompt: string;
   checkpoint?: string;
   workflowId?: string;
-  /** Name of an attachment to begin from. */
+  /** Name of an attachment, for image-to-image. */
   initImage?: string;
-  /** Whose picture a workflow may use. */
+  /** The character whose avatar a workflow may use. */
   characterId?: string;
 }
 
-/** What drawing stands on. */
-export interface DrawingParts {
-  profiles: ImageProfiles;
+/** The dependencies of the generator. */
+export interface ImageGeneratorDeps {
+  profiles: BackendProfiles;
   workflows: Workflows;
-  client: OwnerClient;
-  /** Gives a stored picture. @throws {AppError} `not_found` */
-  readPicture(name: string): Promise<Uint8Array>;
-  /** Gives the picture of a character; `undefined` where it has none. */
-  characterPicture(id: string): Promise<Uint8Array | undefined>;
+  client: HttpClient;
+  /** Reads an attachment. @throws {AppError} `not_found` */
+  readImage(name: string): Promise<Uint8Array>;
+  /** Reads a character's avatar. Returns undefined if it has none. */
+  readCharacterImage(id: string): Promise<Uint8Array | undefined>;
   limits?: Partial<BackendLimits>;
 }
 
-/** What a test of a profile found. */
-export interface BackendVerdict {
+/** The result of testing a profile. */
+export interface BackendTestResult {
   isReachable: boolean;
   error?: string;
 }
 
-/** Where neither request nor profile says anything. */
+/** For settings that neither the request nor the profile has. */
 const DEFAULTS = { negativePrompt: "", widthPx: 512, heightPx: 512, steps: 20, cfgScale: 7 };
-/** What every sampler of both kinds takes. */
+/** Accepted by every sampler of both kinds. */
 const MAX_SEED = 2 ** 32;
-/** A person watches a test and a list. */
+/** A person waits for a test and for the list of checkpoints. */
 const TEST_MS = 10_000;
 
-/** Draws pictures. */
-export class Drawing {
-  readonly #parts: DrawingParts;
+/** Generates images. */
+export class ImageGenerator {
+  readonly #deps: ImageGeneratorDeps;
   readonly #limits: BackendLimits;
-  /** Either kind has one model behind one lock; a queue of ours can be left. */
+  /** Both kinds generate one image at a time. A request that waits here can be canceled; one in their queue can't. */
   readonly #semaphore = new KeyedSemaphore(1);
 
-  constructor(parts: DrawingParts) {
-    this.#parts = parts;
-    this.#limits = { ...BACKEND_LIMITS, ...parts.limits };
+  constructor(deps: ImageGeneratorDeps) {
+    this.#deps = deps;
+    this.#limits = { ...BACKEND_LIMITS, ...deps.limits };
   }
 
-  /** Tells whether a backend that is not saved can be used. @throws {AppError} `invalid_request`, `address_not_allowed` */
-  async test(input: ImageProfileInput, signal: AbortSignal): Promise<BackendVerdict> {
-    const backend = this.#backend(this.#parts.profiles.targetForUnsaved(input), { answerMs: TEST_MS });
+  /** Tests unsaved input for a profile. @throws {AppError} `invalid_request`, `address_not_allowed` */
+  async test(input: BackendProfileInput, signal: AbortSignal): Promise<BackendTestResult> {
+    const backend = this.#createBackend(this.#deps.profiles.getUnsavedTarget(input), { responseMs: TEST_MS });
     try {
       await backend.check(signal);
       return { isReachable: true };
@@ -80,52 +87,53 @@ export class Drawing {
     }
   }
 
-  /** Lists the checkpoints of a saved profile, as they are now. @throws {AppError} `not_found`, `upstream_error`, … */
+  /** Lists the current checkpoints of a saved profile's backend. @throws {AppError} `not_found`, `upstream_error`, … */
   checkpoints(profileId: string, signal: AbortSignal): Promise<Checkpoint[]> {
-    return this.#backend(this.#parts.profiles.targetFor(profileId), { answerMs: TEST_MS }).checkpoints(signal);
+    const target = this.#deps.profiles.getTarget(profileId);
+    return this.#createBackend(target, { responseMs: TEST_MS }).checkpoints(signal);
   }
 
   /**
-   * Draws with a profile. One picture at a time goes to one server; others wait here, where they can be given up.
+   * Generates images with a profile. Each server gets one request at a time; others wait.
    *
    * @throws {AppError} `not_found`, `conflict`, `unprocessable`, `upstream_error`, `upstream_timeout`
-   * @throws The reason of the watch's signal, once the backend is free.
+   * @throws The observer's abort reason, once the backend is free.
    */
-  async draw(profileId: string, request: DrawRequest, watch: DrawWatch): Promise<Drawn> {
-    const profile = this.#parts.profiles.get(profileId);
-    const target = this.#parts.profiles.targetFor(profileId);
-    const order = await this.#order(profile, request);
-    const leave = await this.#semaphore.acquire(originOf(target.baseUrl), watch.signal);
+  async generate(profileId: string, request: ImageRequest, observer: GenerationObserver): Promise<GeneratedImages> {
+    const profile = this.#deps.profiles.get(profileId);
+    const target = this.#deps.profiles.getTarget(profileId);
+    const task = await this.#createTask(profile, request);
+    const release = await this.#semaphore.acquire(parseOrigin(target.baseUrl), observer.signal);
     try {
-      return await this.#backend(target).draw(order, watch);
+      return await this.#createBackend(target).generate(task, observer);
     } finally {
-      leave();
+      release();
     }
   }
 
-  async #order(profile: ImageProfile, request: DrawRequest): Promise<DrawOrder> {
-    const { workflows, readPicture, characterPicture } = this.#parts;
-    const { initImage, characterId, ...asked } = request;
-    const { seed, ...rest } = { ...DEFAULTS, ...profile.defaults, ...withoutUndefined(asked) };
+  async #createTask(profile: BackendProfile, request: ImageRequest): Promise<ImageTask> {
+    const { workflows, readImage, readCharacterImage } = this.#deps;
+    const { initImage, characterId, ...settings } = request;
+    const { seed, ...rest } = { ...DEFAULTS, ...profile.defaults, ...removeUndefined(settings) };
     const workflowId = request.workflowId ?? profile.workflowId ?? STARTER_ID;
-    const isWithWorkflow = profile.kind === "comfyui";
+    const usesWorkflow = profile.kind === "comfyui";
     return {
       ...rest,
       checkpoint: request.checkpoint ?? profile.checkpoint,
-      // Never the same twice unless asked: ComfyUI would give the old picture again.
+      // A new seed each time by default: ComfyUI returns the same image for the same seed.
       seed: seed === undefined || seed < 0 ? randomInt(MAX_SEED) : seed,
-      workflow: isWithWorkflow ? (await workflows.get(workflowId)).workflow : STARTER_WORKFLOW,
-      initImage: initImage === undefined ? undefined : new Uint8Array(await readPicture(initImage)),
-      characterPicture: characterId === undefined ? undefined : () => characterPicture(characterId),
+      workflow: usesWorkflow ? (await workflows.get(workflowId)).workflow : STARTER_WORKFLOW,
+      initImage: initImage === undefined ? undefined : new Uint8Array(await readImage(initImage)),
+      readCharacterImage: characterId === undefined ? undefined : () => readCharacterImage(characterId),
     };
   }
 
-  #backend(target: BackendTarget, limits: Partial<BackendLimits> = {}): Backend {
-    const http = new BackendHttp(this.#parts.client, target, { ...this.#limits, ...limits });
+  #createBackend(target: BackendTarget, limits: Partial<BackendLimits> = {}): Backend {
+    const http = new BackendHttp(this.#deps.client, target, { ...this.#limits, ...limits });
     return target.kind === "comfyui" ? new ComfyBackend(http) : new A1111Backend(http);
   }
 }
 
-function withoutUndefined<T extends object>(object: T): T {
+function removeUndefined<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

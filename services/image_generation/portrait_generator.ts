@@ -1,38 +1,82 @@
-/** Portraits of characters: a model makes a prompt of the card, the active backend draws it. */
+/** Generates portraits of characters: a language model turns the card into a prompt, the active backend generates the image. */
+import type { Card } from "../characters/card/card.ts";
 import type { Painter } from "../characters/portraits.ts";
-import type { Drawing } from "./image_generator.ts";
-import type { ImageProfiles } from "./backend_profiles.ts";
-import { portraitPrompt, type PortraitQuestion, portraitQuestion } from "./portrait_prompt.ts";
+import type { BackendProfiles } from "./backend_profiles.ts";
+import type { ImageGenerator } from "./image_generator.ts";
 
-/** What painting stands on. */
-export interface PainterParts {
-  profiles: ImageProfiles;
-  drawing: Drawing;
-  /** Asks a language model; `undefined` where there is none that understands. */
-  ask(messages: PortraitQuestion, signal: AbortSignal): Promise<string | undefined>;
-  /** Reduces pictures, off the serving thread. */
-  images: {
+/** Messages in OpenAI's form. */
+type PromptMessages = { role: string; content: string }[];
+
+/** The dependencies of the portrait generator. */
+export interface PortraitDeps {
+  profiles: BackendProfiles;
+  generator: ImageGenerator;
+  /** Asks a language model. Returns undefined if there is none that can do this. */
+  ask(messages: PromptMessages, signal: AbortSignal): Promise<string | undefined>;
+  /** Converts images in a worker. */
+  imagePool: {
     toPng(bytes: Uint8Array, options: { maxPx: number; mustBeWhole: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   };
 }
 
-/** Upright, as cards are shown; a profile with sizes of its own knows better. */
+/** Portrait format, unless the profile sets a size. */
 const SIZE = { widthPx: 512, heightPx: 768 };
-/** Longer side of a portrait; a card is sent to others whole. */
+/** Longer side of a portrait, because the card contains the whole image. */
 const MAX_PX = 1024;
 
-/** Makes the painter of portraits. */
-export function createPainter({ profiles, drawing, ask, images }: PainterParts): Painter {
+/** Creates the portrait generator. */
+export function createPortraitGenerator({ profiles, generator, ask, imagePool }: PortraitDeps): Painter {
   return async ({ characterId, card, signal, onProgress }) => {
-    const profile = profiles.active();
-    const prompt = portraitPrompt(card, await ask(portraitQuestion(card), signal));
+    const profile = profiles.getActive();
+    const prompt = createPortraitPrompt(card, await ask(createPromptRequest(card), signal));
     const size = profile.defaults.widthPx === undefined && profile.defaults.heightPx === undefined ? SIZE : {};
-    const drawn = await drawing.draw(profile.id, { prompt, characterId, ...size }, {
+    const { images } = await generator.generate(profile.id, { prompt, characterId, ...size }, {
       signal,
       onProgress: ({ share }) => onProgress(share),
       wantsPreview: () => false,
     });
-    // Made anew: what the backend wrote into its file, such as the whole prompt, is nobody's business who gets the card.
-    return await images.toPng(drawn.pictures[0]!, { maxPx: MAX_PX, mustBeWhole: true });
+    // Encoding the image again removes metadata such as the whole prompt, which must not end up in a shared card.
+    return await imagePool.toPng(images[0]!, { maxPx: MAX_PX, mustBeWhole: true });
   };
+}
+
+const INSTRUCTION =
+  "You write prompts for an image generator. Below is the description of a fictional character. Write one prompt for a " +
+  "portrait of this character: what can be seen, as short phrases separated by commas, in English, at most 60 words. Begin " +
+  "with the kind of person or creature, then face, hair, eyes, clothes, mood, place. Only what is visible: no name, no " +
+  "story, no explanation, no quotation marks. Answer with the prompt alone.";
+/** Characters of each field. Cards describe appearance first, and small models have small contexts. */
+const MAX_FIELD = 3_000;
+const MAX_PROMPT = 1_000;
+const FRAMING = "portrait, upper body, looking at viewer, detailed";
+
+/** Creates the request for a prompt. */
+function createPromptRequest({ data }: Card): PromptMessages {
+  const fields = [
+    ["Name", data.name],
+    ["Description", data.description],
+    ["Personality", data.personality],
+    ["Scenario", data.scenario],
+  ] as const;
+  const lines = fields.map(([label, text]) => [label, replaceNames(text, data.name).slice(0, MAX_FIELD).trim()])
+    .filter(([, text]) => text !== "")
+    .map(([label, text]) => `${label}: ${text}`);
+  return [{ role: "system", content: INSTRUCTION }, { role: "user", content: lines.join("\n\n") }];
+}
+
+/** Creates the image prompt from the model's reply, or from the card if there is none. */
+function createPortraitPrompt({ data }: Card, reply: string | undefined): string {
+  const text = reply === undefined ? replaceNames(data.description, data.name) || data.name : extractPrompt(reply);
+  return `${text.replace(/\s+/g, " ").trim().slice(0, MAX_PROMPT)}, ${FRAMING}`;
+}
+
+/** Extracts the prompt from a reply. Some models add an introduction, a label or quotation marks. */
+function extractPrompt(reply: string): string {
+  const lines = reply.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "" && !line.endsWith(":"));
+  const text = lines.join(" ").replace(/^(?:[*_#\s]*(?:image\s+)?prompt[*_\s]*:[*_\s]*)/i, "");
+  return text.replace(/^["'`“”„*\s]+|["'`“”„*\s]+$/g, "") || reply;
+}
+
+function replaceNames(text: string, name: string): string {
+  return text.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, "the user");
 }

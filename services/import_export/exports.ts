@@ -8,7 +8,7 @@ import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
-import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
+import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseJsonInTurns } from "../json/incremental_parse.ts";
 import type { Connections } from "../llm/connections/connections.ts";
@@ -36,7 +36,7 @@ export interface ExportParts {
   voices: VoiceSamples;
   workflows: Workflows;
   connections: Connections;
-  imageProfiles: ImageProfiles;
+  imageProfiles: BackendProfiles;
   settings: Settings;
   speech: SpeechSettings;
   /** Ids of all conversations. */

@@ -1,6 +1,6 @@
 /** What readers of other programs' data give, one thing at a time, in the terms of Parlor. It crosses from a Worker: plain data alone. */
 import type { ImportReason } from "./import_reasons.ts";
-import type { ImageProfileInput } from "../image_generation/backend_profiles.ts";
+import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
@@ -144,7 +144,7 @@ export interface ImportedConnection extends Origin {
 /** An image server, without its key. */
 export interface ImportedImageConnection extends Origin {
   what: "image_connection";
-  profile: ImageProfileInput;
+  profile: BackendProfileInput;
   hadKey: boolean;
   isActive: boolean;
 }

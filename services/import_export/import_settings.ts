@@ -1,5 +1,5 @@
 /** Puts servers and settings of an export in place. What was chosen here stands: only what nobody chose is filled in. */
-import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
+import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { Connections } from "../llm/connections/connections.ts";
 import { DEFAULT_SETTINGS, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
@@ -13,10 +13,10 @@ export async function landConnection(
   isDryRun: boolean,
 ): Promise<Landed> {
   if (isDryRun) {
-    connections.targetForUnsaved(profile);
+    connections.getUnsavedTarget(profile);
     return added(hadKey);
   }
-  const before = connections.active();
+  const before = connections.findActive();
   await connections.put({ ...profile, id });
   // The demo is what stands in for a choice.
   if (isActive && (before === undefined || before.kind === "demo")) await connections.activate(id);
@@ -25,12 +25,12 @@ export async function landConnection(
 
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
 export async function landImageConnection(
-  profiles: ImageProfiles,
+  profiles: BackendProfiles,
   { id, profile, hadKey, isActive }: ImportedImageConnection,
   isDryRun: boolean,
 ): Promise<Landed> {
   if (isDryRun) {
-    profiles.targetForUnsaved(profile);
+    profiles.getUnsavedTarget(profile);
     return added(hadKey);
   }
   const isChosen = profiles.list().some((one) => one.isActive);

@@ -5,7 +5,7 @@ import { type CardFile, readCardBytes, readCardFile } from "../characters/card/c
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { Arrivals, ArrivingConversation } from "../conversations/conversation_importer.ts";
 import { AppError } from "../errors.ts";
-import type { ImageProfiles } from "../image_generation/backend_profiles.ts";
+import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import type { Connections } from "../llm/connections/connections.ts";
@@ -38,7 +38,7 @@ export interface LandingParts {
   voices: VoiceSamples;
   workflows: Workflows;
   connections: Connections;
-  imageProfiles: ImageProfiles;
+  imageProfiles: BackendProfiles;
   settings: Settings;
   speech: SpeechSettings;
 }

@@ -1,10 +1,10 @@
-/** The words in which a model's answer is spoken inside Parlor, whatever protocol its server speaks. */
+/** The protocol-independent form of chat calls and replies: OpenAI's, which the other protocols are translated to and from. */
 
 /**
- * One step of an answer, in the order of arrival.
+ * One step of a reply, in order of arrival.
  *
- * `finish` comes at most once and is followed by nothing but `usage`; `usage` holds running totals, so a later one replaces
- * an earlier one. `tool_calls` carries the pieces of OpenAI's `delta.tool_calls`, to be merged by their `index`.
+ * `finish` comes at most once; only `usage` can follow it. `usage` holds running totals: a later one replaces an earlier one.
+ * `tool_calls` carries fragments of OpenAI's `delta.tool_calls`, merged by their `index` (tool_calls.ts).
  */
 export type ChatEvent =
   | { type: "text"; text: string }
@@ -13,7 +13,7 @@ export type ChatEvent =
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
 
-/** Token counts as OpenAI names them; details that a server adds are kept. */
+/** Token counts under OpenAI's names, and whatever a server adds. */
 export interface Usage {
   prompt_tokens?: number;
   completion_tokens?: number;
@@ -21,28 +21,28 @@ export interface Usage {
   [more: string]: unknown;
 }
 
-/** One part of a message that is no plain string, in OpenAI's form: `text`, `image_url` and what servers add. */
+/** One part of a message that isn't plain text: `text`, `image_url` and what servers add. */
 export interface ContentPart {
   type: string;
   [more: string]: unknown;
 }
 
-/** One message as it goes upstream, in OpenAI's form. */
+/** One message of the request. */
 export interface ChatMessage {
   role: string;
   content: string | ContentPart[];
   [more: string]: unknown;
 }
 
-/** What is asked of a model. */
+/** A chat request. */
 export interface ChatCall {
   model: string;
   messages: ChatMessage[];
-  /** Sampler fields under their wire names, passed through; `undefined` and `null` are not sent. */
+  /** Sampler fields under their wire names. `undefined` and `null` are not sent. */
   params: Record<string, unknown>;
 }
 
-/** One choice of an OpenAI-shaped answer. */
+/** One choice of a chat completion. */
 export interface CompletionChoice {
   index: number;
   message: {
@@ -56,7 +56,7 @@ export interface CompletionChoice {
   [more: string]: unknown;
 }
 
-/** The single OpenAI-shaped object that answers a call without streaming. */
+/** The response to a chat request without streaming. */
 export interface OpenAiCompletion {
   id: string;
   object: "chat.completion";

@@ -58,12 +58,12 @@ export class ModelRouter {
   async route({ model, connectionId, conversationModel }: WantedModel, signal: AbortSignal): Promise<ModelRoute> {
     const { connections, beforeUse } = this.#deps;
     const own = connectionId === undefined ? undefined : connections.find(connectionId);
-    const connection = own ?? connections.active();
+    const connection = own ?? connections.findActive();
     if (connection === undefined) {
       throw new AppError("not_available", "No connection to a model is active; add one under Settings, Connections");
     }
     await beforeUse?.(connection.id, signal);
-    const target = connections.targetFor(connection.id);
+    const target = connections.getTarget(connection.id);
     return {
       target,
       model: model ?? conversationModel ?? connection.model ?? await this.#firstModel(target, signal),

@@ -1,46 +1,33 @@
-/** What each kind of model server (openai, anthropic, demo) must be able to do; upstream.ts chooses among them. */
+/** The interface of a model server, implemented per protocol in openai/, anthropic/ and demo/. */
+import type { HttpTarget } from "../http/http_client.ts";
 import type { ChatCall, ChatEvent, OpenAiCompletion } from "./chat_event.ts";
 
-/** The kinds of model server. */
+/** The protocols. `demo` needs no server. */
 export const PROVIDER_KINDS = ["openai", "anthropic", "demo"] as const;
 
-/** One of the kinds of model server. */
+/** One of the protocols. */
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
-/** How long a model may be silent, in milliseconds. */
-export interface UpstreamTimeouts {
-  /** Until the machine takes the connection. */
-  connectMs: number;
-  /** Until the first byte of the answer's body; a long prompt on a slow machine takes minutes. */
-  firstByteMs: number;
-  /** Between two bytes of an answer; comments count as bytes. */
-  idleMs: number;
-}
-
-/** A model server and how to talk to it. */
-export interface UpstreamTarget {
+/** A model server and how to reach it. `baseUrl` is empty for `demo`. */
+export interface UpstreamTarget extends HttpTarget {
   kind: ProviderKind;
-  /** As normaliseBaseUrl leaves it; of no meaning for `demo`. */
-  baseUrl: string;
-  apiKey?: string;
-  timeouts: UpstreamTimeouts;
-  /** Tokens the model can hold, when known; bounds the default of `max_tokens`. */
+  /** Context size of the model in tokens, if known. It limits the default of `max_tokens`. */
   contextSize?: number;
 }
 
-/** An answer that is under way. */
+/** A reply that is being streamed. */
 export interface ChatStream {
   /**
-   * Gives the answer as one array of events per network read; to be iterated once.
+   * Yields one array of events per network read. Can be iterated once.
    *
-   * Returns after the answer's regular end, and after `cancel()`. What came before a failure is always given first.
+   * Returns after the regular end of the reply and after `cancel()`. Everything received before a failure is yielded first.
    *
-   * @throws {AppError} `upstream_error` on an error frame, on a cut before the end ("ended without finishing"), on an empty
-   *   answer and on a broken cap; `upstream_timeout` when the server was silent for too long.
-   * @throws The reason of the caller's signal, when that fired.
+   * @throws {AppError} `upstream_error` for an error event, a reply that ends without finishing, an empty reply and an exceeded
+   *   size limit; `upstream_timeout` if the server was silent for too long
+   * @throws The caller's abort reason.
    */
   batches(): AsyncIterable<ChatEvent[]>;
-  /** Ends the call upstream at once; harmless after the end. */
+  /** Ends the call at once. Does nothing after the end. */
   cancel(): void;
 }
 
@@ -56,24 +43,24 @@ export interface ModelList {
   data: ListedModel[];
 }
 
-/** One kind of model server. Every call checks the target's address first and masks its key in whatever it throws. */
+/** One protocol. Every call checks the target's address first, and no error contains the target's key. */
 export interface Provider {
   /**
-   * Starts a streamed answer; resolves once the server has accepted the call.
+   * Starts a streamed reply. Resolves once the server has accepted the call.
    *
    * @throws {AppError} `upstream_error`, `upstream_timeout`, `address_not_allowed`, `invalid_request` (unusable URL or key)
-   * @throws The reason of `signal`, when that fired.
+   * @throws The caller's abort reason.
    */
   openChatStream(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<ChatStream>;
-  /** Gives a whole answer; throws as openChatStream does. */
+  /** Returns a complete reply. @throws as `openChatStream` */
   completeChat(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
-  /** Lists the server's models; throws as openChatStream does. */
+  /** Lists the server's models. @throws as `openChatStream` */
   listModels(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList>;
-  /** Asks how many tokens the model can hold; `undefined` where the server does not say. Never throws for that. */
+  /** Returns a model's context size in tokens, or undefined if the server doesn't say. Throws only the abort reason. */
   readContextSize(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<number | undefined>;
   /**
-   * Counts the tokens of each text with the model's own tokeniser; `undefined` where the server has none to offer, or
-   * failed. Throws only the reason of `signal`.
+   * Counts the tokens of each text with the model's own tokenizer. Returns undefined if the server has none, or failed.
+   * Throws only the abort reason.
    */
   countTokens(
     target: UpstreamTarget,
@@ -81,4 +68,13 @@ export interface Provider {
     texts: string[],
     signal: AbortSignal,
   ): Promise<number[] | undefined>;
+}
+
+// Some servers stop at 400 or 512 tokens by default, others never. A long chat reply fits in this.
+const DEFAULT_MAX_TOKENS = 2048;
+
+/** Returns the token limit for a call that sets none: at most half of a known context. */
+export function getDefaultMaxTokens(target: UpstreamTarget): number {
+  if (target.contextSize === undefined || target.contextSize < 2) return DEFAULT_MAX_TOKENS;
+  return Math.min(DEFAULT_MAX_TOKENS, Math.floor(target.contextSize / 2));
 }

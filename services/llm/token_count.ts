@@ -1,61 +1,65 @@
-/** Asks a server to count tokens with its model's tokenizer (docs/protocols/llm.md#token-counting). */
+/** Counts tokens with the tokenizer endpoint of a model server (docs/protocols/llm.md, "Token counting"). */
+import { toBearerHeader } from "../http/api_key.ts";
+import { getServerRoot } from "../http/base_url.ts";
+import type { HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
-import { headerKey } from "./auth_key.ts";
-import { serverRoot } from "../http/base_url.ts";
-import type { UpstreamTarget } from "./provider.ts";
-import { UpstreamCall, type UpstreamHttp } from "./model_call.ts";
 import { readField } from "../json/type_guards.ts";
+import { ModelCall, sendRequest } from "./model_call.ts";
+import type { UpstreamTarget } from "./provider.ts";
 
-/** One way to ask. */
-interface Tokeniser {
+/** One kind of tokenizer endpoint. */
+interface Tokenizer {
   path: string;
-  body(model: string, text: string): unknown;
-  count(answer: unknown): number | undefined;
+  createBody(model: string, text: string): unknown;
+  parseCount(response: unknown): number | undefined;
 }
 
-const TOKENISERS: Tokeniser[] = [
+const TOKENIZERS: Tokenizer[] = [
   {
-    // llama.cpp; the model's name is read only by a server that has several.
+    // llama.cpp. Only a server with several models reads the model name.
     path: "/tokenize",
-    body: (model, content) => ({ model, content, add_special: false }),
-    count: (answer) =>
-      Array.isArray(readField(answer, "tokens")) ? (readField(answer, "tokens") as unknown[]).length : undefined,
+    createBody: (model, content) => ({ model, content, add_special: false }),
+    parseCount: (response) => {
+      const tokens = readField(response, "tokens");
+      return Array.isArray(tokens) ? tokens.length : undefined;
+    },
   },
   {
+    // KoboldCpp.
     path: "/api/extra/tokencount",
-    body: (_, prompt) => ({ prompt }),
-    count: (answer) => {
-      const value = readField(answer, "value");
+    createBody: (_, prompt) => ({ prompt }),
+    parseCount: (response) => {
+      const value = readField(response, "value");
       return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
     },
   },
 ];
 
-/** An answer lists its tokens; more than a million of them is no answer to what is asked here. */
-const MAX_BYTES = 8 * 1024 * 1024;
-/** Requests to one server at once. */
-const AT_ONCE = 8;
-/** For how long a server that has no tokeniser is not asked again. */
-const NONE_KEPT_MS = 10 * 60 * 1000;
-/** How a server says that it does not know a path, not that it is busy or wants a key. */
-const NO_SUCH_PATH = new Set([404, 405, 501]);
-/** A question that tells nobody anything. */
-const PROBE = "Hello";
+/** Enough for a list of a million tokens. */
+const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
+/** Concurrent requests to one server. */
+const MAX_CONCURRENT = 8;
+/** How long a server without a tokenizer is not asked again. */
+const NO_TOKENIZER_TTL_MS = 10 * 60 * 1000;
+/** Statuses that mean the path doesn't exist, rather than that the server is busy or wants a key. */
+const UNKNOWN_PATH_STATUSES = new Set([404, 405, 501]);
+/** Sent to find the tokenizer; contains nothing private. */
+const SAMPLE_TEXT = "Hello";
 
-/** Counts tokens, and remembers which server can. */
+/** Counts tokens and remembers which servers can. */
 export class TokenCounts {
-  readonly #http: UpstreamHttp;
-  readonly #known = new Map<string, { tokeniser: Tokeniser | undefined; untilMs: number }>();
+  readonly #http: HttpClient;
+  readonly #known = new Map<string, { tokenizer: Tokenizer | undefined; untilMs: number }>();
 
-  constructor(http: UpstreamHttp) {
+  constructor(http: HttpClient) {
     this.#http = http;
   }
 
   /**
-   * Counts the tokens of each text, without those that mark its begin.
+   * Counts the tokens of each text, without special tokens at its start.
    *
-   * @returns `undefined` where the server cannot count, or failed to.
-   * @throws The reason of `signal`, when that fired.
+   * @returns undefined if the server can't count, or failed
+   * @throws The caller's abort reason.
    */
   async count(
     target: UpstreamTarget,
@@ -64,71 +68,69 @@ export class TokenCounts {
     signal: AbortSignal,
   ): Promise<number[] | undefined> {
     try {
-      const tokeniser = await this.#find(target, model, signal);
-      if (tokeniser === undefined) return undefined;
+      const tokenizer = await this.#findTokenizer(target, model, signal);
+      if (tokenizer === undefined) return undefined;
       const counts: number[] = [];
       let next = 0;
       const work = async () => {
         while (next < texts.length) {
           const index = next++;
-          const count = await this.#ask(tokeniser, target, model, texts[index]!, signal);
-          if (count === undefined) throw new Error("the tokeniser is gone");
+          const count = await this.#request(tokenizer, target, model, texts[index]!, signal);
+          if (count === undefined) throw new Error("The tokenizer endpoint no longer exists");
           counts[index] = count;
         }
       };
-      await Promise.all(Array.from({ length: Math.min(AT_ONCE, texts.length) }, work));
+      await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT, texts.length) }, work));
       return counts;
     } catch {
       signal.throwIfAborted();
-      this.#known.delete(target.baseUrl); // another server may stand there by now
+      this.#known.delete(target.baseUrl); // another server may run there now
       return undefined;
     }
   }
 
-  async #find(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Tokeniser | undefined> {
+  async #findTokenizer(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Tokenizer | undefined> {
     const known = this.#known.get(target.baseUrl);
-    if (known !== undefined && known.untilMs > performance.now()) return known.tokeniser;
-    let found: Tokeniser | undefined;
-    for (const candidate of TOKENISERS) {
-      const count = await this.#ask(candidate, target, model, PROBE, signal);
+    if (known !== undefined && known.untilMs > performance.now()) return known.tokenizer;
+    let tokenizer: Tokenizer | undefined;
+    for (const candidate of TOKENIZERS) {
+      const count = await this.#request(candidate, target, model, SAMPLE_TEXT, signal);
       if (count === undefined || count === 0) continue;
-      found = candidate;
+      tokenizer = candidate;
       break;
     }
-    const untilMs = found === undefined ? performance.now() + NONE_KEPT_MS : Infinity;
-    this.#known.set(target.baseUrl, { tokeniser: found, untilMs });
-    return found;
+    const untilMs = tokenizer === undefined ? performance.now() + NO_TOKENIZER_TTL_MS : Infinity;
+    this.#known.set(target.baseUrl, { tokenizer, untilMs });
+    return tokenizer;
   }
 
-  /** Gives `undefined` where the server does not know this way; throws where it cannot be told. */
-  async #ask(
-    tokeniser: Tokeniser,
+  /** Returns undefined if the server doesn't have this endpoint. Throws if that is unknown. */
+  async #request(
+    tokenizer: Tokenizer,
     target: UpstreamTarget,
     model: string,
-    content: string,
+    text: string,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const call = new UpstreamCall(target, signal);
-    const key = headerKey(target.apiKey);
+    const call = new ModelCall(target, signal);
     try {
-      const response = await this.#http.send(call, {
-        method: "POST",
-        url: `${serverRoot(target.baseUrl)}${tokeniser.path}`,
-        headers: { "content-type": "application/json", ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-        body: JSON.stringify(tokeniser.body(model, content)),
+      const response = await sendRequest(this.#http, call, {
+        url: `${getServerRoot(target.baseUrl)}${tokenizer.path}`,
+        headers: toBearerHeader(target.apiKey),
+        body: tokenizer.createBody(model, text),
       });
       if (!response.ok) {
-        if (!NO_SUCH_PATH.has(response.status)) throw await call.failed(response);
+        if (!UNKNOWN_PATH_STATUSES.has(response.status)) throw await call.readError(response);
         return void await response.body?.cancel();
       }
-      const text = await readText(response, MAX_BYTES);
+      const body = await readText(response, MAX_RESPONSE_BYTES);
       try {
-        return tokeniser.count(JSON.parse(text));
+        return tokenizer.parseCount(JSON.parse(body));
       } catch {
         return undefined; // a web page
       }
     } finally {
-      call.watch.end();
+      call.timer.end();
     }
   }
 }

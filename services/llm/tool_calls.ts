@@ -1,7 +1,7 @@
-/** Puts the pieces of streamed tool calls together. */
+/** Assembles streamed tool calls. */
 import { isJsonObject } from "../json/type_guards.ts";
 
-/** One call as it stands so far. */
+/** One tool call, as far as it has arrived. */
 export interface ToolCall {
   index: number;
   id?: string;
@@ -9,43 +9,44 @@ export interface ToolCall {
   function: { name: string; arguments: string };
 }
 
-/** More calls than this are no answer to anybody's question. */
+/** Far above any real reply; a hostile index must not grow the map. */
 const MAX_INDEX = 1_000;
 
 /**
- * Gathers the tool calls of one answer: merged by `index`, fragments of arguments joined, empty names ignored.
+ * Collects the tool calls of one reply: merged by `index`, argument fragments joined, empty names ignored, because some servers
+ * repeat an empty name in later fragments.
  *
- * @see OpenAI API, "Streaming tool calls"; some servers repeat an empty name in later fragments.
+ * @see docs/protocols/llm.md, "Tool calls"
  */
 export class ToolCalls {
   readonly #calls = new Map<number, ToolCall>();
 
-  /** Adds what one event brought; what is no piece of a call is passed over. */
-  add(pieces: readonly unknown[]): void {
-    for (const piece of pieces) if (isJsonObject(piece)) this.#addPiece(piece);
+  /** Adds the fragments of one event. Skips anything that isn't one. */
+  add(fragments: readonly unknown[]): void {
+    for (const fragment of fragments) if (isJsonObject(fragment)) this.#addFragment(fragment);
   }
 
   get isEmpty(): boolean {
     return this.#calls.size === 0;
   }
 
-  /** Gives a copy of the calls, by index. */
+  /** Returns a copy of the calls, by index. */
   all(): ToolCall[] {
     const calls = [...this.#calls.values()].sort((a, b) => a.index - b.index);
     return calls.map((call) => ({ ...call, function: { ...call.function } }));
   }
 
-  #addPiece(piece: Record<string, unknown>): void {
-    const index = piece.index ?? Math.max(-1, ...this.#calls.keys()) + 1;
+  #addFragment(fragment: Record<string, unknown>): void {
+    const index = fragment.index ?? Math.max(-1, ...this.#calls.keys()) + 1;
     if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index > MAX_INDEX) return;
     let call = this.#calls.get(index);
     if (call === undefined) {
       this.#calls.set(index, call = { index, type: "function", function: { name: "", arguments: "" } });
     }
-    if (typeof piece.id === "string" && piece.id !== "") call.id = piece.id;
-    if (!isJsonObject(piece.function)) return;
-    const { name, arguments: fragment } = piece.function;
+    if (typeof fragment.id === "string" && fragment.id !== "") call.id = fragment.id;
+    if (!isJsonObject(fragment.function)) return;
+    const { name, arguments: text } = fragment.function;
     if (typeof name === "string" && name !== "") call.function.name = name;
-    if (typeof fragment === "string") call.function.arguments += fragment;
+    if (typeof text === "string") call.function.arguments += text;
   }
 }

@@ -1,31 +1,28 @@
-/** The one door to model servers: chooses the kind, owns the HTTP connections. */
+/** The entry point to model servers: picks the provider and owns the HTTP connections. */
+import { type HttpClientOptions, openHttpClient } from "../http/http_client.ts";
 import { createAnthropicProvider } from "./anthropic/anthropic_provider.ts";
 import { createDemoProvider } from "./demo/demo_provider.ts";
 import { createOpenAiProvider } from "./openai/openai_provider.ts";
 import type { Provider, ProviderKind } from "./provider.ts";
-import { openUpstreamHttp, type UpstreamHttpOptions } from "./model_call.ts";
 
-export type { ChatStream, ModelList, Provider, ProviderKind, UpstreamTarget, UpstreamTimeouts } from "./provider.ts";
+export type { ChatStream, ModelList, Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
+export type { CallTimeouts } from "../http/timeouts.ts";
 
-/** All kinds of model server behind one interface. */
+/** All protocols behind one interface. */
 export interface UpstreamClient extends Provider {
-  /** Closes idle connections and fails the calls that still run. */
+  /** Closes all connections. Calls that are still running fail. */
   close(): void;
 }
 
-/** How to make an upstream client. */
-export interface UpstreamClientOptions extends UpstreamHttpOptions {
-  /** Pause between two words of the demo connection, in milliseconds. */
+/** Options of the client. */
+export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"> {
+  /** Pause between two words of the demo, in milliseconds. */
   demoPauseMs?: number;
 }
 
-/**
- * Makes the client through which every model server is reached.
- *
- * Connections are kept alive per server; the first is opened by the first call.
- */
+/** Opens the client. It connects with the first call. */
 export function createUpstreamClient(options: UpstreamClientOptions = {}): UpstreamClient {
-  const http = openUpstreamHttp(options);
+  const http = openHttpClient(options);
   const providers: Record<ProviderKind, Provider> = {
     openai: createOpenAiProvider(http),
     anthropic: createAnthropicProvider(http),

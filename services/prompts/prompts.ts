@@ -1,6 +1,6 @@
 /** Puts together what a model is sent: the pieces of the scene, and as much of the history as its context holds. */
 import type { ChatMessage } from "../llm/chat_event.ts";
-import { defaultMaxTokens } from "../llm/openai/openai_request.ts";
+import { getDefaultMaxTokens } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes } from "./tokens/context_sizes.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
 import type { DroppedLore } from "./lorebook_scan.ts";
@@ -242,7 +242,7 @@ function narrowed({ tokens, isAssumed }: ContextSize, { contextTokens = Infinity
 }
 
 function roomOf({ tokens, isAssumed }: ContextSize, { target, answerTokens }: PromptLimits) {
-  const wanted = answerTokens ?? defaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
+  const wanted = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
   const answer = Math.min(Math.max(0, wanted), Math.floor(tokens / 2));
   return { answerTokens: answer, budget: Math.max(1, tokens - answer - MARGIN) };
 }

@@ -1,6 +1,6 @@
 /** Opens text-to-speech and the voice samples. */
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import { openOwnerClient } from "../http/http_client.ts";
+import { openHttpClient } from "../http/http_client.ts";
 import type { CloseHook } from "../async/lazy.ts";
 import { Speech } from "./speech.ts";
 import { SpeechSettings } from "./speech_settings.ts";
@@ -39,7 +39,7 @@ export async function openSpeech(
     folder: folders.imports,
     ytDlpPath: config.ytDlpPath ?? undefined,
   });
-  const client = openOwnerClient({ what: "the speech server" });
+  const client = openHttpClient();
   onClose(() => client.close());
   const speech = new Speech({
     settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),

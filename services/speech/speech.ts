@@ -1,130 +1,129 @@
-/** Speech: reads one piece of text aloud through the owner's speech server, and tells which voices and models it has. */
+/** Speech: converts text to audio with the owner's speech server and lists its voices and models. */
 import { AppError } from "../errors.ts";
-import { normaliseBaseUrl, originOf } from "../http/base_url.ts";
-import type { OwnerClient } from "../http/http_client.ts";
+import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
+import type { HttpClient } from "../http/http_client.ts";
 import type { AudioFormat } from "./audio_format.ts";
-import { curatedVoices, type Voice } from "./voice_lists.ts";
+import { listKnownVoices, type Voice } from "./voice_lists.ts";
 import type { SpeechConfig, SpeechSettings } from "./speech_settings.ts";
-import { SpeechServer, type SpokenAudio } from "./speech_server.ts";
-import { plainCall } from "./spoken_text.ts";
+import { createSpeechRequest, SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { KeyedSemaphore } from "../async/semaphore.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
 
-/** One piece to speak; what is left out is as configured. */
+/** A text to speak. Undefined fields come from the settings. */
 export interface SpeakRequest {
   text: string;
-  /** A voice of the server's, or the id of a voice sample. */
+  /** A voice of the server, or the id of a voice sample. */
   voice?: string;
   model?: string;
   format?: AudioFormat;
-  /** Times the voice's own speed, 0.25 to 4. */
+  /** 0.25 to 4; 1 is the voice's normal speed. */
   speed?: number;
-  /** Another server than the configured one; it gets the stored key only when it has the same origin. */
+  /** A server to use instead of the configured one. It gets the stored key only if it has the same origin. */
   baseUrl?: string;
-  /** Id of a voice sample of the library. */
+  /** Id of a voice sample. */
   refAudio?: string;
 }
 
-/** The voices there are to choose from, and where that is known from. */
+/** The available voices and their source. */
 export interface VoiceChoice {
   source: "upstream" | "files" | "catalogue";
   voices: Voice[];
 }
 
-/** Where voice samples come from. */
+/** The voice samples. */
 export interface SampleSource {
   list(): { id: string; name: string }[];
   /** @throws {AppError} `not_found` */
   get(id: string): ReferenceSample;
 }
 
-/** Calls that one server gets at once. */
-const CALLS_AT_ONCE = 2;
-/** What ids of samples look like: UUIDs, version 7. */
+/** Concurrent requests to one server. */
+const MAX_CONCURRENT = 2;
+/** Ids of voice samples are UUIDs of version 7. */
 const SAMPLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Servers remembered with the prefix that works there. */
+/** Servers whose working prefix is remembered. */
 const MAX_SERVERS = 50;
 
-/** The owner's speech server and whatever else a request names. */
+/** Speaks through the configured server, or one named by a request. */
 export class Speech {
   readonly settings: SpeechSettings;
-  readonly #client: OwnerClient;
+  readonly #client: HttpClient;
   readonly #samples: SampleSource;
-  readonly #semaphore = new KeyedSemaphore(CALLS_AT_ONCE);
+  readonly #semaphore = new KeyedSemaphore(MAX_CONCURRENT);
   readonly #servers = new Map<string, SpeechServer>();
   readonly #cloning = new VoiceCloning();
 
-  constructor(options: { settings: SpeechSettings; client: OwnerClient; samples: SampleSource }) {
+  constructor(options: { settings: SpeechSettings; client: HttpClient; samples: SampleSource }) {
     this.settings = options.settings;
     this.#client = options.client;
     this.#samples = options.samples;
   }
 
   /**
-   * Speaks one piece. The audio is passed on as the server makes it; leaving ends the call there.
+   * Speaks a text. Streams the audio as the server generates it; canceling the stream ends the request.
    *
-   * @throws {AppError} `not_available` while no server is configured, `not_found` for an unknown sample, `unprocessable` where
-   *   the server is of no kind that takes samples; `upstream_error`, `upstream_timeout`, `address_not_allowed`
+   * @throws {AppError} `not_available` if no server is configured, `not_found` for an unknown sample, `unprocessable` if the
+   *   server doesn't support samples; `upstream_error`, `upstream_timeout`, `address_not_allowed`
    */
   async speak(request: SpeakRequest, signal: AbortSignal): Promise<SpokenAudio> {
     const config = this.settings.get();
-    const server = this.#server(config, request.baseUrl);
+    const server = this.#getServer(config, request.baseUrl);
     const voice = request.voice || config.voice;
-    // `voices` offers samples by their ids; no server has a voice of such a name.
+    // `voices` lists samples by id. No server's voice has such a name.
     const isSample = SAMPLE_ID.test(voice);
     const sampleId = request.refAudio ?? (isSample ? voice : undefined);
     const sample = sampleId === undefined ? undefined : this.#samples.get(sampleId);
-    const leave = await this.#semaphore.acquire(originOf(server.target.baseUrl), signal);
+    const release = await this.#semaphore.acquire(parseOrigin(server.target.baseUrl), signal);
     try {
-      const spoken = {
+      const input = {
         text: request.text,
         model: request.model || config.model,
         voice: isSample ? "" : voice,
         format: request.format ?? config.format,
         speed: request.speed ?? config.speed,
       };
-      const call = sample === undefined
-        ? plainCall(spoken)
-        : await this.#cloning.callWith(sample, server, spoken, signal);
-      const audio = await server.speak(call, signal);
-      return { ...audio, body: withEnd(audio.body, leave) };
+      const speechRequest = sample === undefined
+        ? createSpeechRequest(input)
+        : await this.#cloning.createRequest(sample, server, input, signal);
+      const audio = await server.speak(speechRequest, signal);
+      return { ...audio, body: withEnd(audio.body, release) };
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   }
 
-  /** Lists voices: the server's own, else the library's samples where they can be used, else what is known of the model. */
+  /** Lists voices: those of the server, otherwise the samples if it supports them, otherwise the known voices of the model. */
   async voices(model: string | undefined, signal: AbortSignal): Promise<VoiceChoice> {
     const config = this.settings.get();
     const name = model ?? config.model;
     if (config.baseUrl !== "") {
-      // A server that cannot be asked just now has a catalogue all the same.
-      const listed = await this.#server(config).voices(name, signal).catch((error) => {
+      // If the server is unreachable, list what is known anyway.
+      const listed = await this.#getServer(config).voices(name, signal).catch((error) => {
         if (signal.aborted || !(error instanceof AppError)) throw error;
         return undefined;
       });
       if (listed !== undefined) return { source: "upstream", voices: listed };
     }
     const samples = this.#samples.list();
-    const takesSamples = samples.length > 0 &&
-      (config.baseUrl === "" || await this.#cloning.familyOf(this.#server(config), signal) !== undefined);
-    return takesSamples
+    const supportsSamples = samples.length > 0 &&
+      (config.baseUrl === "" || await this.#cloning.detectFamily(this.#getServer(config), signal) !== undefined);
+    return supportsSamples
       ? { source: "files", voices: samples.map(({ id, name }) => ({ id, name })) }
-      : { source: "catalogue", voices: curatedVoices(name) };
+      : { source: "catalogue", voices: listKnownVoices(name) };
   }
 
   /** Lists the server's models. @throws {AppError} `not_available`, `upstream_error`, `upstream_timeout` */
   async models(signal: AbortSignal): Promise<{ id: string }[]> {
-    return await this.#server(this.settings.get()).models(signal);
+    return await this.#getServer(this.settings.get()).models(signal);
   }
 
-  #server(config: SpeechConfig, override?: string): SpeechServer {
-    const baseUrl = override ? normaliseBaseUrl(override) : config.baseUrl;
+  #getServer(config: SpeechConfig, override?: string): SpeechServer {
+    const baseUrl = override ? normalizeBaseUrl(override) : config.baseUrl;
     if (baseUrl === "") {
-      throw new AppError("not_available", "There is no speech server yet: set its address under Settings, Voice");
+      throw new AppError("not_available", "No speech server is configured. Enter its address under Settings, Voice.");
     }
-    const apiKey = this.settings.keyFor(baseUrl);
+    const apiKey = this.settings.findKey(baseUrl);
     const known = this.#servers.get(baseUrl);
     if (known !== undefined && known.target.apiKey === apiKey) return known;
     if (this.#servers.size >= MAX_SERVERS) this.#servers.clear();
@@ -134,7 +133,7 @@ export class Speech {
   }
 }
 
-/** Gives back the place in the queue when the audio has ended, however it did. */
+/** Calls `onEnd` when the audio ends, fails or is canceled. */
 function withEnd(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream({

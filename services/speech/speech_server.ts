@@ -1,7 +1,11 @@
-/** Requests to an OpenAI-compatible speech server: speak, list voices, list models (docs/protocols/tts.md#speech-request). */
+/** Requests to an OpenAI-compatible speech server: speak, list voices, list models (docs/protocols/tts.md). */
 import { AppError } from "../errors.ts";
-import { endpointPrefixes, serverRoot } from "../http/base_url.ts";
-import type { OwnerClient, OwnerRequest } from "../http/http_client.ts";
+import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
+import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import type { HttpClient } from "../http/http_client.ts";
+import { readBytes } from "../http/read_body.ts";
+import type { CallTimeouts } from "../http/timeouts.ts";
 import {
   AUDIO_TYPES,
   type AudioFormat,
@@ -12,96 +16,111 @@ import {
   sniffContainer,
   TWO_FRAMES_BYTES,
 } from "./audio_format.ts";
-import type { Voice } from "./voice_lists.ts";
-import { notAudio, refusalOf } from "./speech_error.ts";
-import { parseVoiceList } from "./voice_list.ts";
+import { parseVoiceList, type Voice } from "./voice_lists.ts";
 
-/** A speech server and how to talk to it. */
+/** The address of a speech server. */
 export interface SpeechTarget {
   baseUrl: string;
   apiKey?: string;
 }
 
-/** Audio as it comes. */
+/** Audio while it arrives. */
 export interface SpokenAudio {
-  /** What the bytes are, whatever was asked for. */
+  /** The format of the bytes, which may differ from the requested one. */
   format: AudioFormat;
   contentType: string;
-  /** Errors when the server breaks off; raw audio has no other sign of it. */
+  /** Errors if the server breaks off. Raw audio has no other sign of that. */
   body: ReadableStream<Uint8Array>;
 }
 
-/** A request for speech: JSON, or a form where a sample travels along. */
-export interface SpeechCall {
-  /** Below the prefix: `/audio/speech`. */
-  path: string;
-  body: string | FormData;
-  /** Asked for; headerless PCM can be told from nothing else. */
+/** What to speak. */
+export interface SpeechInput {
+  text: string;
+  /** Empty for the server's default. */
+  model: string;
+  /** Empty for the server's default. */
+  voice: string;
+  /** 1 is the voice's normal speed, which is not sent: some servers refuse unknown fields. */
+  speed: number;
   format: AudioFormat;
 }
 
-const CONNECT_MS = 5_000;
-/** The first call may load the model, or download it. */
-const FIRST_BYTE_MS = 300_000;
-const IDLE_MS = 120_000;
-const LIST_MS = 15_000;
+/** A request for speech: JSON, or a form that includes a voice sample. */
+export interface SpeechRequest {
+  /** Below the prefix: `/audio/speech`. */
+  path: string;
+  body: string | FormData;
+  /** The requested format. It is the only way to recognize PCM without a header. */
+  format: AudioFormat;
+}
+
+/** Creates a request in OpenAI's form (docs/protocols/tts.md, "Speech request"). Empty fields are omitted. */
+export function createSpeechRequest(input: SpeechInput, extra: Record<string, string> = {}): SpeechRequest {
+  const { text, model, voice, format, speed } = input;
+  const optional = { ...(model && { model }), ...(voice && { voice }), ...(speed !== 1 && { speed }) };
+  const body = { ...optional, input: text, response_format: format, ...extra };
+  return { path: "/audio/speech", body: JSON.stringify(body), format };
+}
+
+/** The first request may load the model, or download it. */
+const SPEECH_TIMEOUTS = { connectMs: 5_000, firstByteMs: 300_000, idleMs: 120_000 };
+const LIST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 15_000, idleMs: 15_000 };
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 const MAX_AUDIO_BYTES = 50 * 1024 * 1024;
-/** No speech server sends a tag this long before its audio. */
+/** Above any ID3 tag that speech servers send before the audio. */
 const MAX_HEAD_BYTES = 1024 * 1024;
-/** Rate of headerless PCM at OpenAI and Kokoro. */
+/** Sample rate of PCM from OpenAI and Kokoro. */
 const PCM_RATE = 24_000;
 
-/** One server; cheap to make, keeps nothing but the prefix that worked. */
+/** What to do about an error, by status. */
+const ADVICE = {
+  401: "check its API key",
+  403: "check its API key",
+  404: "check the address and the model's name",
+  503: "its model may still be loading",
+};
+
+/** A speech server. Remembers the prefix that worked. */
 export class SpeechServer {
   #prefix: string | undefined;
 
-  constructor(readonly client: OwnerClient, readonly target: SpeechTarget) {}
+  constructor(readonly client: HttpClient, readonly target: SpeechTarget) {}
 
   /**
-   * Asks for speech and passes it on from its first bytes.
+   * Requests speech and streams it.
    *
    * @throws {AppError} `upstream_error`, `upstream_timeout`, `address_not_allowed`
-   * @throws The reason of `signal`, when that fired.
+   * @throws The caller's abort reason.
    */
-  async speak(call: SpeechCall, signal: AbortSignal): Promise<SpokenAudio> {
-    const response = await this.#ask(call.path, (url) => ({
-      url,
-      method: "POST",
-      body: call.body,
-      ...(typeof call.body === "string" && { headers: { "content-type": "application/json" } }),
-      firstByteMs: FIRST_BYTE_MS,
-      idleMs: IDLE_MS,
-      connectMs: CONNECT_MS,
-      signal,
-    }));
-    if (!response.ok) throw await refusalOf(this.target.baseUrl, response, this.target.apiKey);
-    return await this.#audioOf(response, call.format);
+  async speak(request: SpeechRequest, signal: AbortSignal): Promise<SpokenAudio> {
+    const response = await this.#sendSpeech(request, signal);
+    if (!response.ok) throw await this.readError(response);
+    return await this.#toAudio(response, request.format);
   }
 
-  /** Lists the voices the server says it has; `undefined` where it does not say. @throws as `speak` */
+  /** Lists the server's voices. Returns undefined if it has no list. @throws as `speak` */
   async voices(model: string, signal: AbortSignal): Promise<Voice[] | undefined> {
     const query = model === "" ? "" : `?model=${encodeURIComponent(model)}`;
-    const root = serverRoot(this.target.baseUrl);
-    const addresses = [
-      ...endpointPrefixes(this.target.baseUrl).flatMap((prefix) => [
+    const root = getServerRoot(this.target.baseUrl);
+    const urls = [
+      ...listEndpointPrefixes(this.target.baseUrl).flatMap((prefix) => [
         `${prefix}/audio/voices${query}`,
         `${prefix}/voices${query}`,
       ]),
       `${root}/api/voices`,
     ];
-    for (const url of new Set(addresses)) {
-      const value = await this.getJson(url, signal);
+    for (const url of new Set(urls)) {
+      const value = await this.findJson(url, signal);
       const voices = value === undefined ? undefined : parseVoiceList(value);
       if (voices !== undefined) return voices;
     }
     return undefined;
   }
 
-  /** Lists the server's models as it gives them; an empty list where it has none to tell of. @throws as `speak` */
+  /** Lists the server's models. Returns an empty list if it has no list. @throws as `speak` */
   async models(signal: AbortSignal): Promise<{ id: string }[]> {
-    for (const prefix of endpointPrefixes(this.target.baseUrl)) {
-      const value = await this.getJson(`${prefix}/models`, signal);
+    for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
+      const value = await this.findJson(`${prefix}/models`, signal);
       const data = typeof value === "object" && value !== null && "data" in value ? value.data : value;
       if (!Array.isArray(data)) continue;
       const ids = data.map((entry) => entry?.id).filter((id) => typeof id === "string" && id !== "");
@@ -111,42 +130,50 @@ export class SpeechServer {
   }
 
   /**
-   * Asks an address for JSON.
+   * Requests JSON.
    *
-   * @returns `undefined` when it has none to give: a refusal, a page, an answer that is too long.
-   * @throws {AppError} `upstream_error` when the server cannot be reached or refuses the key, `upstream_timeout`
+   * @returns undefined for an error response, a web page or a response that is too long
+   * @throws {AppError} `upstream_error` if the server can't be reached or refuses the key, `upstream_timeout`
    */
-  async getJson(url: string, signal: AbortSignal): Promise<unknown> {
-    const response = await this.send({ url, connectMs: CONNECT_MS, firstByteMs: LIST_MS, signal });
-    if (response.status === 401) throw await refusalOf(this.target.baseUrl, response, this.target.apiKey);
+  async findJson(url: string, signal: AbortSignal): Promise<unknown> {
+    const response = await this.send(url, undefined, LIST_TIMEOUTS, signal);
+    if (response.status === 401) throw await this.readError(response);
     if (!response.ok) {
       await response.body?.cancel();
       return undefined;
     }
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > MAX_LIST_BYTES) return undefined;
-    }
+    const bytes = await readBytes(response, MAX_LIST_BYTES);
     try {
-      return JSON.parse(await new Blob(chunks).text());
+      return bytes && JSON.parse(new TextDecoder().decode(bytes));
     } catch {
       return undefined;
     }
   }
 
-  /** Sends any request to this server, with its key. */
-  send(request: OwnerRequest): Promise<Response> {
-    return this.client.send({ ...request, apiKey: this.target.apiKey });
+  /** Sends a request to this server, with its key: POST if there is a body, otherwise GET. */
+  send(
+    url: string,
+    body: string | FormData | undefined,
+    timeouts: CallTimeouts,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const contentType: Record<string, string> = typeof body === "string" ? { "content-type": "application/json" } : {};
+    const headers = { ...toBearerHeader(this.target.apiKey), ...contentType };
+    const method = body === undefined ? "GET" : "POST";
+    return this.client.fetch("the speech server", { ...this.target, timeouts }, { url, method, headers, body }, signal);
   }
 
-  /** Tries the endpoint under each prefix it may have; a wrong path says 404 or 405. */
-  async #ask(path: string, request: (url: string) => OwnerRequest): Promise<Response> {
-    const prefixes = this.#prefix === undefined ? endpointPrefixes(this.target.baseUrl) : [this.#prefix];
+  /** Reads an error response and creates its error. */
+  async readError(response: Response): Promise<AppError> {
+    const message = findErrorMessage(await readErrorText(response, this.target.apiKey));
+    return createResponseError("The speech server", this.target, response, message, ADVICE);
+  }
+
+  /** Tries the endpoint under each prefix. Status 404 or 405 means a wrong path. */
+  async #sendSpeech(request: SpeechRequest, signal: AbortSignal): Promise<Response> {
+    const prefixes = this.#prefix === undefined ? listEndpointPrefixes(this.target.baseUrl) : [this.#prefix];
     for (const [i, prefix] of prefixes.entries()) {
-      const response = await this.send(request(prefix + path));
+      const response = await this.send(prefix + request.path, request.body, SPEECH_TIMEOUTS, signal);
       const isWrongPath = response.status === 404 || response.status === 405;
       if (isWrongPath && i < prefixes.length - 1) {
         await response.body?.cancel();
@@ -155,35 +182,46 @@ export class SpeechServer {
       if (!isWrongPath) this.#prefix = prefix;
       return response;
     }
-    throw new AppError("internal", "A base URL without any prefix");
+    throw new AppError("internal", "The base URL has no prefixes");
   }
 
-  async #audioOf(response: Response, asked: AudioFormat): Promise<SpokenAudio> {
+  async #toAudio(response: Response, requested: AudioFormat): Promise<SpokenAudio> {
     const reader = response.body?.getReader();
-    const { head, isAll } = await readHead(reader, asked);
-    const format = asked === "pcm" ? formatOfPcm(head, response) : sniffAudio(head);
-    if (reader === undefined || format === undefined || (isAll && head.length < SIGNATURE_BYTES && format !== "pcm")) {
+    const { head, isComplete } = await readHead(reader, requested);
+    const format = requested === "pcm" ? detectPcm(head, response) : sniffAudio(head);
+    if (
+      reader === undefined || format === undefined || (isComplete && head.length < SIGNATURE_BYTES && format !== "pcm")
+    ) {
       await reader?.cancel();
-      throw notAudio(this.target.baseUrl, head, this.target.apiKey);
+      throw this.#createNoAudioError(head);
     }
-    const contentType = format === "pcm" ? pcmType(response) : AUDIO_TYPES[format];
-    return { format, contentType, body: this.#bounded(reader, head) };
+    const contentType = format === "pcm" ? toPcmType(response) : AUDIO_TYPES[format];
+    return { format, contentType, body: this.#limitBody(reader, head) };
   }
 
-  /** The head that was read, then the rest as it comes, up to the cap. */
-  #bounded(reader: ReadableStreamDefaultReader<Uint8Array>, head: Uint8Array): ReadableStream<Uint8Array> {
-    let size = head.length;
-    const place = this.target.baseUrl;
+  /** Creates the error for JSON or a web page with status 200 instead of audio. */
+  #createNoAudioError(head: Uint8Array): AppError {
+    const { baseUrl, apiKey } = this.target;
+    const text = maskKey(new TextDecoder().decode(head), apiKey).trim();
+    const message = text.startsWith("{") ? findErrorMessage(text) : undefined;
+    const reason = head.length === 0 ? "the response is empty" : message ?? "the response isn't audio";
+    return new AppError("upstream_error", `The speech server at "${baseUrl}" returned no audio: ${reason}`);
+  }
+
+  /** Streams the head, then the rest up to the size limit. */
+  #limitBody(reader: ReadableStreamDefaultReader<Uint8Array>, head: Uint8Array): ReadableStream<Uint8Array> {
+    let sizeBytes = head.length;
+    const { baseUrl } = this.target;
     return new ReadableStream({
       start: (controller) => controller.enqueue(head),
       async pull(controller) {
         const { done, value } = await reader.read();
         if (done) return controller.close();
-        size += value.length;
-        if (size > MAX_AUDIO_BYTES) {
+        sizeBytes += value.length;
+        if (sizeBytes > MAX_AUDIO_BYTES) {
           const error = new AppError(
             "upstream_error",
-            `The speech server at "${place}" gave more than ${MAX_AUDIO_BYTES} bytes`,
+            `The speech server at "${baseUrl}" sent more than ${MAX_AUDIO_BYTES} bytes`,
           );
           await reader.cancel(error);
           throw error;
@@ -195,30 +233,30 @@ export class SpeechServer {
   }
 }
 
-/** Reads until the format can be told. */
+/** Reads until the format can be detected. */
 async function readHead(
   reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
-  asked: AudioFormat,
-): Promise<{ head: Uint8Array; isAll: boolean }> {
+  requested: AudioFormat,
+): Promise<{ head: Uint8Array; isComplete: boolean }> {
   let head = new Uint8Array();
   const isEnough = () => {
-    // PCM that begins like a frame of MP3 takes a longer look.
-    const isOdd = asked === "pcm" && sniffContainer(head) === undefined && sniffAudio(head) === "mp3";
-    return head.length >= Math.min(MAX_HEAD_BYTES, Math.max(bytesToSniff(head), isOdd ? TWO_FRAMES_BYTES : 0));
+    // PCM can start like an MP3 frame; then more bytes are needed.
+    const isAmbiguous = requested === "pcm" && sniffContainer(head) === undefined && sniffAudio(head) === "mp3";
+    return head.length >= Math.min(MAX_HEAD_BYTES, Math.max(bytesToSniff(head), isAmbiguous ? TWO_FRAMES_BYTES : 0));
   };
   while (reader !== undefined && !isEnough()) {
     const { done, value } = await reader.read();
-    if (done) return { head, isAll: true };
+    if (done) return { head, isComplete: true };
     const joined = new Uint8Array(head.length + value.length);
     joined.set(head);
     joined.set(value, head.length);
     head = joined;
   }
-  return { head, isAll: false };
+  return { head, isComplete: false };
 }
 
-/** A server may ignore that PCM was asked for, but loud samples look like the header of an MP3 frame. */
-function formatOfPcm(head: Uint8Array, response: Response): AudioFormat | undefined {
+/** Detects the format of a response to a PCM request. The server may send another format, but loud PCM can look like an MP3 frame. */
+function detectPcm(head: Uint8Array, response: Response): AudioFormat | undefined {
   const container = sniffContainer(head);
   if (container !== undefined) return container;
   if (hasTwoMp3Frames(head)) return "mp3";
@@ -231,7 +269,7 @@ function isLikelyPcm(head: Uint8Array, response: Response): boolean {
   return !/json|html|text/i.test(type) && head[0] !== 0x7b && head[0] !== 0x3c;
 }
 
-function pcmType(response: Response): string {
+function toPcmType(response: Response): string {
   const rate = /rate=(\d{4,6})/.exec(response.headers.get("content-type") ?? "")?.[1] ?? PCM_RATE;
   return `audio/pcm;rate=${rate};channels=1;encoding=s16le`;
 }

@@ -1,36 +1,36 @@
-/** The owner's speech endpoint: one sealed document, its key inside and bound to one origin. */
+/** The settings of the speech server: one sealed document that includes the API key, bound to one origin. */
 import { Mutex } from "../async/keyed_mutex.ts";
-import { type BoundKey, keyAfter } from "../http/api_key.ts";
+import { type BoundKey, updateBoundKey } from "../http/api_key.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { normaliseBaseUrl, originOf } from "../http/base_url.ts";
+import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
-/** What the owner has set, without the key. */
+/** The settings without the key. */
 export interface SpeechConfig {
-  /** As normaliseBaseUrl leaves it; empty while there is none. */
+  /** As `normalizeBaseUrl` returns it. Empty if no server is configured. */
   baseUrl: string;
   model: string;
   voice: string;
   format: AudioFormat;
-  /** Times the voice's own speed, 0.25 to 4. */
+  /** 0.25 to 4; 1 is the voice's normal speed. */
   speed: number;
   hasKey: boolean;
-  /** Moves with every write; 0 while nobody has made one. */
+  /** Increases with every write; 0 before the first one. */
   version: number;
 }
 
-/** What may be changed; what is left out stays. */
+/** Changes to the settings. Undefined fields keep their value; `null` resets it. */
 export interface SpeechConfigInput {
   baseUrl?: string | null;
   model?: string | null;
   voice?: string | null;
   format?: AudioFormat | null;
   speed?: number | null;
-  /** Left out it keeps the stored key as long as the origin stays, `null` clears it. */
+  /** Undefined keeps the stored key if the origin stays the same; `null` clears it. */
   apiKey?: string | null;
 }
 
@@ -44,10 +44,10 @@ interface Content {
 }
 
 const DEFAULTS: Content = { baseUrl: "", model: "", voice: "", format: "mp3", speed: 1 };
-/** Row of `setting`, and the id that change events carry. */
+/** Key in the table `setting`, and the id in change events. */
 const KEY = "speech";
 
-/** Reads and changes the speech endpoint. */
+/** The settings of the speech server. */
 export class SpeechSettings {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
@@ -62,22 +62,22 @@ export class SpeechSettings {
     this.#events = events;
   }
 
-  /** @throws {AppError} `internal` when what is stored cannot be opened */
+  /** @throws {AppError} `internal` if the stored settings can't be decrypted */
   get(): SpeechConfig {
-    const { version, content: { key, ...shown } } = this.#stored();
-    return { ...shown, hasKey: key !== undefined, version };
+    const { version, content: { key, ...settings } } = this.#load();
+    return { ...settings, hasKey: key !== undefined, version };
   }
 
-  /** Gives the stored key for a base URL of the origin it was entered for. */
-  keyFor(baseUrl: string): string | undefined {
-    const { key } = this.#stored().content;
-    return key !== undefined && key.origin === originOf(baseUrl) ? key.value : undefined;
+  /** Finds the stored key for a base URL. The key is bound to its origin. */
+  findKey(baseUrl: string): string | undefined {
+    const { key } = this.#load().content;
+    return key !== undefined && key.origin === parseOrigin(baseUrl) ? key.value : undefined;
   }
 
   /**
-   * Changes the endpoint, in turn with other changes.
+   * Changes the settings.
    *
-   * @param expectedVersion Refuses unless this version stands.
+   * @param expectedVersion The version the stored settings must have.
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`
    */
   put(input: SpeechConfigInput, expectedVersion?: ExpectedVersion): Promise<SpeechConfig> {
@@ -85,16 +85,16 @@ export class SpeechSettings {
   }
 
   async #write(input: SpeechConfigInput, expectedVersion: ExpectedVersion | undefined): Promise<SpeechConfig> {
-    const before = this.#stored();
+    const before = this.#load();
     if (!isExpected(expectedVersion, before.version)) {
       throw new AppError(
         "revision_mismatch",
-        `The speech settings are at version ${before.version}, not at the one asked for`,
+        `The speech settings have changed: they are at version ${before.version}`,
       );
     }
-    const content = contentFrom(input, before.content);
+    const content = applyInput(input, before.content);
     const version = before.version + 1;
-    const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(content));
+    const sealed = this.#sealer.sealNow(createAad(version), JSON.stringify(content));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
     await this.#db.write([{ sql, params: [KEY, version, sealed] }]);
     this.#known = { version, content };
@@ -102,7 +102,7 @@ export class SpeechSettings {
     return this.get();
   }
 
-  #stored(): { version: number; content: Content } {
+  #load(): { version: number; content: Content } {
     return this.#known ??= this.#read();
   }
 
@@ -112,24 +112,24 @@ export class SpeechSettings {
       KEY,
     );
     if (row === undefined) return { version: 0, content: DEFAULTS };
-    const text = new TextDecoder().decode(this.#sealer.openNow(placeOf(row.version), row.sealed));
+    const text = new TextDecoder().decode(this.#sealer.openNow(createAad(row.version), row.sealed));
     return { version: row.version, content: { ...DEFAULTS, ...JSON.parse(text) } };
   }
 }
 
-function contentFrom(input: SpeechConfigInput, before: Content): Content {
-  const given = input.baseUrl === undefined ? before.baseUrl : input.baseUrl?.trim() ?? "";
-  const baseUrl = given === "" ? "" : normaliseBaseUrl(given);
+function applyInput(input: SpeechConfigInput, before: Content): Content {
+  const inputUrl = input.baseUrl === undefined ? before.baseUrl : input.baseUrl?.trim() ?? "";
+  const baseUrl = inputUrl === "" ? "" : normalizeBaseUrl(inputUrl);
   return {
     baseUrl,
     model: (input.model === undefined ? before.model : input.model ?? "").trim(),
     voice: (input.voice === undefined ? before.voice : input.voice ?? "").trim(),
     format: input.format === undefined ? before.format : input.format ?? DEFAULTS.format,
     speed: input.speed === undefined ? before.speed : input.speed ?? DEFAULTS.speed,
-    ...(baseUrl === "" ? {} : keyAfter(baseUrl, input.apiKey, before.key)),
+    ...(baseUrl === "" ? {} : updateBoundKey(baseUrl, input.apiKey, before.key)),
   };
 }
 
-function placeOf(version: number) {
+function createAad(version: number) {
   return { table: "setting", id: KEY, field: "value", version };
 }

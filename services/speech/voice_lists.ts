@@ -1,17 +1,18 @@
-/** Voices of well-known models, for servers that do not list theirs. Taken from the models' own documentation. */
+/** Voice lists: parsed from speech servers, and the known voices of popular models (docs/protocols/tts.md, "Voice catalogs"). */
+import { isJsonObject } from "../json/type_guards.ts";
 
-/** A voice as the list shows it. */
+/** A voice in a list. */
 export interface Voice {
   id: string;
   name: string;
-  /** BCP 47, where the name tells it. */
+  /** BCP 47, if known. */
   language?: string;
 }
 
 const OPENAI_ALL = "alloy ash ballad coral echo fable nova onyx sage shimmer verse marin cedar";
 const OPENAI_FIRST = "alloy ash coral echo fable nova onyx sage shimmer";
 
-// The first letter of a Kokoro voice is its language, the second is f or m.
+// The first letter of a Kokoro voice is its language, the second its gender (f or m).
 const KOKORO_LANGUAGES: Record<string, string> = {
   a: "en-US",
   b: "en-GB",
@@ -43,26 +44,69 @@ const ORPHEUS: Record<string, string> = {
   it: "pietro giulia carlo",
 };
 
-/** Gives the known voices of a model, told by its name; an empty list for a model nobody has written down. */
-export function curatedVoices(model: string): Voice[] {
+/** Lists the known voices of a model by its name. Returns an empty list for other models. */
+export function listKnownVoices(model: string): Voice[] {
   const name = model.toLowerCase();
   if (name.includes("kokoro")) {
-    return KOKORO.split(" ").map((id) => ({ id, name: titled(id.slice(3)), language: KOKORO_LANGUAGES[id[0]!] }));
+    return KOKORO.split(" ").map((id) => ({ id, name: capitalize(id.slice(3)), language: KOKORO_LANGUAGES[id[0]!] }));
   }
   if (name.includes("orpheus")) {
     return Object.entries(ORPHEUS).flatMap(([language, names]) =>
-      names.split(" ").map((id) => ({ id, name: titled(id), language }))
+      names.split(" ").map((id) => ({ id, name: capitalize(id), language }))
     );
   }
-  if (/^tts-1/.test(name)) return plain(OPENAI_FIRST);
-  if (/gpt-4o.*tts/.test(name)) return plain(OPENAI_ALL);
+  if (/^tts-1/.test(name)) return toVoices(OPENAI_FIRST);
+  if (/gpt-4o.*tts/.test(name)) return toVoices(OPENAI_ALL);
   return [];
 }
 
-function plain(names: string): Voice[] {
-  return names.split(" ").map((id) => ({ id, name: titled(id) }));
+function toVoices(names: string): Voice[] {
+  return names.split(" ").map((id) => ({ id, name: capitalize(id) }));
 }
 
-function titled(name: string): string {
+function capitalize(name: string): string {
   return name[0]!.toUpperCase() + name.slice(1);
+}
+
+/** Voices read from one response. */
+const MAX_VOICES = 5_000;
+const MAX_NAME = 300;
+
+/**
+ * Parses a list of voices: `voices`, `data` or the value itself, as strings, as objects with an id, or as an object keyed by
+ * name.
+ *
+ * @returns undefined if there are no voices: an error with status 200, an empty list, or something else
+ */
+export function parseVoiceList(value: unknown): Voice[] | undefined {
+  if (!isJsonObject(value) && !Array.isArray(value)) return undefined;
+  const source = Array.isArray(value)
+    ? value
+    : value.voices ?? value.data ?? (isKeyedByVoice(value) ? value : undefined);
+  const entries = Array.isArray(source) ? source : isJsonObject(source) ? Object.keys(source) : [];
+  const voices = new Map<string, Voice>();
+  for (const entry of entries.slice(0, MAX_VOICES)) {
+    const voice = parseVoice(entry);
+    if (voice !== undefined && !voices.has(voice.id)) voices.set(voice.id, voice);
+  }
+  return voices.size === 0 ? undefined : [...voices.values()];
+}
+
+/** Piper returns an object keyed by voice. */
+function isKeyedByVoice(value: Record<string, unknown>): boolean {
+  return !("error" in value) && !("detail" in value) && Object.values(value).every(isJsonObject);
+}
+
+function parseVoice(entry: unknown): Voice | undefined {
+  if (typeof entry === "string") return createVoice(entry, entry);
+  if (!isJsonObject(entry)) return undefined;
+  const id = [entry.id, entry.voice_id, entry.name].find((candidate) => typeof candidate === "string");
+  const voice = createVoice(id, typeof entry.name === "string" ? entry.name : id);
+  if (voice !== undefined && typeof entry.language === "string") voice.language = entry.language.slice(0, MAX_NAME);
+  return voice;
+}
+
+function createVoice(id: unknown, name: unknown): Voice | undefined {
+  if (typeof id !== "string" || id.trim() === "" || id.length > MAX_NAME) return undefined;
+  return { id, name: String(name).trim().slice(0, MAX_NAME) || id };
 }

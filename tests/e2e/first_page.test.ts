@@ -60,7 +60,7 @@ test("a newcomer opens the page, writes to the demonstration and reads its reply
   await ui.page.getByRole("button", { name: "Start chatting" }).click();
   await sendMessage(ui.page, "Hello");
   const prose = ui.page.locator(".reply .prose").last();
-  await prose.getByText("no language model").waitFor();
+  await prose.getByText("not a language model").waitFor();
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
   const [summary] = (await server.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary")).items;
   const { messages } = await server.json<{ messages: { content: string; status: string }[] }>(

@@ -93,7 +93,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     await composer.waitFor();
     await composer.fill("Is anybody there?");
     await composer.press("Enter");
-    await owner.page.locator(".reply .prose").getByText("no language model").waitFor();
+    await owner.page.locator(".reply .prose").getByText("not a language model").waitFor();
     await owner.page.getByRole("button", { name: "Regenerate" }).waitFor();
 
     // A second container on the volume, as after an update: the passkey signs in again, and the chat is there.

@@ -298,7 +298,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       const composer = owner.page.getByLabel("Message", { exact: true });
       await composer.fill("Is anybody there?");
       await composer.press("Enter");
-      await owner.page.locator(".reply .prose").getByText("no language model").waitFor();
+      await owner.page.locator(".reply .prose").getByText("not a language model").waitFor();
 
       const login = command(["auth", "login", "--base-url", server.url, "--no-browser"]);
       const [, address] = await login.told(/^ {2}(http:\S+)$/m);

@@ -20,7 +20,7 @@ async function connect(base_url: string, more: Record<string, unknown> = {}): Pr
   expect((await app.post("/api/connections/c/activate")).status).toBe(200);
 }
 
-test("a fresh server is well: the demo answers", async () => {
+test("reports ok for a new installation, whose demo responds", async () => {
   expect(await json("/api/health")).toMatchObject({
     status: "ok",
     version: "0.0.0-test",
@@ -29,13 +29,13 @@ test("a fresh server is well: the demo answers", async () => {
   expect(await json("/api/models")).toMatchObject({ object: "list", data: [{ id: "demo" }] });
 });
 
-test("without a connection health says unconfigured and models are not available", async () => {
+test("reports unconfigured without a connection, and models are not available", async () => {
   await app.delete("/api/connections/demo");
   expect(await json("/api/health")).toMatchObject({ status: "unconfigured", connection: null });
   expect((await json("/api/models", 503)).error.code).toBe("not_available");
 });
 
-test("a model server that answers is ok, one that wants another key or is off is degraded, always with status 200", async () => {
+test("reports ok if the model server responds and degraded if it refuses the key or is off, always with status 200", async () => {
   const llm = await openFakeLlm({ models: ["a", "b"] });
   await connect(llm.url, { model: "b" });
   const health = await json("/api/health");
@@ -52,15 +52,15 @@ test("a model server that answers is ok, one that wants another key or is off is
   expect(off.connection.error).toContain("connection refused");
 });
 
-test("a port that is closed to HTTP is no reachable server", async () => {
+test("a port that HTTP clients block is unreachable", async () => {
   await connect("http://127.0.0.1:6000/v1");
   expect(await json("/api/health")).toMatchObject({
     status: "degraded",
-    connection: { reachable: false, error: expect.stringContaining("closed to HTTP") },
+    connection: { reachable: false, error: expect.stringContaining("block this port") },
   });
 });
 
-test("models are the upstream's own list, with what it adds", async () => {
+test("lists the upstream's models with all their fields", async () => {
   await using llm = await openFakeLlm({ personality: "vllm", models: ["a", "b"] });
   await connect(llm.origin);
   expect(await json("/api/models")).toMatchObject({
@@ -69,7 +69,7 @@ test("models are the upstream's own list, with what it adds", async () => {
   });
 });
 
-test("an upstream that refuses or is away makes models a 502 that says where and why", async () => {
+test("returns 502 with the reason if the upstream refuses or is off", async () => {
   const llm = await openFakeLlm({ apiKey: "needed" });
   await connect(llm.url, { api_key: "wrong-key-1234" });
   const refused = (await json("/api/models", 502)).error;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { discoverBackends } from "../../services/image_generation/discover_backends.ts";
+import { detectBackends } from "../../services/image_generation/backend_detection.ts";
 import { FakeA1111 } from "../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../helpers/fakes/fake_comfy.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
@@ -107,7 +107,7 @@ test("a test says whether a backend can be used, and why not", async () => {
   expect(await verdict({ kind: "a1111", base_url: a1111.url })).toEqual({ reachable: true });
   expect(await verdict({ kind: "comfyui", base_url: comfy.url })).toEqual({ reachable: true });
   expect(await verdict({ kind: "comfyui", base_url: a1111.url })).toMatchObject({ reachable: false });
-  expect((await verdict({ kind: "a1111", base_url: comfy.url })).error).toContain("does not have the API");
+  expect((await verdict({ kind: "a1111", base_url: comfy.url })).error).toContain("doesn't have the API");
   a1111.switches.hasApi = false;
   expect((await verdict({ kind: "a1111", base_url: a1111.url })).error).toContain("--api");
   expect((await verdict({ kind: "a1111", base_url: "http://127.0.0.1:9" })).error).toContain("127.0.0.1:9");
@@ -172,9 +172,12 @@ test("a server that stalls, or sends a page with status 200, is a failure with w
   const backend = { id: "c", kind: "comfyui", base_url: `http://127.0.0.1:${server.addr.port}` };
   await put(backend);
   const page = await app.post("/api/image/generate", { prompt: "x" });
-  expect([page.status, (await page.json()).error.message]).toEqual([502, expect.stringContaining("sends no JSON")]);
+  expect([page.status, (await page.json()).error.message]).toEqual([
+    502,
+    expect.stringContaining("didn't return JSON"),
+  ]);
   await app[Symbol.asyncDispose]();
-  app = await openTestApp({ imageLimits: { pollMs: 20, answerMs: 300 } });
+  app = await openTestApp({ imageLimits: { pollMs: 20, responseMs: 300 } });
   await put(backend);
   body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
   const stalled = await app.post("/api/image/generate", { prompt: "x" });
@@ -207,7 +210,7 @@ test("discover tells both kinds by the shape of their answers, whatever port the
   );
   const servers = [a1111, off, locked, empty, comfy, older, { port: other.addr.port }, { port: page.addr.port }];
   const ports = [...servers.map(({ port }) => ({ port })), { port: 9 }];
-  const found = await discoverBackends({ hosts: ["127.0.0.1"], ports, deadlineMs: 10_000 });
+  const found = await detectBackends({ hosts: ["127.0.0.1"], ports, deadlineMs: 10_000 });
   expect(found).toEqual([
     { kind: "a1111", baseUrl: a1111.url },
     { kind: "a1111", baseUrl: off.url, hint: "api_off" },
@@ -225,7 +228,7 @@ test(
     await using comfy = new FakeComfy();
     const resolve = (host: string) => Promise.resolve(host === "evil.test" ? ["169.254.169.254"] : ["127.0.0.1"]);
     const hosts = ["169.254.169.254", "[fe80::1]", "evil.test", "metadata.google.internal"];
-    expect(await discoverBackends({ hosts, ports: [comfy], resolve, deadlineMs: 10_000 })).toEqual([]);
+    expect(await detectBackends({ hosts, ports: [comfy], resolve, deadlineMs: 10_000 })).toEqual([]);
     expect(comfy.requests).toEqual([]);
     const response = await app.post("/api/image/discover", { hosts: ["192.0.2.1"] });
     expect(response.status).toBe(200);

@@ -229,7 +229,7 @@ test("a picture for a message that is gone meanwhile is kept, and the answer say
   await app.delete("/api/conversations/c1/messages/a1");
   backend.go();
   const { images, warnings, message_id } = await (await asked).json();
-  expect(warnings).toEqual(["The message it belongs to is gone"]);
+  expect(warnings).toEqual(["The message was deleted, so the image is not attached to it"]);
   expect(message_id).toBeUndefined();
   expect((await app.get(images[0].url)).status).toBe(200);
 });
@@ -307,7 +307,7 @@ describe("A1111", () => {
       ["a1111", "CUDA out of memory"],
       ["forge", "Internal Server Error"],
       ["validation", "value is not a valid integer"],
-      ["page", "sends no JSON"],
+      ["page", "didn't return JSON"],
     ] as const,
   )("a failure of the kind %s is told in the server's words, without its paths", async (failure, words) => {
     await using backend = new FakeA1111({ failure });
@@ -449,8 +449,8 @@ describe("ComfyUI", () => {
         { failure: "Cannot load /home/someone/x.pt\nmore" },
         /"Sampler" \(node 3\): Cannot load …\/x\.pt$/,
       ],
-      ["makes no picture", { pictures: "none" }, /made no picture/],
-      ["is forgotten", { forgets: true }, /does not know the picture any more/],
+      ["makes no picture", { pictures: "none" }, /produced no image/],
+      ["is forgotten", { forgets: true }, /lost the image/],
     ] as const,
   )("a run that %s is a 502 that says so", async (_what, switches, words) => {
     await using backend = new FakeComfy(switches);
@@ -499,7 +499,7 @@ describe("ComfyUI", () => {
     await useBackend(app, "comfyui", backend.url, { workflow_id: "mine" });
     const { warnings } = await (await app.post("/api/image/generate", { prompt: "a fox" })).json();
     expect(warnings).toEqual([
-      expect.stringContaining("its input images is missing"),
+      expect.stringContaining("the input images is missing"),
       expect.stringContaining("%my_lora%"),
     ]);
   });

@@ -60,7 +60,7 @@ test("a dropped file that cannot be used stays in the list and says why", async 
   expect(await list()).toMatchObject([
     { id: "page", problem: expect.stringContaining("Export (API)"), placeholders: [] },
     { id: "starter" },
-    { id: "torn", problem: expect.stringContaining("not JSON") },
+    { id: "torn", problem: expect.stringContaining("isn't JSON") },
   ]);
   const broken = await app.get(`${PATH}/torn`);
   expect([broken.status, (await broken.json()).error.code]).toEqual([422, "unprocessable"]);
@@ -69,9 +69,9 @@ test("a dropped file that cannot be used stays in the list and says why", async 
 test.each([
   ["the page's format", { nodes: [{ id: 1 }], links: [], version: 1 }, "Export (API)"],
   ["an empty object", {}, "no nodes"],
-  ["a list", [], "no object"],
+  ["a list", [], "isn't an object"],
   ["a node without a class", { "3": { inputs: {} } }, "node 3 has no class_type"],
-  ["a link to nowhere", { "3": { class_type: "K", inputs: { model: ["4", 0] } } }, "wants node 4"],
+  ["a link to nowhere", { "3": { class_type: "K", inputs: { model: ["4", 0] } } }, "linked to node 4"],
 ])("%s is refused with a reason", async (_what, body, words) => {
   const response = await app.put(`${PATH}/bad`, body);
   expect(response.status).toBe(422);

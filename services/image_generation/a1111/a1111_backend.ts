@@ -1,25 +1,34 @@
 /**
- * Image servers with A1111's API (docs/protocols/images.md#a1111). Progress and interrupt are global there and may concern
- * another client's image, so we use them only while ours is being generated.
+ * Backends with A1111's API. Its progress and interrupt are global: they may affect another client's image, so both are used
+ * only while ours is being generated.
+ *
+ * @see docs/protocols/images.md, "A1111"
  */
 import { AppError } from "../../errors.ts";
-import { type DrawnAnswer, drawnIn, nameOfCheckpoint, parseCheckpoints, parseProgress } from "./a1111_responses.ts";
-import type { A1111Progress } from "./a1111_responses.ts";
-import type { Backend, Checkpoint, Drawn, DrawOrder, DrawWatch } from "../backend.ts";
+import {
+  type A1111Progress,
+  type A1111Result,
+  parseCheckpoints,
+  parseProgress,
+  parseResult,
+  toCheckpointName,
+} from "./a1111_responses.ts";
+import { formatDuration } from "../../http/timeouts.ts";
+import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
 import type { BackendHttp } from "../backend_http.ts";
 import { delay } from "../../async/delay.ts";
-import { base64Of, pictureFrom } from "../image_data.ts";
+import { decodeImage, encodeBase64 } from "../image_data.ts";
 
-/** One picture with its high-resolution pass is some 4 MB; a batch with a grid stays below this too. */
-const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
-/** How long an interrupted picture may take to come back before the connection is dropped. */
+/** An upscaled image has about 4 MB; a batch with a grid also stays below this. */
+const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
+/** How long to wait for the response after an interrupt. */
 const FREE_MS = 10_000;
-/** How long a cancelled picture's turn is waited for. */
+/** How long a canceled image may stay in the server's queue. */
 const FREE_LATER_MS = 60 * 60 * 1000;
-/** What `/progress` is worth waiting for. */
+/** Timeout of `/progress`. */
 const PROGRESS_MS = 10_000;
 
-/** One such backend. */
+/** A server with A1111's API. */
 export class A1111Backend implements Backend {
   readonly #http: BackendHttp;
 
@@ -35,132 +44,135 @@ export class A1111Backend implements Backend {
     const response = await this.#http.send("/sdapi/v1/sd-models", { signal });
     if (response.status === 404) {
       await response.body?.cancel();
-      throw await this.#withoutApi(signal);
+      throw await this.#createNoApiError(signal);
     }
-    if (!response.ok) throw await this.#http.refusal(response);
+    if (!response.ok) throw await this.#http.readError(response);
     const list = parseCheckpoints(await this.#http.readBytes(response, 4 * 1024 * 1024));
     if (list !== undefined) return list;
-    throw new AppError("upstream_error", `What answers at "${this.#http.place}" lists no checkpoints as A1111 does`);
+    throw new AppError(
+      "upstream_error",
+      `"${this.#http.baseUrl}" didn't return a list of checkpoints. Is it an A1111 server?`,
+    );
   }
 
-  async draw(order: DrawOrder, watch: DrawWatch): Promise<Drawn> {
-    const checkpoint = order.checkpoint === undefined ? undefined : await this.#known(order.checkpoint, watch.signal);
-    const before = await this.#progress(watch.signal);
+  async generate(task: ImageTask, observer: GenerationObserver): Promise<GeneratedImages> {
+    const { signal } = observer;
+    const checkpoint = task.checkpoint === undefined ? undefined : await this.#getCheckpoint(task.checkpoint, signal);
+    const before = await readProgress(this.#http, false, signal);
     const call = new AbortController();
-    const path = order.initImage === undefined ? "/sdapi/v1/txt2img" : "/sdapi/v1/img2img";
-    const answer = this.#ask(path, bodyOf(order, checkpoint), call.signal);
-    const settled = answer.then(() => {}, () => {});
-    const run = new A1111Run(this.#http, before, watch);
+    const path = task.initImage === undefined ? "/sdapi/v1/txt2img" : "/sdapi/v1/img2img";
+    const response = this.#request(path, createBody(task, checkpoint), call.signal);
+    const settled = response.then(() => {}, () => {});
+    const run = new A1111Run(this.#http, before, observer);
     try {
-      await Promise.race([answer, run.watch(settled)]);
-      watch.signal.throwIfAborted();
-      return await checked(await answer, order, checkpoint, this.#http.place);
+      await Promise.race([response, run.watch(settled)]);
+      signal.throwIfAborted();
+      return await toGeneratedImages(await response, task, checkpoint, this.#http.baseUrl);
     } catch (error) {
-      const giveUp = () => call.abort(new DOMException("The picture is over", "AbortError"));
+      const giveUp = () => call.abort(new DOMException("The image has ended", "AbortError"));
       if (await run.free(settled)) giveUp();
       else void run.freeLater(settled).finally(giveUp);
       throw error;
     }
   }
 
-  async #ask(path: string, body: object, signal: AbortSignal): Promise<DrawnAnswer> {
+  async #request(path: string, body: object, signal: AbortSignal): Promise<A1111Result> {
     const { overallMs } = this.#http.limits;
-    const options = { method: "POST", body, signal, firstByteMs: overallMs, maxBytes: MAX_ANSWER_BYTES } as const;
-    return drawnIn(await this.#http.json(path, options));
+    const options = { method: "POST", body, signal, firstByteMs: overallMs, maxBytes: MAX_RESPONSE_BYTES } as const;
+    return parseResult(await this.#http.requestJson(path, options));
   }
 
-  /** An unknown name would be dropped silently, and another checkpoint drawn with. */
-  async #known(name: string, signal: AbortSignal): Promise<Checkpoint> {
+  /** Finds a checkpoint. A1111 ignores an unknown name and uses another checkpoint. @throws {AppError} `unprocessable` */
+  async #getCheckpoint(name: string, signal: AbortSignal): Promise<Checkpoint> {
     const list = await this.checkpoints(signal);
     const found = list.find((entry) => entry.name === name || entry.title === name) ??
-      list.find((entry) => nameOfCheckpoint(entry.title) === nameOfCheckpoint(name));
+      list.find((entry) => toCheckpointName(entry.title) === toCheckpointName(name));
     if (found !== undefined) return found;
     const message = `the image server has no checkpoint "${name}"`;
-    throw new AppError("unprocessable", `Cannot draw the picture: ${message}`, {
+    throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
       issues: [{ path: "checkpoint", message }],
     });
   }
 
-  #progress(signal: AbortSignal): Promise<A1111Progress | undefined> {
-    return readProgress(this.#http, false, signal);
-  }
-
-  async #withoutApi(signal: AbortSignal): Promise<AppError> {
+  async #createNoApiError(signal: AbortSignal): Promise<AppError> {
     const ping = await this.#http.send("/internal/ping", { signal });
     await ping.body?.cancel();
     return new AppError(
       "upstream_error",
       ping.ok
-        ? `The web UI at "${this.#http.place}" runs, but its API is switched off: start it with --api`
-        : `What answers at "${this.#http.place}" does not have the API of A1111 or Forge`,
+        ? `The web UI at "${this.#http.baseUrl}" is running, but its API is off. Start it with --api.`
+        : `"${this.#http.baseUrl}" doesn't have the API of A1111 or Forge`,
     );
   }
 }
 
-/** Looks at the one picture that is being drawn, and tells when it is ours. */
+/** Follows the progress of our image, which the API does not distinguish from those of other clients. */
 class A1111Run {
   readonly #http: BackendHttp;
   readonly #before: A1111Progress | undefined;
-  readonly #watch: DrawWatch;
+  readonly #observer: GenerationObserver;
   #isOurs = false;
 
-  constructor(http: BackendHttp, before: A1111Progress | undefined, watch: DrawWatch) {
+  constructor(http: BackendHttp, before: A1111Progress | undefined, observer: GenerationObserver) {
     this.#http = http;
     this.#before = before;
-    this.#watch = watch;
+    this.#observer = observer;
   }
 
-  /** Tells progress until the answer is there. @throws {AppError} `upstream_timeout` when nothing moves any more */
-  async watch(answered: Promise<void>): Promise<void> {
-    const { limits, place } = this.#http;
+  /** Reports progress until the response arrives. @throws {AppError} `upstream_timeout` if there is no progress */
+  async watch(settled: Promise<void>): Promise<void> {
+    const { limits, baseUrl } = this.#http;
     let isOver = false;
-    answered.then(() => isOver = true);
+    settled.then(() => isOver = true);
     let last = "";
     let movedAtMs = performance.now();
     while (!isOver) {
-      await delay(limits.pollMs, this.#watch.signal, answered);
+      await delay(limits.pollMs, this.#observer.signal, settled);
       if (isOver) return;
-      const now = await readProgress(this.#http, this.#watch.wantsPreview(), this.#watch.signal);
+      const now = await readProgress(this.#http, this.#observer.wantsPreview(), this.#observer.signal);
       if (isOver) return;
-      // A server that tells no progress has its overall limit.
+      // A server without progress is only subject to the overall limit.
       const mark = now === undefined ? `${performance.now()}` : `${now.share} ${now.jobMark} ${now.step}`;
       if (mark !== last) [last, movedAtMs] = [mark, performance.now()];
-      if (now !== undefined) await this.#tell(now);
+      if (now !== undefined) await this.#report(now);
       if (performance.now() - movedAtMs > limits.idleMs) {
-        throw new AppError("upstream_timeout", `The image server at "${place}" has not moved for ${limits.idleMs} ms`);
+        throw new AppError(
+          "upstream_timeout",
+          `The image server at "${baseUrl}" made no progress for ${formatDuration(limits.idleMs)}`,
+        );
       }
     }
   }
 
-  /** Stops our picture on the server. False when it is somebody else's that is being drawn, and ours waits behind it. */
-  async free(answered: Promise<void>): Promise<boolean> {
+  /** Stops our image on the server. Returns false if ours waits behind another client's. */
+  async free(settled: Promise<void>): Promise<boolean> {
     const late = AbortSignal.timeout(FREE_MS);
     try {
-      const isOver = await Promise.race([answered.then(() => true), Promise.resolve(false)]);
+      const isOver = await Promise.race([settled.then(() => true), Promise.resolve(false)]);
       if (isOver) return true;
       const now = await readProgress(this.#http, false, late);
-      if (now !== undefined && !this.#judge(now)) return false;
+      if (now !== undefined && !this.#checkIsOurs(now)) return false;
       await this.#interrupt(late);
-      await delay(FREE_MS, late, answered);
+      await delay(FREE_MS, late, settled);
     } catch {
-      // A server that cannot be told any more is as free as it can be made.
+      // The server is unreachable; nothing more can be done.
     }
     return true;
   }
 
-  /** Stops our picture as soon as its turn comes: its place in the queue there cannot be given back. */
-  async freeLater(answered: Promise<void>): Promise<void> {
+  /** Stops our image as soon as it starts, because the API can't remove it from the queue. */
+  async freeLater(settled: Promise<void>): Promise<void> {
     const late = AbortSignal.timeout(FREE_LATER_MS);
     let isOver = false;
-    void answered.then(() => isOver = true);
+    void settled.then(() => isOver = true);
     try {
       for (;;) {
-        await delay(this.#http.limits.pollMs, late, answered);
+        await delay(this.#http.limits.pollMs, late, settled);
         if (isOver) return;
-        if (this.#judge(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
+        if (this.#checkIsOurs(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
       }
     } catch {
-      // The same.
+      // As above.
     }
   }
 
@@ -169,14 +181,14 @@ class A1111Run {
     await response.body?.cancel();
   }
 
-  async #tell(now: A1111Progress): Promise<void> {
-    if (!this.#judge(now)) return;
-    const preview = now.preview === undefined ? undefined : await pictureFrom(now.preview);
-    this.#watch.onProgress({ share: now.share, step: now.step, steps: now.steps, preview });
+  async #report(now: A1111Progress): Promise<void> {
+    if (!this.#checkIsOurs(now)) return;
+    const preview = now.preview === undefined ? undefined : await decodeImage(now.preview);
+    this.#observer.onProgress({ share: now.share, step: now.step, steps: now.steps, preview });
   }
 
-  /** One lock serves all: before it was idle, or by now another job has begun, and the next in the queue is ours. */
-  #judge(now: A1111Progress | undefined): boolean {
+  /** The server generates one image at a time. Ours is next if it was idle before, or once a new job has started. */
+  #checkIsOurs(now: A1111Progress | undefined): boolean {
     if (now === undefined || !now.isBusy) return this.#isOurs;
     this.#isOurs ||= this.#before === undefined || !this.#before.isBusy || this.#before.jobMark !== now.jobMark;
     return this.#isOurs;
@@ -190,53 +202,53 @@ async function readProgress(
 ): Promise<A1111Progress | undefined> {
   try {
     const query = isWithPreview ? "" : "?skip_current_image=true";
-    return parseProgress(await http.json(`/sdapi/v1/progress${query}`, { signal, firstByteMs: PROGRESS_MS }));
+    return parseProgress(await http.requestJson(`/sdapi/v1/progress${query}`, { signal, firstByteMs: PROGRESS_MS }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof AppError) return undefined; // the picture itself tells what is wrong
+    if (error instanceof AppError) return undefined; // the request for the image will report it
     throw error;
   }
 }
 
-function bodyOf(order: DrawOrder, checkpoint: Checkpoint | undefined): object {
-  const { initImage, sampler, scheduler } = order;
+function createBody(task: ImageTask, checkpoint: Checkpoint | undefined): object {
+  const { initImage, sampler, scheduler } = task;
   return {
-    prompt: order.prompt,
-    negative_prompt: order.negativePrompt,
-    seed: order.seed,
-    steps: order.steps,
-    cfg_scale: order.cfgScale,
-    width: order.widthPx,
-    height: order.heightPx,
+    prompt: task.prompt,
+    negative_prompt: task.negativePrompt,
+    seed: task.seed,
+    steps: task.steps,
+    cfg_scale: task.cfgScale,
+    width: task.widthPx,
+    height: task.heightPx,
     batch_size: 1,
     n_iter: 1,
     send_images: true,
     save_images: false,
     ...(sampler && { sampler_name: sampler }),
     ...(scheduler && { scheduler }),
-    ...(initImage && { init_images: [base64Of(initImage)], denoising_strength: 0.75 }),
+    ...(initImage && { init_images: [encodeBase64(initImage)], denoising_strength: 0.75 }),
     ...(checkpoint && {
       override_settings: { sd_model_checkpoint: checkpoint.title },
-      // Back and forth would be two loads of a model for every picture.
+      // Restoring would load two models for every image.
       override_settings_restore_afterwards: false,
     }),
   };
 }
 
-async function checked(
-  answer: DrawnAnswer,
-  order: DrawOrder,
+async function toGeneratedImages(
+  result: A1111Result,
+  task: ImageTask,
   checkpoint: Checkpoint | undefined,
-  place: string,
-): Promise<Drawn> {
-  const picture = answer.base64 === undefined ? undefined : await pictureFrom(answer.base64);
-  if (picture === undefined) throw new AppError("upstream_error", `The image server at "${place}" gave no picture`);
-  const used = answer.checkpoint;
+  baseUrl: string,
+): Promise<GeneratedImages> {
+  const image = result.base64 === undefined ? undefined : await decodeImage(result.base64);
+  if (image === undefined) throw new AppError("upstream_error", `The image server at "${baseUrl}" returned no image`);
+  const used = result.checkpoint;
   const isOther = checkpoint !== undefined && used !== undefined &&
-    ![checkpoint.name, nameOfCheckpoint(checkpoint.title)].includes(nameOfCheckpoint(used));
+    ![checkpoint.name, toCheckpointName(checkpoint.title)].includes(toCheckpointName(used));
   return {
-    pictures: [picture],
-    seed: answer.seed ?? order.seed,
-    warnings: isOther ? [`The server drew with the checkpoint "${used}" instead of "${checkpoint.name}"`] : [],
+    images: [image],
+    seed: result.seed ?? task.seed,
+    warnings: isOther ? [`The server used the checkpoint "${used}" instead of "${checkpoint.name}"`] : [],
   };
 }

@@ -1,28 +1,28 @@
-/** Parses responses of A1111's API, of which other servers implement only parts (docs/protocols/images.md#a1111). */
+/** Parses responses of A1111's API leniently: compatible servers omit many fields (docs/protocols/images.md, "A1111"). */
 import type { Checkpoint } from "../backend.ts";
 
-/** What is being drawn, by whomever. */
+/** Progress of the current image, which may be another client's. */
 export interface A1111Progress {
   isBusy: boolean;
   /** 0 to 1. */
   share: number;
   step?: number;
   steps?: number;
-  /** Another for every job. */
+  /** Different for every job. */
   jobMark: string;
   /** Base64. */
   preview?: string;
 }
 
-/** What came of a picture. */
-export interface DrawnAnswer {
+/** Response to a generation request. */
+export interface A1111Result {
   base64?: string;
   seed?: number;
-  /** The checkpoint it was drawn with. */
+  /** The checkpoint that was used. */
   checkpoint?: string;
 }
 
-/** Reads the list of checkpoints; `undefined` where it is none. */
+/** Parses the list of checkpoints. Returns undefined if it isn't one. */
 export function parseCheckpoints(bytes: Uint8Array): Checkpoint[] | undefined {
   let list: unknown;
   try {
@@ -37,12 +37,12 @@ export function parseCheckpoints(bytes: Uint8Array): Checkpoint[] | undefined {
   });
 }
 
-/** The title carries a hash once that was computed, and an ending; the name does not change. */
-export function nameOfCheckpoint(title: string): string {
+/** Returns the part of a title that never changes. A title includes a file extension, and a hash once it is computed. */
+export function toCheckpointName(title: string): string {
   return title.replace(/\s*\[[0-9a-f]+\]$/i, "").replace(/^.*[\\/]/, "").replace(/\.(?:safetensors|ckpt|gguf)$/i, "");
 }
 
-/** Reads the answer of `/progress`; `undefined` where it is none. */
+/** Parses a response of `/progress`. Returns undefined if it isn't one. */
 export function parseProgress(json: unknown): A1111Progress | undefined {
   const { progress, state, current_image: preview } = (json ?? {}) as Record<string, unknown>;
   if (typeof progress !== "number") return undefined;
@@ -58,16 +58,16 @@ export function parseProgress(json: unknown): A1111Progress | undefined {
   };
 }
 
-/** Reads the answer of `txt2img`. With several pictures a grid may come first, and `info` says where the picture is. */
-export function drawnIn(json: unknown): DrawnAnswer {
+/** Parses a response of `txt2img`. A grid of all images may come first; `info` has the index of the first image. */
+export function parseResult(json: unknown): A1111Result {
   const { images, info } = (json ?? {}) as Record<string, unknown>;
-  const told = parseInfo(info);
-  const index = typeof told.index_of_first_image === "number" ? told.index_of_first_image : 0;
+  const details = parseInfo(info);
+  const index = typeof details.index_of_first_image === "number" ? details.index_of_first_image : 0;
   const list = Array.isArray(images) ? images : [];
   return {
     base64: textOf(list[index] ?? list[0]),
-    seed: typeof told.seed === "number" && told.seed >= 0 ? told.seed : undefined,
-    checkpoint: textOf(told.sd_model_name),
+    seed: typeof details.seed === "number" && details.seed >= 0 ? details.seed : undefined,
+    checkpoint: textOf(details.sd_model_name),
   };
 }
 

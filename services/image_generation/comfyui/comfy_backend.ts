@@ -1,20 +1,20 @@
-/** Backends that are ComfyUI: an order fills the places of a workflow, and its run makes the pictures. */
+/** ComfyUI: fills the placeholders of a workflow, runs it and downloads its images (docs/protocols/images.md, "ComfyUI"). */
 import { AppError } from "../../errors.ts";
 import { assertOwnerAddress } from "../../http/endpoint_address.ts";
-import type { Backend, Checkpoint, Drawn, DrawOrder, DrawWatch } from "../backend.ts";
+import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
 import type { BackendHttp } from "../backend_http.ts";
 import { ComfyRun } from "./comfy_run.ts";
 import { ComfyServer } from "./comfy_server.ts";
 import { openComfySocket } from "./comfy_socket.ts";
-import { base64Of, isPicture } from "../image_data.ts";
-import { fillWorkflow, placeholdersIn, type PlaceholderValues } from "./placeholders.ts";
+import { encodeBase64, isSupportedImage } from "../image_data.ts";
+import { fillWorkflow, listPlaceholders, type PlaceholderValues } from "./placeholders.ts";
 
-/** Pictures taken of one run. */
-const MAX_PICTURES = 16;
-/** One transparent pixel as PNG, where somebody has no picture. */
-const NO_PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+/** Images downloaded per run. */
+const MAX_IMAGES = 16;
+/** One transparent pixel as PNG, for characters without an avatar. */
+const EMPTY_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-/** One ComfyUI. */
+/** A ComfyUI server. */
 export class ComfyBackend implements Backend {
   readonly #server: ComfyServer;
 
@@ -30,61 +30,62 @@ export class ComfyBackend implements Backend {
     return (await this.#server.checkpoints(signal)).map((name) => ({ name, title: name }));
   }
 
-  async draw(order: DrawOrder, watch: DrawWatch): Promise<Drawn> {
+  async generate(task: ImageTask, observer: GenerationObserver): Promise<GeneratedImages> {
     const { http } = this.#server;
-    const places = new Set(placeholdersIn(order.workflow));
-    const { workflow, left } = fillWorkflow(order.workflow, await this.#values(order, places, watch.signal));
+    const placeholders = new Set(listPlaceholders(task.workflow));
+    const values = await this.#createValues(task, placeholders, observer.signal);
+    const { workflow, unfilled } = fillWorkflow(task.workflow, values);
     const clientId = crypto.randomUUID();
-    const run = new ComfyRun(this.#server, watch);
-    await assertOwnerAddress(new URL(http.place)); // the socket has no guard of its own
-    const socket = await openComfySocket(http.place, clientId, {
+    const run = new ComfyRun(this.#server, observer);
+    await assertOwnerAddress(new URL(http.baseUrl)); // WebSocket does not go through the HTTP client
+    const socket = await openComfySocket(http.baseUrl, clientId, {
       headers: http.authorization,
-      withinMs: http.limits.connectMs,
+      timeoutMs: http.limits.connectMs,
       listener: run,
     });
     try {
       const { history, warnings } = await run.run(workflow, clientId);
-      const pictures: Uint8Array<ArrayBuffer>[] = [];
-      for (const picture of history.pictures.slice(0, MAX_PICTURES)) {
-        const bytes = await this.#server.view(picture, watch.signal);
-        if (isPicture(bytes)) pictures.push(bytes);
+      const images: Uint8Array<ArrayBuffer>[] = [];
+      for (const file of history.images.slice(0, MAX_IMAGES)) {
+        const bytes = await this.#server.download(file, observer.signal);
+        if (isSupportedImage(bytes)) images.push(bytes);
       }
-      if (pictures.length === 0) {
+      if (images.length === 0) {
         throw new AppError(
           "upstream_error",
-          "The workflow ran and made no picture: it needs a node that saves or shows one",
+          "The workflow produced no image. Add a SaveImage or PreviewImage node.",
         );
       }
-      const unfilled = left.map((name) => `The workflow has a place %${name}% that Parlor does not fill`);
-      return { pictures, seed: order.seed, warnings: [...warnings, ...unfilled] };
+      const unknown = unfilled.map((name) => `Parlor doesn't know the placeholder %${name}% of the workflow`);
+      return { images, seed: task.seed, warnings: [...warnings, ...unknown] };
     } finally {
       socket?.close();
     }
   }
 
-  async #values(order: DrawOrder, places: Set<string>, signal: AbortSignal): Promise<PlaceholderValues> {
+  async #createValues(task: ImageTask, placeholders: Set<string>, signal: AbortSignal): Promise<PlaceholderValues> {
     const values: PlaceholderValues = {
-      prompt: order.prompt,
-      negative_prompt: order.negativePrompt,
-      width: order.widthPx,
-      height: order.heightPx,
-      steps: order.steps,
-      scale: order.cfgScale,
-      sampler: order.sampler ?? "euler",
-      scheduler: order.scheduler ?? "normal",
-      seed: order.seed,
-      denoise: order.initImage === undefined ? 1 : 0.75,
-      clip_skip: -1, // ComfyUI counts from the end
+      prompt: task.prompt,
+      negative_prompt: task.negativePrompt,
+      width: task.widthPx,
+      height: task.heightPx,
+      steps: task.steps,
+      scale: task.cfgScale,
+      sampler: task.sampler ?? "euler",
+      scheduler: task.scheduler ?? "normal",
+      seed: task.seed,
+      denoise: task.initImage === undefined ? 1 : 0.75,
+      clip_skip: -1, // the last layer
     };
-    if (places.has("model")) values.model = order.checkpoint ?? await this.#firstCheckpoint(signal);
-    if (places.has("user_avatar")) values.user_avatar = NO_PICTURE;
-    if (places.has("char_avatar")) {
-      const picture = await order.characterPicture?.();
-      values.char_avatar = picture === undefined ? NO_PICTURE : base64Of(picture);
+    if (placeholders.has("model")) values.model = task.checkpoint ?? await this.#firstCheckpoint(signal);
+    if (placeholders.has("user_avatar")) values.user_avatar = EMPTY_IMAGE;
+    if (placeholders.has("char_avatar")) {
+      const image = await task.readCharacterImage?.();
+      values.char_avatar = image === undefined ? EMPTY_IMAGE : encodeBase64(image);
     }
-    if (order.initImage !== undefined) {
-      if (!places.has("init_image")) throw noPlaceForPicture();
-      values.init_image = await this.#server.upload(order.initImage, signal);
+    if (task.initImage !== undefined) {
+      if (!placeholders.has("init_image")) throw createNoInitImageError();
+      values.init_image = await this.#server.upload(task.initImage, signal);
     }
     return values;
   }
@@ -92,16 +93,16 @@ export class ComfyBackend implements Backend {
   async #firstCheckpoint(signal: AbortSignal): Promise<string> {
     const [first] = await this.#server.checkpoints(signal);
     if (first !== undefined) return first;
-    const message = "the image server has no checkpoint: put one into its folder models/checkpoints";
-    throw new AppError("unprocessable", `Cannot draw the picture: ${message}`, {
+    const message = "the image server has no checkpoints. Put one into its folder models/checkpoints";
+    throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
       issues: [{ path: "checkpoint", message }],
     });
   }
 }
 
-function noPlaceForPicture(): AppError {
-  const message = "the workflow has no place for a picture to begin from; give a LoadImage node the image %init_image%";
-  return new AppError("unprocessable", `Cannot draw the picture: ${message}`, {
+function createNoInitImageError(): AppError {
+  const message = "the workflow has no initial image. Set the image of a LoadImage node to %init_image%";
+  return new AppError("unprocessable", `Can't generate the image: ${message}`, {
     issues: [{ path: "init_image", message }],
   });
 }

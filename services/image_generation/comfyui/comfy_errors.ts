@@ -1,65 +1,70 @@
-/** What ComfyUI says of workflows it refuses and of runs that fail, in words an owner can act on. Never its tracebacks. */
+/** Explains ComfyUI's errors for refused workflows and failed runs. Tracebacks are never shown. */
 import { AppError, type ErrorIssue } from "../../errors.ts";
-import { withoutPaths } from "../backend_http.ts";
+import { removePaths } from "../backend_http.ts";
 import { asObject } from "../../json/type_guards.ts";
-import { nodeName, type Workflow } from "./workflow_format.ts";
+import { getNodeName, type Workflow } from "./workflow_format.ts";
 
 const MAX_ISSUES = 20;
-const MAX_WORDS = 400;
+const MAX_TEXT = 400;
 
 /**
- * Makes the error for a workflow that the server refused.
+ * Creates the error for a workflow that the server refused.
  *
- * @returns `undefined` when the answer does not say that the workflow is at fault.
+ * @returns undefined if the response doesn't blame the workflow
  */
-export function refusedWorkflow(status: number, text: string, workflow: Workflow): AppError | undefined {
+export function createRefusalError(status: number, text: string, workflow: Workflow): AppError | undefined {
   if (status !== 400) return undefined;
-  let answer: Record<string, unknown>;
+  let response: Record<string, unknown>;
   try {
-    answer = asObject(JSON.parse(text));
+    response = asObject(JSON.parse(text));
   } catch {
     return undefined;
   }
-  const issues = issuesIn(answer.node_errors, workflow);
-  const reason = issues[0]?.message ?? reasonIn(answer.error);
+  const issues = parseIssues(response.node_errors, workflow);
+  const reason = issues[0]?.message ?? parseReason(response.error);
   if (reason === undefined) return undefined;
-  const others = issues.length > 1 ? `, and ${issues.length - 1} more` : "";
-  return new AppError("unprocessable", `The image server refuses the workflow: ${reason}${others}`, { issues });
+  const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  return new AppError("unprocessable", `The image server refused the workflow: ${reason}${others}`, { issues });
 }
 
-/** Gives a sentence for each part of a workflow that the server took but does not run. */
-export function warningsOf(nodeErrors: unknown, workflow: Workflow): string[] {
-  return issuesIn(nodeErrors, workflow).map(({ message }) => `A part of the workflow was left out: ${message}`);
-}
-
-/** Makes the error for a run that failed or was ended by somebody else. */
-export function failedRun(failure: { type: string; data: Record<string, unknown> } | undefined, workflow: Workflow) {
-  if (failure === undefined) return new AppError("upstream_error", "The image server could not draw the picture");
-  const { node_id: id, exception_message: message } = failure.data;
-  if (failure.type === "execution_interrupted") {
-    return new AppError("upstream_error", "The picture was stopped on the image server itself");
-  }
-  const name = nodeName(String(id), workflow[String(id)]);
-  return new AppError(
-    "upstream_error",
-    `The image server failed at ${name}: ${wordsOf(message) ?? "it does not say why"}`,
+/** Returns a warning for each part of an accepted workflow that the server will not run. */
+export function parseWarnings(nodeErrors: unknown, workflow: Workflow): string[] {
+  return parseIssues(nodeErrors, workflow).map(({ message }) =>
+    `The image server skipped a part of the workflow: ${message}`
   );
 }
 
-function issuesIn(nodeErrors: unknown, workflow: Workflow): ErrorIssue[] {
+/** Creates the error for a run that failed or was stopped by another client. */
+export function createRunError(
+  failure: { type: string; data: Record<string, unknown> } | undefined,
+  workflow: Workflow,
+) {
+  if (failure === undefined) return new AppError("upstream_error", "The image server couldn't generate the image");
+  const { node_id: id, exception_message: message } = failure.data;
+  if (failure.type === "execution_interrupted") {
+    return new AppError("upstream_error", "The image was stopped on the image server");
+  }
+  const name = getNodeName(String(id), workflow[String(id)]);
+  return new AppError(
+    "upstream_error",
+    `The image server failed at ${name}: ${readText(message) ?? "no reason given"}`,
+  );
+}
+
+function parseIssues(nodeErrors: unknown, workflow: Workflow): ErrorIssue[] {
   return Object.entries(asObject(nodeErrors)).flatMap(([id, entry]) => {
     const errors = asObject(entry).errors;
-    const name = nodeName(id, workflow[id]);
+    const name = getNodeName(id, workflow[id]);
     return (Array.isArray(errors) ? errors : []).map((error) => {
       const { type, message, details, extra_info: extra } = asObject(error);
       const { input_name: input, received_value: value } = asObject(extra);
       const path = typeof input === "string" ? `${id}.inputs.${input}` : id;
-      return { path, message: `${name}: ${sentenceOf(String(type), { input, value, message, details })}` };
+      return { path, message: `${name}: ${explainIssue(String(type), { input, value, message, details })}` };
     });
   }).slice(0, MAX_ISSUES);
 }
 
-function sentenceOf(
+function explainIssue(
   type: string,
   { input, value, message, details }: Record<"input" | "value" | "message" | "details", unknown>,
 ): string {
@@ -70,30 +75,30 @@ function sentenceOf(
     case "value_not_in_list":
       return input === "ckpt_name"
         ? `the checkpoint ${shown} is not installed on the image server`
-        : `${shown} is nothing that the image server has for ${input}`;
+        : `the image server doesn't have ${shown} for ${input}`;
     case "required_input_missing":
-      return `its input ${input ?? wordsOf(details)} is missing`;
+      return `the input ${input ?? readText(details)} is missing`;
     case "value_smaller_than_min":
       return `${shown} is too small for ${input}`;
     case "value_bigger_than_max":
       return `${shown} is too large for ${input}`;
     case "invalid_input_type":
-      return `${shown} is of the wrong type for ${input}`;
+      return `${shown} has the wrong type for ${input}`;
     case "exception_during_validation":
     case "exception_during_inner_validation":
-      return `its input ${input ?? ""} cannot be followed: a node it leads to is missing or broken`.replace("  ", " ");
+      return `the input ${input ?? ""} is invalid: a node it is linked to is missing or broken`.replace("  ", " ");
     default:
-      return [wordsOf(message), wordsOf(details)].filter((words) => words !== undefined).join(": ") || type;
+      return [readText(message), readText(details)].filter((text) => text !== undefined).join(": ") || type;
   }
 }
 
-function reasonIn(error: unknown): string | undefined {
-  if (typeof error === "string") return wordsOf(error);
+function parseReason(error: unknown): string | undefined {
+  if (typeof error === "string") return readText(error);
   const { message, details } = asObject(error);
-  return [wordsOf(message), wordsOf(details)].filter((words) => words !== undefined).join(": ") || undefined;
+  return [readText(message), readText(details)].filter((text) => text !== undefined).join(": ") || undefined;
 }
 
-function wordsOf(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   if (typeof value !== "string" || value.trim() === "") return undefined;
-  return withoutPaths(value.trim().split("\n")[0]!).replace(/\.+$/, "").slice(0, MAX_WORDS);
+  return removePaths(value.trim().split("\n")[0]!).replace(/\.+$/, "").slice(0, MAX_TEXT);
 }

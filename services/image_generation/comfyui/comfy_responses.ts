@@ -1,24 +1,24 @@
-/** ComfyUI's answers, read without trusting their shape. */
+/** Parses ComfyUI's responses leniently (docs/protocols/images.md, "ComfyUI"). */
 import { asObject, type JsonObject } from "../../json/type_guards.ts";
 
-/** A picture that a run made. */
-export interface ComfyPicture {
+/** An image file of a run. */
+export interface ComfyFile {
   filename: string;
   subfolder: string;
   type: string;
 }
 
-/** What came of a run. */
+/** The result of a run. */
 export interface ComfyHistory {
   isSuccess: boolean;
-  /** Those that are kept, or where there are none the others. */
-  pictures: ComfyPicture[];
-  /** Data of the message that tells why it failed. */
+  /** The saved images, or the previews if none were saved. */
+  images: ComfyFile[];
+  /** The message that explains a failure. */
   failure?: { type: string; data: Record<string, unknown> };
 }
 
-/** Reads the names an input can be set to, from either form of node description; `undefined` where there are none. */
-export function namesIn(json: unknown, input: string): string[] | undefined {
+/** Parses the options of an input, from either form of node description. Returns undefined if it has none. */
+export function parseOptions(json: unknown, input: string): string[] | undefined {
   const node = Object.values(asObject(json))[0];
   const spec = asObject(asObject(asObject(node).input).required)[input];
   if (!Array.isArray(spec)) return undefined;
@@ -26,29 +26,30 @@ export function namesIn(json: unknown, input: string): string[] | undefined {
   return Array.isArray(list) ? list.filter((name) => typeof name === "string") : undefined;
 }
 
-/** Reads the history of one run; `undefined` while there is none. */
+/** Parses the history of one run. Returns undefined if it has not ended. */
 export function parseHistory(json: unknown, id: string): ComfyHistory | undefined {
   const entry = asObject(json)[id];
   if (typeof entry !== "object" || entry === null) return undefined;
   const { outputs, status } = entry as JsonObject;
   const messages = asObject(status).messages;
-  const pictures = Object.values(asObject(outputs)).flatMap((output) => picturesIn(output));
-  const kept = pictures.filter(({ type }) => type === "output");
+  const images = Object.values(asObject(outputs)).flatMap((output) => parseFiles(output));
+  const saved = images.filter(({ type }) => type === "output");
   return {
     isSuccess: asObject(status).status_str !== "error",
-    pictures: kept.length > 0 ? kept : pictures,
-    failure: Array.isArray(messages) ? failureIn(messages) : undefined,
+    images: saved.length > 0 ? saved : images,
+    failure: Array.isArray(messages) ? findFailure(messages) : undefined,
   };
 }
 
 /** Finds a run in the queue. */
-export function placeIn(json: unknown, id: string): "running" | "pending" | "absent" {
+export function findQueueState(json: unknown, id: string): "running" | "pending" | "absent" {
   const { queue_running: running, queue_pending: pending } = asObject(json);
-  const holds = (list: unknown) => Array.isArray(list) && list.some((entry) => Array.isArray(entry) && entry[1] === id);
-  return holds(running) ? "running" : holds(pending) ? "pending" : "absent";
+  const contains = (list: unknown) =>
+    Array.isArray(list) && list.some((entry) => Array.isArray(entry) && entry[1] === id);
+  return contains(running) ? "running" : contains(pending) ? "pending" : "absent";
 }
 
-function picturesIn(output: unknown): ComfyPicture[] {
+function parseFiles(output: unknown): ComfyFile[] {
   const { images } = asObject(output);
   if (!Array.isArray(images)) return [];
   return images.flatMap((image) => {
@@ -62,7 +63,7 @@ function picturesIn(output: unknown): ComfyPicture[] {
   });
 }
 
-function failureIn(messages: unknown[]): ComfyHistory["failure"] {
+function findFailure(messages: unknown[]): ComfyHistory["failure"] {
   for (const message of messages) {
     const [type, data] = Array.isArray(message) ? message : [];
     if (type === "execution_error" || type === "execution_interrupted") return { type, data: asObject(data) };

@@ -1,47 +1,49 @@
-/** One run on a ComfyUI server, from the queue to its end: frames tell how far it is, the history what came of it. */
+/** One run on a ComfyUI server. Web socket messages report progress; the history has the result. */
 import { AppError } from "../../errors.ts";
-import type { DrawStep, DrawWatch } from "../backend.ts";
+import type { GenerationObserver, ImageProgress } from "../backend.ts";
 import type { ComfyHistory } from "./comfy_responses.ts";
-import { failedRun } from "./comfy_errors.ts";
+import { createRunError } from "./comfy_errors.ts";
 import type { ComfyServer } from "./comfy_server.ts";
 import type { ComfyListener } from "./comfy_socket.ts";
 import { delay } from "../../async/delay.ts";
 import type { Workflow } from "./workflow_format.ts";
 
-/** Longest pause between two looks at a run that takes long. */
+/** Longest interval between two polls. */
 const MAX_POLL_MS = 5_000;
-/** Looks that may fail one after another. */
-const MAX_FAILED_LOOKS = 5;
-/** For telling the server to let go. */
+/** Polls that may fail in a row. */
+const MAX_FAILED_POLLS = 5;
+/** For stopping the run on the server. */
 const FREE_MS = 10_000;
 const ENDS = new Set(["execution_success", "execution_error", "execution_interrupted"]);
 
-/** Follows one run. Made before it is queued: frames come to the socket that was open by then. */
+/** Follows one run. Create it before queueing: only a socket that is already open receives the messages. */
 export class ComfyRun implements ComfyListener {
   readonly #server: ComfyServer;
-  readonly #watch: DrawWatch;
+  readonly #observer: GenerationObserver;
   #id: string | undefined;
-  #step: DrawStep = { share: 0 };
-  #news = Promise.withResolvers<void>();
+  #progress: ImageProgress = { share: 0 };
+  #ended = Promise.withResolvers<void>();
 
-  constructor(server: ComfyServer, watch: DrawWatch) {
+  constructor(server: ComfyServer, observer: GenerationObserver) {
     this.#server = server;
-    this.#watch = watch;
+    this.#observer = observer;
   }
 
   onMessage(type: string, data: Record<string, unknown>): void {
     const { prompt_id: id, node, value, max } = data;
-    // A socket that connects again hears of its own run without the id.
+    // Messages after a reconnect have no run id.
     if (this.#id === undefined || (id !== undefined && id !== this.#id)) return;
-    if (ENDS.has(type) || (type === "executing" && node === null)) this.#news.resolve();
+    if (ENDS.has(type) || (type === "executing" && node === null)) this.#ended.resolve();
     if (type !== "progress" || typeof value !== "number" || typeof max !== "number" || max <= 0) return;
-    const share = Math.max(this.#step.share, Math.min(value / max, 1)); // a second sampler begins anew
-    this.#step = { share, step: value, steps: max };
-    this.#watch.onProgress(this.#step);
+    const share = Math.max(this.#progress.share, Math.min(value / max, 1)); // a second sampler starts at 0
+    this.#progress = { share, step: value, steps: max };
+    this.#observer.onProgress(this.#progress);
   }
 
   onPreview(preview: Uint8Array<ArrayBuffer>): void {
-    if (this.#id !== undefined && this.#watch.wantsPreview()) this.#watch.onProgress({ ...this.#step, preview });
+    if (this.#id !== undefined && this.#observer.wantsPreview()) {
+      this.#observer.onProgress({ ...this.#progress, preview });
+    }
   }
 
   /**
@@ -50,52 +52,52 @@ export class ComfyRun implements ComfyListener {
    * @throws {AppError} `unprocessable`, `upstream_error`, `upstream_timeout`
    */
   async run(workflow: Workflow, clientId: string): Promise<{ history: ComfyHistory; warnings: string[] }> {
-    const { signal } = this.#watch;
+    const { signal } = this.#observer;
     signal.throwIfAborted();
     const { id, warnings } = await this.#server.queue(workflow, clientId);
     this.#id = id;
     try {
-      const history = await this.#untilOver(id, signal);
-      if (!history.isSuccess) throw failedRun(history.failure, workflow);
+      const history = await this.#waitForEnd(id, signal);
+      if (!history.isSuccess) throw createRunError(history.failure, workflow);
       return { history, warnings };
     } catch (error) {
-      await this.#server.free(id, AbortSignal.timeout(FREE_MS)).catch(() => {
-        // A server that cannot be told any more is as free as it can be made.
+      await this.#server.cancel(id, AbortSignal.timeout(FREE_MS)).catch(() => {
+        // The server is unreachable; nothing more can be done.
       });
       throw error;
     }
   }
 
-  async #untilOver(id: string, signal: AbortSignal): Promise<ComfyHistory> {
+  async #waitForEnd(id: string, signal: AbortSignal): Promise<ComfyHistory> {
     const { pollMs, overallMs } = this.#server.http.limits;
     const late = performance.now() + overallMs;
     let waitMs = pollMs;
     let absences = 0;
     let failures = 0;
     while (performance.now() < late) {
-      await delay(waitMs, signal, this.#news.promise);
-      this.#news = Promise.withResolvers();
+      await delay(waitMs, signal, this.#ended.promise);
+      this.#ended = Promise.withResolvers();
       waitMs = Math.min(waitMs * 1.5, MAX_POLL_MS);
       try {
         const history = await this.#server.history(id, signal);
         if (history !== undefined) return history;
-        // Over between the two looks is no loss: then the next one finds its history.
-        absences = await this.#server.placeOf(id, signal) === "absent" ? absences + 1 : 0;
+        // A run that ended between these two requests is found by the next poll.
+        absences = await this.#server.findQueueState(id, signal) === "absent" ? absences + 1 : 0;
         if (absences > 0) waitMs = pollMs;
         failures = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (++failures >= MAX_FAILED_LOOKS) throw error;
+        if (++failures >= MAX_FAILED_POLLS) throw error;
       }
-      if (absences >= 3) throw lost(this.#server.http.place);
+      if (absences >= 3) throw createLostError(this.#server.http.baseUrl);
     }
-    throw new AppError("upstream_timeout", `The image server at "${this.#server.http.place}" took too long`);
+    throw new AppError("upstream_timeout", `The image server at "${this.#server.http.baseUrl}" took too long`);
   }
 }
 
-function lost(place: string): AppError {
+function createLostError(baseUrl: string): AppError {
   return new AppError(
     "upstream_error",
-    `The image server at "${place}" does not know the picture any more: it was started anew, or somebody removed it`,
+    `The image server at "${baseUrl}" lost the image: it was restarted, or the image was removed from its queue`,
   );
 }

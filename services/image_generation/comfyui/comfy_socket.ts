@@ -1,9 +1,9 @@
-/** ComfyUI's websocket: what happens while a run is under way. It may fail or fall silent; the history is the truth. */
+/** ComfyUI's web socket, which reports the progress of runs. It is optional: the result comes from the history. */
 
-/** What comes over it. */
+/** Receives its messages. */
 export interface ComfyListener {
   onMessage(type: string, data: Record<string, unknown>): void;
-  /** A picture as it is now: JPEG or PNG. */
+  /** A preview: JPEG or PNG. */
   onPreview(bytes: Uint8Array<ArrayBuffer>): void;
 }
 
@@ -12,25 +12,25 @@ export interface ComfySocket {
   close(): void;
 }
 
-/** The runtime's own, which the browser's types that the page needs do not know. */
+/** Deno's constructor with headers, which the DOM types don't have. */
 type WithHeaders = new (url: string, options: { headers: Record<string, string> }) => WebSocket;
 
-/** Types of binary frames (docs/protocols/images.md#websocket). */
+/** Kind of binary frames (docs/protocols/images.md, "WebSocket"). */
 const PREVIEW = 1;
 const MAX_FRAME_CHARS = 8 * 1024 * 1024;
 
 /**
- * Opens the socket of one client. The caller has judged the address.
+ * Opens the socket of one client. The caller has checked the address.
  *
- * @param baseUrl Of the server, with `http` or `https`.
- * @returns `undefined` when it does not open in time.
+ * @param baseUrl `http` or `https`.
+ * @returns undefined if it does not open in time
  */
 export async function openComfySocket(
   baseUrl: string,
   clientId: string,
-  options: { headers: Record<string, string>; withinMs: number; listener: ComfyListener },
+  options: { headers: Record<string, string>; timeoutMs: number; listener: ComfyListener },
 ): Promise<ComfySocket | undefined> {
-  const { headers, withinMs, listener } = options;
+  const { headers, timeoutMs, listener } = options;
   let socket: WebSocket;
   try {
     socket = new (WebSocket as unknown as WithHeaders)(
@@ -49,14 +49,14 @@ export async function openComfySocket(
     try {
       socket.close();
     } catch {
-      // It was never open.
+      // never opened
     }
   };
   const opened = Promise.withResolvers<boolean>();
   socket.onopen = () => opened.resolve(true);
   socket.onerror = () => opened.resolve(false);
   socket.onclose = () => opened.resolve(false);
-  const timer = setTimeout(() => opened.resolve(false), withinMs);
+  const timer = setTimeout(() => opened.resolve(false), timeoutMs);
   const isOpen = await opened.promise;
   clearTimeout(timer);
   if (isOpen) return { close };
@@ -66,7 +66,7 @@ export async function openComfySocket(
 
 function receive(data: unknown, listener: ComfyListener): void {
   if (data instanceof ArrayBuffer) {
-    // Event, kind of picture, picture; other events are custom nodes' own.
+    // Four bytes of event type, four of image type, then the image. Custom nodes send other events.
     if (data.byteLength > 8 && new DataView(data).getUint32(0) === PREVIEW) listener.onPreview(new Uint8Array(data, 8));
     return;
   }
@@ -75,6 +75,6 @@ function receive(data: unknown, listener: ComfyListener): void {
     const { type, data: content } = JSON.parse(data);
     if (typeof type === "string" && typeof content === "object" && content !== null) listener.onMessage(type, content);
   } catch {
-    // Some custom node's frame that is no JSON.
+    // Custom nodes may send text that isn't JSON.
   }
 }

@@ -1,6 +1,8 @@
 /**
- * Placeholders in workflows, as in SillyTavern (docs/protocols/images.md#placeholders). A value that is exactly `%name%`
- * becomes a typed value; inside longer text it becomes text. Text is never inserted into JSON source.
+ * Placeholders in workflows, as in SillyTavern: an input that is exactly `%name%` becomes the value with its type; inside a
+ * longer text it becomes text. Values are never inserted into JSON source.
+ *
+ * @see docs/protocols/images.md, "Placeholders"
  */
 import type { Workflow } from "./workflow_format.ts";
 
@@ -10,10 +12,10 @@ export type PlaceholderValues = Record<string, string | number>;
 const WHOLE = /^%([a-z][a-z0-9_]*)%$/i;
 const ANYWHERE = /%([a-z][a-z0-9_]*)%/gi;
 
-/** Lists the names that a workflow has places for, sorted. */
-export function placeholdersIn(workflow: Workflow): string[] {
+/** Lists the names of the placeholders in a workflow, sorted. */
+export function listPlaceholders(workflow: Workflow): string[] {
   const names = new Set<string>();
-  eachText(workflow, (text) => {
+  mapTexts(workflow, (text) => {
     for (const [, name] of text.matchAll(ANYWHERE)) names.add(name!);
     return text;
   });
@@ -21,29 +23,32 @@ export function placeholdersIn(workflow: Workflow): string[] {
 }
 
 /**
- * Gives a copy of a workflow with its places filled.
+ * Returns a copy of a workflow with its placeholders filled.
  *
- * @returns With the names that no value was given for, which stay as they are.
+ * @returns Also the names without a value; their placeholders stay in the workflow.
  */
-export function fillWorkflow(workflow: Workflow, values: PlaceholderValues): { workflow: Workflow; left: string[] } {
-  const left = new Set<string>();
-  const valueOf = (name: string) => {
+export function fillWorkflow(
+  workflow: Workflow,
+  values: PlaceholderValues,
+): { workflow: Workflow; unfilled: string[] } {
+  const unfilled = new Set<string>();
+  const findValue = (name: string) => {
     if (Object.hasOwn(values, name)) return values[name];
-    left.add(name);
+    unfilled.add(name);
     return undefined;
   };
-  const filled = eachText(workflow, (text) => {
+  const filled = mapTexts(workflow, (text) => {
     const whole = WHOLE.exec(text)?.[1];
-    if (whole !== undefined) return valueOf(whole) ?? text;
-    // One pass: a prompt that talks of %seed% is not filled again.
-    return text.replace(ANYWHERE, (place, name: string) => String(valueOf(name) ?? place));
+    if (whole !== undefined) return findValue(whole) ?? text;
+    // One pass, so that %seed% inside a prompt stays as it is.
+    return text.replace(ANYWHERE, (placeholder, name: string) => String(findValue(name) ?? placeholder));
   });
-  return { workflow: filled as Workflow, left: [...left].sort() };
+  return { workflow: filled as Workflow, unfilled: [...unfilled].sort() };
 }
 
-function eachText(value: unknown, change: (text: string) => string | number): unknown {
+function mapTexts(value: unknown, change: (text: string) => string | number): unknown {
   if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => eachText(item, change));
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, eachText(item, change)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }

@@ -1,10 +1,10 @@
-/** The workflow that ships: text to picture with one checkpoint, of nodes that every ComfyUI has. */
+/** The built-in workflow: text to image with one checkpoint, using only built-in nodes. */
 import type { Workflow } from "./workflow_format.ts";
 
-/** Its id; a file of that name takes its place. */
+/** Its id. A file with this name overrides it. */
 export const STARTER_ID = "starter";
 
-/** Shows its picture rather than saving it: Parlor keeps it, and nothing piles up on the server's disk. */
+/** Previews its image instead of saving it, so that images don't fill the server's disk. */
 export const STARTER_WORKFLOW: Workflow = {
   "3": {
     class_type: "KSampler",

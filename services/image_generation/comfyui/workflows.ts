@@ -1,4 +1,4 @@
-/** Workflows: JSON files in a folder of their own. A file put there is a workflow; the starter is there without one. */
+/** Workflows: JSON files in the folder `workflows`. Files added by hand appear as workflows; the starter needs no file. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -12,36 +12,36 @@ import { fileError, fileExists, writeFileAtomic } from "../../storage/atomic_fil
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
-import { placeholdersIn } from "./placeholders.ts";
+import { listPlaceholders } from "./placeholders.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./starter_workflow.ts";
 import { parseWorkflow, type Workflow } from "./workflow_format.ts";
 import { type ExpectedVersion, isExpected } from "../../storage/preconditions.ts";
 
-/** A workflow as a list shows it. */
+/** A workflow in the list. */
 export interface WorkflowEntry {
   id: string;
   name: string;
-  /** `undefined` for the starter while no file takes its place. */
+  /** Undefined for the built-in starter. */
   updatedAtMs?: number;
   placeholders: string[];
-  /** Why it cannot be used. */
+  /** Why it can't be used. */
   problem?: string;
 }
 
 /** A workflow and the version of its file. */
-export interface ReadWorkflow {
+export interface VersionedWorkflow {
   workflow: Workflow;
   version: string;
 }
 
-/** Where removed ones go. */
+/** The trash, as workflows use it. */
 export interface WorkflowTrash {
   put(kind: string, title: string, record: unknown): Statement;
   changed(): void;
 }
 
-/** What workflows stand on. */
-export interface WorkflowParts {
+/** The dependencies of workflows. */
+export interface WorkflowsDeps {
   db: Database;
   /** `<datadir>/workflows` */
   folder: string;
@@ -50,232 +50,232 @@ export interface WorkflowParts {
   events: EventHub;
 }
 
-/** What the trash keeps of one. */
+/** A workflow in the trash. */
 interface TrashRecord {
   id: string;
   fileName: string;
   text: string;
-  /** Names its versions in the trash; absent in records of earlier releases. */
+  /** Id of its versions in the trash. Missing in records of earlier releases. */
   versions?: string;
 }
 
 const TRASH_KIND = "workflow";
-/** Name of the file in a version. */
+/** File name in a version. */
 const PART = "workflow.json";
 
-/** Reads and changes the workflows. */
+/** Manages the workflows. */
 export class Workflows {
-  readonly #parts: WorkflowParts;
+  readonly #deps: WorkflowsDeps;
   readonly #locks = new KeyedMutex();
 
-  constructor(parts: WorkflowParts) {
-    this.#parts = parts;
+  constructor(deps: WorkflowsDeps) {
+    this.#deps = deps;
   }
 
-  /** Gives all of them by name. One that cannot be used stays in the list and says why. */
+  /** Lists all workflows by name. One that can't be used has a `problem`. */
   async list(): Promise<WorkflowEntry[]> {
     const entries: WorkflowEntry[] = [];
-    const files = await this.#files();
+    const files = await this.#listFiles();
     for (const [id, fileName] of files) {
-      const file = await readPlainFile(join(this.#parts.folder, fileName));
-      if (file !== undefined) entries.push(entryOf(id, fileName, file));
+      const file = await readPlainFile(join(this.#deps.folder, fileName));
+      if (file !== undefined) entries.push(toEntry(id, fileName, file));
     }
     if (!files.has(STARTER_ID)) {
-      entries.push({ id: STARTER_ID, name: STARTER_ID, placeholders: placeholdersIn(STARTER_WORKFLOW) });
+      entries.push({ id: STARTER_ID, name: STARTER_ID, placeholders: listPlaceholders(STARTER_WORKFLOW) });
     }
     return inNameOrder(entries);
   }
 
-  /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no workflow in API format */
-  async get(id: string): Promise<ReadWorkflow> {
+  /** @throws {AppError} `not_found`; `unprocessable` if its file isn't a workflow in API format */
+  async get(id: string): Promise<VersionedWorkflow> {
     const found = await this.#find(id);
-    if (found !== undefined) return { workflow: parsed(found.bytes), version: versionOf(found.bytes) };
+    if (found !== undefined) return { workflow: parseFile(found.bytes), version: hashVersion(found.bytes) };
     if (id === STARTER_ID) return { workflow: STARTER_WORKFLOW, version: STARTER_VERSION };
-    throw missing(id);
+    throw createNotFoundError(id);
   }
 
   /**
    * Creates or replaces a workflow.
    *
-   * @param expected Version that must stand, when the caller asked for the check.
-   * @throws {AppError} `unprocessable` when it is none in API format, `revision_mismatch`, `conflict`
+   * @param expected The version the stored workflow must have.
+   * @throws {AppError} `unprocessable` if it isn't in API format, `revision_mismatch`, `conflict`
    */
-  put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadWorkflow & { isNew: boolean }> {
+  put(id: string, json: unknown, expected?: ExpectedVersion): Promise<VersionedWorkflow & { isNew: boolean }> {
     const workflow = parseWorkflow(json);
-    return this.#inTurn(id, async () => {
-      const { folder } = this.#parts;
+    return this.#lock(id, async () => {
+      const { folder } = this.#deps;
       const before = await this.#find(id);
       checkVersion(
         id,
-        before === undefined && id === STARTER_ID ? STARTER_VERSION : versionOf(before?.bytes),
+        before === undefined && id === STARTER_ID ? STARTER_VERSION : hashVersion(before?.bytes),
         expected,
       );
       const path = join(folder, before?.fileName ?? `${id}.json`);
       if (before === undefined) await this.#refuseClash(id, path);
       const bytes = new TextEncoder().encode(`${JSON.stringify(workflow, null, 2)}\n`);
       await this.#replace(id, before, { path, bytes, cause: "put" });
-      return { workflow, version: versionOf(bytes), isNew: before === undefined };
+      return { workflow, version: hashVersion(bytes), isNew: before === undefined };
     });
   }
 
   /** Lists the earlier versions of a workflow, newest first. @throws {AppError} `not_found` */
   async versions(id: string): Promise<Version[]> {
-    if (id !== STARTER_ID && await this.#find(id) === undefined) throw missing(id);
-    return await this.#parts.versions.list(resourceOf(id));
+    if (id !== STARTER_ID && await this.#find(id) === undefined) throw createNotFoundError(id);
+    return await this.#deps.versions.list(toResource(id));
   }
 
   /** Returns an earlier version. @throws {AppError} `not_found`, `unprocessable` */
   async version(id: string, n: number): Promise<Workflow> {
-    return parsed(await this.#readVersion(id, n));
+    return parseFile(await this.#readVersion(id, n));
   }
 
-  /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
-  restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadWorkflow> {
-    return this.#inTurn(id, async () => {
+  /** Restores an earlier version. The current one becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
+  restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<VersionedWorkflow> {
+    return this.#lock(id, async () => {
       const before = await this.#find(id);
-      if (before === undefined) throw missing(id);
-      checkVersion(id, versionOf(before.bytes), expected);
+      if (before === undefined) throw createNotFoundError(id);
+      checkVersion(id, hashVersion(before.bytes), expected);
       const bytes = await this.#readVersion(id, n);
-      const workflow = parsed(bytes);
-      await this.#replace(id, before, { path: join(this.#parts.folder, before.fileName), bytes, cause: "restore" });
-      return { workflow, version: versionOf(bytes) };
+      const workflow = parseFile(bytes);
+      await this.#replace(id, before, { path: join(this.#deps.folder, before.fileName), bytes, cause: "restore" });
+      return { workflow, version: hashVersion(bytes) };
     });
   }
 
-  /** Moves a workflow to the trash. @throws {AppError} `not_found`, `revision_mismatch`, `conflict` for the starter that ships */
+  /** Moves a workflow to the trash. @throws {AppError} `not_found`, `revision_mismatch`; `conflict` for the built-in starter */
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
-    return this.#inTurn(id, async () => {
-      const { db, folder, trash, versions, events } = this.#parts;
+    return this.#lock(id, async () => {
+      const { db, folder, trash, versions, events } = this.#deps;
       const found = await this.#find(id);
       if (found === undefined && id === STARTER_ID) {
-        throw new AppError("conflict", "The starter workflow ships with Parlor and cannot be removed");
+        throw new AppError("conflict", "The starter workflow is built in and can't be deleted");
       }
-      if (found === undefined) throw missing(id);
-      checkVersion(id, versionOf(found.bytes), expected);
+      if (found === undefined) throw createNotFoundError(id);
+      checkVersion(id, hashVersion(found.bytes), expected);
       const text = new TextDecoder().decode(found.bytes);
       const record = { id, fileName: found.fileName, text, versions: uuidV7() } satisfies TrashRecord;
-      await db.write([trash.put(TRASH_KIND, nameOf(found.fileName), record)]);
+      await db.write([trash.put(TRASH_KIND, removeExtension(found.fileName), record)]);
       await removeFile(join(folder, found.fileName));
-      await versions.moveToTrash(resourceOf(id), record.versions);
+      await versions.moveToTrash(toResource(id), record.versions);
       events.publish({ kind: "workflow", id });
       trash.changed();
     });
   }
 
-  /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
+  /** Restores a workflow from the trash. @throws {AppError} `conflict` if its id is taken */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const { id, fileName, text, versions: entry } = value as TrashRecord;
-    return this.#inTurn(id, async () => {
-      const { db, folder, versions, events } = this.#parts;
+    return this.#lock(id, async () => {
+      const { db, folder, versions, events } = this.#deps;
       const path = join(folder, fileName);
       if (await this.#find(id) !== undefined || await fileExists(path)) {
-        throw new AppError("conflict", `There is a workflow "${id}" again`);
+        throw new AppError("conflict", `A workflow "${id}" already exists`);
       }
       await writeFileAtomic(path, text);
       await db.write([takeOut]);
-      await versions.restoreFromTrash(resourceOf(id), entry);
+      await versions.restoreFromTrash(toResource(id), entry);
       events.publish({ kind: "workflow", id });
     });
   }
 
-  /** Removes for good what lay in the trash. */
+  /** Deletes a workflow in the trash for good. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#parts.db.write([takeOut]);
-    await this.#parts.versions.purge("workflows", (value as TrashRecord).versions);
+    await this.#deps.db.write([takeOut]);
+    await this.#deps.versions.purge("workflows", (value as TrashRecord).versions);
   }
 
-  /** Writes the file of a workflow and keeps what it was. */
+  /** Writes the file of a workflow. The previous content becomes a version. */
   async #replace(
     id: string,
     before: PlainFile | undefined,
     { path, bytes, cause }: { path: string; bytes: Uint8Array; cause: VersionCause },
   ): Promise<void> {
-    const { versions, events } = this.#parts;
-    const isKept = before !== undefined && Buffer.compare(before.bytes, bytes) !== 0;
-    const parts = isKept ? [{ name: PART, path }] : [];
-    await versions.replace(resourceOf(id), { cause, parts, touched: [path] }, () => writeFileAtomic(path, bytes));
+    const { versions, events } = this.#deps;
+    const hasChanged = before !== undefined && Buffer.compare(before.bytes, bytes) !== 0;
+    const parts = hasChanged ? [{ name: PART, path }] : [];
+    await versions.replace(toResource(id), { cause, parts, touched: [path] }, () => writeFileAtomic(path, bytes));
     events.publish({ kind: "workflow", id });
   }
 
   async #readVersion(id: string, n: number): Promise<Uint8Array> {
-    const path = (await this.#parts.versions.parts(resourceOf(id), n)).get(PART);
+    const path = (await this.#deps.versions.parts(toResource(id), n)).get(PART);
     const file = path === undefined ? undefined : await readPlainFile(path);
     if (file !== undefined) return file.bytes;
     throw new AppError("internal", `The file of version ${n} of workflow "${id}" is missing`);
   }
 
-  /** Gives the file of each workflow. */
-  async #files(): Promise<Map<string, string>> {
-    const { folder } = this.#parts;
+  /** Lists the file names by workflow id. */
+  async #listFiles(): Promise<Map<string, string>> {
+    const { folder } = this.#deps;
     const files = new Map<string, string>();
     try {
       for await (const { name, isFile } of Deno.readDir(folder)) {
-        if (isFile && /^[^.].*\.json$/i.test(name)) files.set(idOf(nameOf(name)), name);
+        if (isFile && /^[^.].*\.json$/i.test(name)) files.set(toId(removeExtension(name)), name);
       }
     } catch (cause) {
-      throw fileError(`Cannot look through "${folder}"`, cause);
+      throw fileError(`Can't read the folder "${folder}"`, cause);
     }
     return files;
   }
 
   async #find(id: string): Promise<(PlainFile & { fileName: string }) | undefined> {
-    const fileName = (await this.#files()).get(id);
-    const file = fileName === undefined ? undefined : await readPlainFile(join(this.#parts.folder, fileName));
+    const fileName = (await this.#listFiles()).get(id);
+    const file = fileName === undefined ? undefined : await readPlainFile(join(this.#deps.folder, fileName));
     return fileName === undefined || file === undefined ? undefined : { ...file, fileName };
   }
 
   async #refuseClash(id: string, path: string): Promise<void> {
-    for (const other of (await this.#files()).keys()) {
+    for (const other of (await this.#listFiles()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
-        throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
+        throw new AppError("conflict", `The id "${id}" differs from "${other}" only in case`);
       }
     }
-    if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": another file has this name`);
   }
 
-  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+  #lock<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(id.toLowerCase(), work);
   }
 }
 
-function resourceOf(id: string) {
+function toResource(id: string) {
   return { kind: "workflows" as const, id };
 }
 
-const STARTER_VERSION = versionOf(new TextEncoder().encode(JSON.stringify(STARTER_WORKFLOW)));
+const STARTER_VERSION = hashVersion(new TextEncoder().encode(JSON.stringify(STARTER_WORKFLOW)));
 
-function entryOf(id: string, fileName: string, { bytes, mtimeMs }: PlainFile): WorkflowEntry {
-  const entry = { id, name: nameOf(fileName), updatedAtMs: mtimeMs };
+function toEntry(id: string, fileName: string, { bytes, mtimeMs }: PlainFile): WorkflowEntry {
+  const entry = { id, name: removeExtension(fileName), updatedAtMs: mtimeMs };
   try {
-    return { ...entry, placeholders: placeholdersIn(parsed(bytes)) };
+    return { ...entry, placeholders: listPlaceholders(parseFile(bytes)) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { ...entry, placeholders: [], problem: error.message };
   }
 }
 
-function parsed(bytes: Uint8Array): Workflow {
+function parseFile(bytes: Uint8Array): Workflow {
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
-    throw new AppError("unprocessable", "Cannot use the workflow: its file is not JSON", { cause });
+    throw new AppError("unprocessable", "Can't use the workflow: its file isn't JSON", { cause });
   }
   return parseWorkflow(json);
 }
 
-function nameOf(fileName: string): string {
+function removeExtension(fileName: string): string {
   return fileName.replace(/\.json$/i, "");
 }
 
-/** Of a file whose name is no id: the same file always has the same one. */
-function idOf(stem: string): string {
+/** Returns the id for a file name. A name that is not an id is hashed, so that a file keeps its id. */
+function toId(stem: string): string {
   return isId(stem) ? stem : `w-${createHash("sha256").update(stem).digest("hex").slice(0, 24)}`;
 }
 
-function versionOf(bytes: Uint8Array): string;
-function versionOf(bytes: Uint8Array | undefined): string | undefined;
-function versionOf(bytes: Uint8Array | undefined): string | undefined {
+function hashVersion(bytes: Uint8Array): string;
+function hashVersion(bytes: Uint8Array | undefined): string | undefined;
+function hashVersion(bytes: Uint8Array | undefined): string | undefined {
   return bytes && createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
 }
 
@@ -283,10 +283,10 @@ function checkVersion(id: string, found: string | undefined, expected: ExpectedV
   if (isExpected(expected, found)) return;
   throw new AppError(
     "revision_mismatch",
-    `The workflow "${id}" is at ${found === undefined ? "no version" : `version ${found}`}, not at the one asked for`,
+    `The workflow "${id}" has changed: ${found === undefined ? "it was deleted" : `it is at version ${found}`}`,
   );
 }
 
-function missing(id: string): AppError {
-  return new AppError("not_found", `There is no workflow "${id}"`);
+function createNotFoundError(id: string): AppError {
+  return new AppError("not_found", `Workflow "${id}" doesn't exist`);
 }

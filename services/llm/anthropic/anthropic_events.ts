@@ -1,7 +1,7 @@
-/** Converts Anthropic's stream events and responses to ChatEvents (docs/protocols/llm.md#anthropic-messages). */
-import { badAnswer, type ReplyTranslator } from "../streaming/response_body.ts";
+/** Translates Anthropic's stream events and complete messages to ChatEvents (docs/protocols/llm.md, "Anthropic Messages"). */
+import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
-import type { UpstreamCall } from "../model_call.ts";
+import type { ModelCall } from "../model_call.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Counts {
@@ -40,7 +40,7 @@ interface Frame {
   stop_reason?: string | null;
 }
 
-// `pause_turn` ends a turn of server-side tools, of which we offer none.
+// `pause_turn` pauses server-side tools, which Parlor doesn't use.
 const FINISH_REASONS = new Map([
   ["end_turn", "stop"],
   ["stop_sequence", "stop"],
@@ -51,18 +51,18 @@ const FINISH_REASONS = new Map([
   ["refusal", "content_filter"],
 ]);
 
-/** Makes the translator of one Anthropic answer. */
-export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
-  // Counts are running totals: a later one overwrites, it never adds.
+/** Creates the translator of one Anthropic reply. */
+export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
+  // Running totals: a later count replaces an earlier one.
   let counts: Counts = {};
-  // Tools are numbered among themselves, not among all blocks.
+  // Block index → index among the tool calls.
   const toolIndexes = new Map<number, number>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
     if (block.type === "tool_use") {
       const toolIndex = toolIndexes.size;
       toolIndexes.set(index, toolIndex);
-      out.push(toolPiece(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
+      out.push(createToolFragment(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
     } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });
     else if (block.type === "thinking" && isNonEmptyString(block.thinking)) {
       out.push({ type: "reasoning", text: block.thinking });
@@ -75,13 +75,13 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       out.push({ type: "reasoning", text: delta.thinking });
     } else if (delta.type === "input_json_delta" && isNonEmptyString(delta.partial_json)) {
       const toolIndex = toolIndexes.get(index);
-      if (toolIndex !== undefined) out.push(toolPiece(toolIndex, { arguments: delta.partial_json }));
+      if (toolIndex !== undefined) out.push(createToolFragment(toolIndex, { arguments: delta.partial_json }));
     }
   }
 
   function finish(reason: unknown, out: ChatEvent[]): void {
     if (isNonEmptyString(reason)) out.push({ type: "finish", reason: FINISH_REASONS.get(reason) ?? reason });
-    if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: usageOf(counts) });
+    if (Object.keys(counts).length > 0) out.push({ type: "usage", usage: toUsage(counts) });
   }
 
   function addFrame(frame: Frame, out: ChatEvent[]): boolean {
@@ -102,44 +102,49 @@ export function anthropicTranslator(call: UpstreamCall): ReplyTranslator {
       case "message_stop":
         return true;
       default:
-        return false; // ping, and what will be added one day
+        return false; // ping, and future event types
     }
   }
 
   return {
-    event(name, data, out) {
-      // Local servers may end in OpenAI's way.
+    translateEvent(name, data, out) {
+      // Local servers may send OpenAI's end mark.
       if (data.startsWith("[DONE]")) return true;
       if (data === "") return false;
       const frame: Frame | null = JSON.parse(data);
       if (typeof frame !== "object" || frame === null) return false;
-      if (name === "error" || frame.type === "error" || frame.error) throw call.reported(frame);
+      if (name === "error" || frame.type === "error" || frame.error) throw call.createReportedError(frame);
       return addFrame(frame, out);
     },
-    whole(value, out) {
-      const answer = value as Frame | null;
-      if (answer?.type === "error" || answer?.error) throw call.reported(answer);
-      if (!Array.isArray(answer?.content)) throw badAnswer(call, "gave JSON that is no chat answer");
-      for (const [index, block] of answer.content.entries()) {
+    translateResponse(value, out) {
+      const message = value as Frame | null;
+      if (message?.type === "error" || message?.error) throw call.createReportedError(message);
+      if (!Array.isArray(message?.content)) {
+        throw call.createError("bad_answer", "returned JSON that isn't a chat response");
+      }
+      for (const [index, block] of message.content.entries()) {
         if (typeof block !== "object" || block === null) continue;
         startBlock(index, block, out);
         if (block.type === "tool_use") {
           addDelta(index, { type: "input_json_delta", partial_json: JSON.stringify(block.input ?? {}) }, out);
         }
       }
-      counts = answer.usage ?? {};
-      finish(answer.stop_reason ?? "end_turn", out);
+      counts = message.usage ?? {};
+      finish(message.stop_reason ?? "end_turn", out);
     },
   };
 }
 
-function toolPiece(index: number, piece: { id?: string; type?: string; name?: string; arguments: string }): ChatEvent {
-  const { name, arguments: fragment, ...rest } = piece;
+function createToolFragment(
+  index: number,
+  fragment: { id?: string; type?: string; name?: string; arguments: string },
+): ChatEvent {
+  const { name, arguments: text, ...rest } = fragment;
   const named = name === undefined ? {} : { name };
-  return { type: "tool_calls", delta: [{ index, ...rest, function: { ...named, arguments: fragment } }] };
+  return { type: "tool_calls", delta: [{ index, ...rest, function: { ...named, arguments: text } }] };
 }
 
-function usageOf(counts: Counts): Usage {
+function toUsage(counts: Counts): Usage {
   const count = (name: keyof Counts) => typeof counts[name] === "number" ? counts[name] : 0;
   const cached = count("cache_read_input_tokens");
   const prompt = count("input_tokens") + count("cache_creation_input_tokens") + cached;

@@ -1,91 +1,83 @@
-/** Anthropic's Messages endpoint, at Anthropic itself or at a local server that offers it. */
-import { readText } from "../../http/read_body.ts";
-import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "../streaming/response_body.ts";
-import { anthropicTranslator } from "./anthropic_events.ts";
-import { anthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
-import { headerKey } from "../auth_key.ts";
-import { gathered, openCall, withCall } from "../call.ts";
+/** Anthropic's Messages API, from Anthropic or a local server that offers it (docs/protocols/llm.md, "Anthropic Messages"). */
+import { toHeaderKey } from "../../http/api_key.ts";
+import type { HttpClient } from "../../http/http_client.ts";
+import { readField } from "../../json/type_guards.ts";
 import type { ChatCall } from "../chat_event.ts";
 import { EndpointSearch } from "../connections/endpoint_search.ts";
-import { parseModelList } from "../connections/model_list.ts";
-import { withShortWait } from "../openai/openai_provider.ts";
+import { parseModelList, readModelList } from "../connections/model_list.ts";
+import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import type { ListedModel, ModelList, Provider, UpstreamTarget } from "../provider.ts";
+import { collectCompletion } from "../streaming/completion.ts";
+import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
-import type { UpstreamCall, UpstreamHttp } from "../model_call.ts";
+import { createAnthropicTranslator } from "./anthropic_events.ts";
+import { createAnthropicBody, SAMPLING_FIELDS } from "./anthropic_request.ts";
 
 const API_VERSION = "2023-06-01";
-const MAX_LIST_BYTES = 16 * 1024 * 1024;
 const PAGE_SIZE = 1000;
 const MAX_PAGES = 20;
 
-/** Makes the provider for Anthropic's protocol. */
-export function createAnthropicProvider(http: UpstreamHttp): Provider {
+/** Creates the provider for Anthropic's protocol. */
+export function createAnthropicProvider(http: HttpClient): Provider {
   const endpoints = new EndpointSearch();
 
-  async function post(call: UpstreamCall, chat: ChatCall, stream: boolean): Promise<Accepted> {
+  async function sendChat(call: ModelCall, chat: ChatCall, stream: boolean): Promise<AcceptedResponse> {
     const { target } = call;
     const hasSampling = SAMPLING_FIELDS.some((name) => chat.params[name] !== undefined && chat.params[name] !== null);
     return await endpoints.find(target.baseUrl, async (prefix) => {
       for (let withSampling = true;; withSampling = false) {
-        const response = await http.send(call, {
-          method: "POST",
+        const response = await sendRequest(http, call, {
           url: `${prefix}/messages`,
-          headers: { ...headersFor(target), "content-type": "application/json" },
-          body: JSON.stringify(anthropicBody(target, chat, { stream, withSampling })),
+          headers: createHeaders(target),
+          body: createAnthropicBody(target, chat, { stream, withSampling }),
         });
-        if (response.ok) return await acceptAnswer(call, response, stream, anthropicTranslator(call));
-        const error = await call.failed(response);
+        if (response.ok) return await acceptResponse(call, response, stream, createAnthropicTranslator(call));
+        const error = await call.readError(response);
         const isAboutSampling = error.status === 400 && /temperature|top_p|top_k|sampling/.test(error.message);
         if (!isAboutSampling || !withSampling || !hasSampling) throw error;
       }
     });
   }
 
-  async function readModels(call: UpstreamCall, prefix: string): Promise<ModelList> {
-    const data: ListedModel[] = [];
+  async function readPages(call: ModelCall, prefix: string): Promise<ModelList> {
+    const models: ListedModel[] = [];
     let after = "";
     for (let page = 0; page < MAX_PAGES; page++) {
       const url = `${prefix}/models?limit=${PAGE_SIZE}${after && `&after_id=${encodeURIComponent(after)}`}`;
-      const response = await http.send(call, { method: "GET", url, headers: headersFor(call.target) });
-      if (!response.ok) throw await call.failed(response);
-      const value = parseAnswer(call, await readText(response, MAX_LIST_BYTES));
-      const list = parseModelList(value);
-      if (list === undefined) {
-        if (typeof value === "object" && value !== null && "error" in value) throw call.reported(value);
-        throw badAnswer(call, "gave JSON that is no list of models");
-      }
-      data.push(...list.data);
-      const { has_more: hasMore, last_id: lastId } = value as { has_more?: unknown; last_id?: unknown };
-      if (hasMore !== true || typeof lastId !== "string" || lastId === after) break;
+      const response = await sendRequest(http, call, { url, headers: createHeaders(call.target) });
+      const { list, value } = await readModelList(call, response);
+      models.push(...list.data);
+      const lastId = readField(value, "last_id");
+      if (readField(value, "has_more") !== true || typeof lastId !== "string" || lastId === after) break;
       after = lastId;
     }
-    return parseModelList(data) ?? { object: "list", data: [] };
+    return parseModelList(models) ?? { object: "list", data: [] };
   }
 
   const listModels = (target: UpstreamTarget, signal: AbortSignal): Promise<ModelList> =>
-    withCall(
-      withShortWait(target),
+    runCall(
+      withQuickTimeouts(target),
       signal,
-      (call) => endpoints.find(target.baseUrl, (prefix) => readModels(call, prefix)),
+      (call) => endpoints.find(target.baseUrl, (prefix) => readPages(call, prefix)),
     );
 
   return {
     listModels,
 
     openChatStream: (target, chat, signal) =>
-      openCall(
+      openStream(
         target,
         signal,
-        async (call) => readReply(await post(call, chat, true), call, anthropicTranslator(call)),
+        async (call) => readReply(await sendChat(call, chat, true), call, createAnthropicTranslator(call)),
       ),
 
     completeChat: (target, chat, signal) =>
-      withCall(target, signal, async (call) => {
-        const answer = await post(call, chat, false);
-        return await gathered(readReply(answer, call, anthropicTranslator(call)), chat.model);
+      runCall(target, signal, async (call) => {
+        const accepted = await sendChat(call, chat, false);
+        return await collectCompletion(readReply(accepted, call, createAnthropicTranslator(call)), chat.model);
       }),
 
-    // Its own counting endpoint is of the paid service and limited by rate; the learned ratio serves as well.
+    // Anthropic's counting endpoint has a rate limit. Estimates from past usage serve as well.
     countTokens: () => Promise.resolve(undefined),
 
     async readContextSize(target, model, signal): Promise<number | undefined> {
@@ -101,7 +93,7 @@ export function createAnthropicProvider(http: UpstreamHttp): Provider {
   };
 }
 
-function headersFor(target: UpstreamTarget): Record<string, string> {
-  const key = headerKey(target.apiKey);
+function createHeaders(target: UpstreamTarget): Record<string, string> {
+  const key = toHeaderKey(target.apiKey);
   return { "anthropic-version": API_VERSION, ...(key !== undefined && { "x-api-key": key }) };
 }

@@ -1,109 +1,108 @@
-/** A connection profile as it is stored: one sealed JSON document, its key inside and bound to one origin. */
+/** A connection profile: one sealed JSON document that includes the API key, bound to one origin. */
 import { AppError } from "../../errors.ts";
-import { type BoundKey, keyAfter } from "../../http/api_key.ts";
-import { normaliseBaseUrl } from "../../http/base_url.ts";
+import { type BoundKey, updateBoundKey } from "../../http/api_key.ts";
+import { normalizeBaseUrl } from "../../http/base_url.ts";
 import type { ProfileRecord } from "../../storage/documents/sealed_profiles.ts";
-import type { ProviderKind, UpstreamTimeouts } from "../provider.ts";
+import type { CallTimeouts } from "../../http/timeouts.ts";
+import type { ProviderKind } from "../provider.ts";
 
 /** A connection profile without its key. */
 export interface Connection {
   id: string;
   name: string;
   kind: ProviderKind;
-  /** As normaliseBaseUrl leaves it; empty for the demo. */
+  /** As `normalizeBaseUrl` returns it. Empty for the demo. */
   baseUrl: string;
   model?: string;
-  /** Tokens, as the owner says. */
+  /** In tokens, as entered by the owner. */
   contextSize?: number;
-  /** Limits of its own, in place of the configured ones. */
-  timeouts?: Partial<UpstreamTimeouts>;
+  /** Override the configured timeouts. */
+  timeouts?: Partial<CallTimeouts>;
   hasKey: boolean;
   isActive: boolean;
   createdAtMs: number;
   updatedAtMs: number;
-  /** Moves with every write. */
+  /** Changes with every write. */
   version: number;
-  /** True when the record cannot be opened: it can only be replaced or removed. */
+  /** True if the record can't be decrypted. It can only be replaced or deleted. */
   isUnreadable?: boolean;
 }
 
-/** What an owner enters. Of a stored profile that has the same id, what is left out stays and `null` clears. */
+/** Input for a profile. If a profile with this id is stored, undefined fields keep their value and `null` clears it. */
 export interface ConnectionInput {
-  /** Made by the server when left out. */
+  /** Generated if undefined. */
   id?: string;
   name?: string | null;
   kind?: ProviderKind | null;
   baseUrl?: string | null;
   model?: string | null;
   contextSize?: number | null;
-  timeouts?: Partial<UpstreamTimeouts> | null;
-  /** The stored key stays only as long as the origin does. */
+  timeouts?: Partial<CallTimeouts> | null;
+  /** The stored key is kept only if the origin stays the same. */
   apiKey?: string | null;
 }
 
-/** The sealed part. */
+/** The sealed content. */
 export interface ConnectionContent {
   name: string;
   kind: ProviderKind;
   baseUrl: string;
   model?: string;
   contextSize?: number;
-  timeouts?: Partial<UpstreamTimeouts>;
+  timeouts?: Partial<CallTimeouts>;
   key?: BoundKey;
 }
 
 const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https://api.anthropic.com" };
 
 /**
- * Checks what an owner entered and makes the content of the record.
+ * Validates the input for a profile and returns its content.
  *
- * @param before The stored content under the same id, from which is kept what is left out, the key when it may be.
+ * @param stored The stored content of the same id. Undefined input fields keep its values.
  * @throws {AppError} `invalid_request`, `address_not_allowed`
  */
-export function contentFrom(input: ConnectionInput, before: ConnectionContent | undefined): ConnectionContent {
-  const { baseUrl: givenUrl = before?.baseUrl } = input;
-  const { model = before?.model, contextSize = before?.contextSize, timeouts = before?.timeouts } = input;
-  // The demo has no address: who gives it one makes a model server of it.
-  const storedKind = before?.kind === "demo" && input.baseUrl ? undefined : before?.kind;
-  const { kind: givenKind = storedKind } = input;
-  const kind = givenKind ?? "openai";
-  const baseUrl = baseUrlOf(kind, givenUrl);
-  // A name that only says where the server was would be wrong beside another address.
-  const isOwnName = before !== undefined && before.name !== defaultName(before.kind, before.baseUrl);
-  const { name = isOwnName ? before.name : undefined } = input;
+export function parseConnection(input: ConnectionInput, stored: ConnectionContent | undefined): ConnectionContent {
+  const { model = stored?.model, contextSize = stored?.contextSize, timeouts = stored?.timeouts } = input;
+  // Entering an address turns the demo into a model server.
+  const storedKind = stored?.kind === "demo" && input.baseUrl ? undefined : stored?.kind;
+  const kind = (input.kind === undefined ? storedKind : input.kind) ?? "openai";
+  const baseUrl = parseBaseUrl(kind, input.baseUrl === undefined ? stored?.baseUrl : input.baseUrl);
+  // A default name shows the address, so it changes with the address.
+  const hasOwnName = stored !== undefined && stored.name !== getDefaultName(stored.kind, stored.baseUrl);
+  const { name = hasOwnName ? stored.name : undefined } = input;
   return {
-    name: name?.trim() || defaultName(kind, baseUrl),
+    name: name?.trim() || getDefaultName(kind, baseUrl),
     kind,
     baseUrl,
     ...(model && { model }),
     ...(contextSize && { contextSize }),
-    ...timeoutsFrom(timeouts),
-    ...(kind === "demo" ? {} : keyAfter(baseUrl, input.apiKey, before?.key)),
+    ...pickTimeouts(timeouts),
+    ...(kind === "demo" ? {} : updateBoundKey(baseUrl, input.apiKey, stored?.key)),
   };
 }
 
-/** Leaves out what is not set: an `undefined` would stand in the way of the configured limit. */
-function timeoutsFrom(timeouts: Partial<UpstreamTimeouts> | null | undefined): Pick<ConnectionContent, "timeouts"> {
+/** Returns the timeouts that are set. An explicit `undefined` would hide the configured timeout. */
+function pickTimeouts(timeouts: Partial<CallTimeouts> | null | undefined): Pick<ConnectionContent, "timeouts"> {
   const set = Object.entries(timeouts ?? {}).filter(([, value]) => value !== undefined && value !== null);
   return set.length === 0 ? {} : { timeouts: Object.fromEntries(set) };
 }
 
-function baseUrlOf(kind: ProviderKind, text: string | null | undefined): string {
+function parseBaseUrl(kind: ProviderKind, text: string | null | undefined): string {
   if (kind === "demo") return "";
-  const given = text?.trim() || DEFAULT_URLS[kind];
-  if (given !== undefined) return normaliseBaseUrl(given);
-  const message = "a connection needs the base URL of its server";
-  throw new AppError("invalid_request", `Cannot save the connection: ${message}`, {
+  const url = text?.trim() || DEFAULT_URLS[kind];
+  if (url !== undefined) return normalizeBaseUrl(url);
+  const message = "the base URL is required";
+  throw new AppError("invalid_request", `Can't save the connection: ${message}`, {
     issues: [{ path: "base_url", message }],
   });
 }
 
-function defaultName(kind: ProviderKind, baseUrl: string): string {
+function getDefaultName(kind: ProviderKind, baseUrl: string): string {
   return kind === "demo" ? "Demo" : new URL(baseUrl).host;
 }
 
-/** Shows a record without its key. */
-export function connectionFrom(record: ProfileRecord<ConnectionContent>, activeId: string | undefined): Connection {
+/** Returns the profile of a record, without its key. */
+export function toConnection(record: ProfileRecord<ConnectionContent>, activeId: string | undefined): Connection {
   const { id, version, createdAtMs, updatedAtMs, content } = record;
   const frame = { id, version, createdAtMs, updatedAtMs, isActive: id === activeId };
   if (content === undefined) {

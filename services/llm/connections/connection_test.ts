@@ -1,28 +1,35 @@
-/** Tests a connection and says in plain words what to do when it does not work. */
+/** Tests a connection and explains what to do if it doesn't work. */
 import { AppError } from "../../errors.ts";
-import type { Provider, UpstreamTarget } from "../provider.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../../http/upstream_error.ts";
+import type { Provider, UpstreamTarget } from "../provider.ts";
 
-/** What a test found. */
-export interface ConnectionVerdict {
-  /** Something that speaks HTTP answered. */
+/** The result of a connection test. */
+export interface ConnectionTestResult {
+  /** An HTTP server responded. */
   isReachable: boolean;
-  /** It listed its models to us. */
+  /** It accepted the key, if any, and listed its models. */
   isAuthorized: boolean;
   models: string[];
-  /** Tokens that the model can hold. */
+  /** In tokens. */
   contextSize?: number;
   latencyMs: number;
   error?: string;
-  /** What the owner can do. */
+  /** What to do about the error. */
   advice?: string;
 }
 
-// A test is watched by a person; a server that needs longer than this to list its models has something to tell.
-const CONNECT_MS = 5_000;
-const ANSWER_MS = 10_000;
+/** The result of a reachability check. */
+export interface ReachabilityResult {
+  isReachable: boolean;
+  latencyMs: number;
+  error?: string;
+}
 
-const UNREACHED = new Set<UpstreamErrorKind>([
+// A person is waiting for the test.
+const CONNECT_MS = 5_000;
+const RESPONSE_MS = 10_000;
+
+const UNREACHABLE_KINDS = new Set<UpstreamErrorKind>([
   "refused",
   "unresolved",
   "unreachable",
@@ -34,154 +41,154 @@ const UNREACHED = new Set<UpstreamErrorKind>([
 ]);
 
 /**
- * Asks a server for its models and its context size.
+ * Requests the models of a server and its context size.
  *
- * @param model The model that shall be used, if one is chosen.
- * @throws {AppError} `address_not_allowed`, `invalid_request`: what is no finding about a server but a refusal of ours
- * @throws The reason of `signal`, when that fired.
+ * @param model The model to be used, if one is selected.
+ * @throws {AppError} `address_not_allowed`, `invalid_request`: errors in the input rather than of the server
+ * @throws The caller's abort reason.
  */
 export async function testConnection(
   client: Provider,
   target: UpstreamTarget,
   signal: AbortSignal,
   model?: string,
-): Promise<ConnectionVerdict> {
+): Promise<ConnectionTestResult> {
   const { connectMs, firstByteMs, idleMs } = target.timeouts;
-  const quick: UpstreamTarget = {
+  const quickTarget: UpstreamTarget = {
     ...target,
     timeouts: {
       connectMs: Math.min(connectMs, CONNECT_MS),
-      firstByteMs: Math.min(firstByteMs, ANSWER_MS),
-      idleMs: Math.min(idleMs, ANSWER_MS),
+      firstByteMs: Math.min(firstByteMs, RESPONSE_MS),
+      idleMs: Math.min(idleMs, RESPONSE_MS),
     },
   };
   const startedAtMs = performance.now();
-  const latencyMs = () => Math.round(performance.now() - startedAtMs);
+  const getLatencyMs = () => Math.round(performance.now() - startedAtMs);
   try {
-    const models = (await client.listModels(quick, signal)).data.map((entry) => entry.id);
-    const verdict: ConnectionVerdict = { isReachable: true, isAuthorized: true, models, latencyMs: latencyMs() };
-    const asked = model ?? models[0];
-    if (asked !== undefined) verdict.contextSize = await client.readContextSize(quick, asked, signal);
-    verdict.advice = adviceForModels(models, model);
-    return verdict;
+    const models = (await client.listModels(quickTarget, signal)).data.map((entry) => entry.id);
+    const result: ConnectionTestResult = { isReachable: true, isAuthorized: true, models, latencyMs: getLatencyMs() };
+    const usedModel = model ?? models[0];
+    if (usedModel !== undefined) result.contextSize = await client.readContextSize(quickTarget, usedModel, signal);
+    result.advice = getModelAdvice(models, model);
+    return result;
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof UpstreamError)) throw thrown;
     return {
-      isReachable: wasReached(thrown),
+      isReachable: hasResponded(thrown),
       isAuthorized: false,
       models: [],
-      latencyMs: latencyMs(),
+      latencyMs: getLatencyMs(),
       error: thrown.message,
-      advice: adviceForError(thrown, quick),
+      advice: getErrorAdvice(thrown, quickTarget),
     };
   }
 }
 
 /**
- * Tells whether a server answers, within `limitMs`; a refusal is an answer, and comes with its error.
+ * Checks whether a server responds within `limitMs`. A server that refuses the request is reachable, and has an error.
  *
- * @throws The reason of `signal`, when that fired.
+ * @throws The caller's abort reason.
  */
 export async function checkReachable(
   client: Provider,
   target: UpstreamTarget,
   limitMs: number,
   signal: AbortSignal,
-): Promise<{ isReachable: boolean; latencyMs: number; error?: string }> {
+): Promise<ReachabilityResult> {
   const timeouts = { connectMs: limitMs, firstByteMs: limitMs, idleMs: limitMs };
   const startedAtMs = performance.now();
-  const since = () => Math.round(performance.now() - startedAtMs);
+  const getLatencyMs = () => Math.round(performance.now() - startedAtMs);
   try {
     await client.listModels({ ...target, timeouts }, signal);
-    return { isReachable: true, latencyMs: since() };
+    return { isReachable: true, latencyMs: getLatencyMs() };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof AppError)) throw thrown;
-    return { isReachable: wasReached(thrown), latencyMs: since(), error: thrown.message };
+    return { isReachable: hasResponded(thrown), latencyMs: getLatencyMs(), error: thrown.message };
   }
 }
 
-function wasReached(error: AppError): boolean {
+function hasResponded(error: AppError): boolean {
   if (!(error instanceof UpstreamError)) return false;
-  return error.status !== undefined || !UNREACHED.has(error.kind);
+  return error.status !== undefined || !UNREACHABLE_KINDS.has(error.kind);
 }
 
-function adviceForModels(models: string[], model: string | undefined): string | undefined {
+function getModelAdvice(models: string[], model: string | undefined): string | undefined {
   if (models.length === 0) {
-    return "The server answers but has no model. Load one there (with Ollama: ollama pull NAME), then test again.";
+    return "The server has no models. Load one (with Ollama: ollama pull NAME), then test again.";
   }
   if (model !== undefined && !models.includes(model)) {
-    return `The server does not list "${model}". Choose one of its models; some servers load a listed one when asked.`;
+    return `The server doesn't list "${model}". Choose one of its models.`;
   }
   return undefined;
 }
 
-/** Gives the next step for a failure, in words a newcomer can act on. */
-export function adviceForError(error: UpstreamError, target: UpstreamTarget): string {
+/** Returns what to do about an error, for readers who have never set up a model server. */
+export function getErrorAdvice(error: UpstreamError, target: UpstreamTarget): string {
   const url = new URL(target.baseUrl);
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(url.hostname);
   switch (error.kind) {
     case "refused":
       return isLoopback
-        ? `Nothing listens on port ${port} of this machine. Is the model server running, and on this port? ` +
-          `If Parlor runs in a container, "${url.hostname}" means the container: use the host's name, such as host.docker.internal.`
-        : `Nothing listens on port ${port} of ${url.hostname}. Is the server running there? ` +
-          "Many model servers accept only their own machine until told to listen on the network (often --host 0.0.0.0).";
+        ? `Start the model server, or check that it uses port ${port}. ` +
+          `If Parlor runs in a container, "${url.hostname}" is the container itself: use the host's name, such as host.docker.internal.`
+        : `Check that the server is running on ${url.hostname} and uses port ${port}. ` +
+          "Many model servers only accept connections from their own machine by default; start them with --host 0.0.0.0.";
     case "unresolved":
-      return `The name "${url.hostname}" is not known here. Check the spelling, or enter the machine's IP address.`;
+      return `The name "${url.hostname}" can't be resolved. Check the spelling, or enter the machine's IP address.`;
     case "unreachable":
     case "timeout":
       if (error.kind === "timeout" && url.protocol === "https:") {
-        return "The server took the connection but does not answer. If it speaks plain HTTP, use http:// in its address.";
+        return "The server accepts connections but doesn't respond. If it doesn't use TLS, enter the address with http://.";
       }
       return error.kind === "timeout" && isLoopback
-        ? "The server took the connection but does not answer. It may be busy with another reply; wait, or restart it."
-        : `${url.hostname} does not answer. Check that the machine is on, the address right, and no firewall in between.`;
+        ? "The server accepts connections but doesn't respond. It may be busy with another reply. Wait, or restart it."
+        : `${url.hostname} doesn't respond. Check that the machine is on, the address is right, and no firewall blocks it.`;
     case "certificate":
-      return "The server's certificate is not trusted by this machine. For a server at home use http://, or install its certificate in the system.";
+      return "This machine doesn't trust the server's certificate. Use http:// for a server on your own network, or install its certificate.";
     case "protocol":
       return url.protocol === "https:"
-        ? "The server does not speak HTTPS at this address. Try the same address with http://."
-        : "What answers there is no HTTP server, or speaks only HTTPS. Try https://, or check the port.";
+        ? "The server doesn't use TLS at this address. Try http://."
+        : "This isn't an HTTP server, or it only accepts TLS. Try https://, or check the port.";
     case "blocked":
-      return `Port ${port} belongs to another protocol, and no web program speaks HTTP to it. Start the server on another port.`;
+      return `HTTP clients block port ${port} because another protocol uses it. Run the server on another port.`;
     case "redirect":
-      return "The server sends us to another address. Enter that address as the base URL.";
+      return "The server redirects to another address. Enter that address as the base URL.";
     case "web_page":
-      return "That address is a web page, not an API. Check the port; the API often lies under /v1 or on another port.";
+      return "This address is a web page, not an API. Check the port. The API is often at /v1 or on another port.";
     case "bad_answer":
     case "not_found":
-      return "Something answers there, but not at this path. Enter the base URL as the server's documentation names it, mostly ending in /v1.";
+      return "The server doesn't have this path. Enter the base URL from its documentation. Most end in /v1.";
     case "auth":
-      return adviceForKey(error, target, url);
+      return getKeyAdvice(error, target, url);
     case "credit":
-      return "The key is right, but its account has no credit left.";
+      return "The key is valid, but the account has no credit left.";
     case "rate":
-      return "The server allows no more requests for now. Wait a little, then test again.";
+      return "The server limits the number of requests. Wait a moment, then test again.";
     case "starting":
-      return "The server is running and still loads its model. Wait a moment, then test again.";
+      return "The server is still loading its model. Wait a moment, then test again.";
     case "overloaded":
-      return "The server is running but busy. Wait a moment, then test again.";
+      return "The server is busy. Wait a moment, then test again.";
     default:
       if (url.protocol === "http:" && /http request.*https/i.test(error.message)) {
-        return "This port speaks HTTPS. Try the same address with https://.";
+        return "This port uses TLS. Try https://.";
       }
-      return "The server answered with an error of its own; its log may say more.";
+      return "The server returned an error. Its log may have details.";
   }
 }
 
-function adviceForKey(error: UpstreamError, target: UpstreamTarget, url: URL): string {
+function getKeyAdvice(error: UpstreamError, target: UpstreamTarget, url: URL): string {
   if (target.kind === "openai" && url.hostname === "api.anthropic.com") {
-    return "Anthropic speaks its own protocol here. Choose the kind anthropic for this connection.";
+    return "Anthropic uses its own protocol. Choose the kind anthropic for this connection.";
   }
   const hasKey = target.apiKey !== undefined && target.apiKey.trim() !== "";
   if (error.status === 403 && !hasKey) {
     return "The server refuses the request. It may need an API key, or accept only certain host names: " +
-      "Ollama does unless OLLAMA_HOST is set, text-generation-webui unless started with --listen.";
+      "for Ollama set OLLAMA_HOST, for text-generation-webui start it with --listen.";
   }
   return hasKey
     ? "The server refuses this key. Check that it is complete, still valid, and meant for this server."
-    : "The server needs an API key. Enter the one it was started with, or that your account there shows.";
+    : "The server needs an API key. Enter the one it was started with, or one from your account.";
 }

@@ -1,15 +1,37 @@
-/** Parses model lists in the shapes that servers send (docs/protocols/llm.md#model-list). */
+/** Model lists in the forms servers return (docs/protocols/llm.md, "Model list"). */
+import { readText } from "../../http/read_body.ts";
+import { isJsonObject } from "../../json/type_guards.ts";
+import type { ModelCall } from "../model_call.ts";
 import type { ListedModel, ModelList } from "../provider.ts";
+import { parseResponse } from "../streaming/response_body.ts";
+
+// OpenRouter lists hundreds of models with prices and descriptions.
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads a list: an object with `data` (null is an empty list at Ollama), or a bare array.
+ * Reads the response to a request for models.
  *
- * Entries without an id and repeated ids are dropped; the order stays, since `created` means nothing at most servers.
+ * @returns The list, and the JSON it came from.
+ * @throws {UpstreamError} what the server reported, or `bad_answer`
+ */
+export async function readModelList(call: ModelCall, response: Response): Promise<{ list: ModelList; value: unknown }> {
+  if (!response.ok) throw await call.readError(response);
+  const value = parseResponse(call, await readText(response, MAX_LIST_BYTES));
+  const list = parseModelList(value);
+  if (list !== undefined) return { list, value };
+  if (isJsonObject(value) && "error" in value) throw call.createReportedError(value);
+  throw call.createError("bad_answer", "returned JSON that isn't a list of models");
+}
+
+/**
+ * Parses a list: an object with `data` (`null` is Ollama's empty list), or a bare array.
  *
- * @returns `undefined` when the value is no list of models.
+ * Entries without an id and duplicates are dropped. The order stays, because `created` is meaningless at most servers.
+ *
+ * @returns undefined if the value isn't a list of models
  */
 export function parseModelList(value: unknown): ModelList | undefined {
-  const entries = entriesOf(value);
+  const entries = findEntries(value);
   if (entries === undefined) return undefined;
   const seen = new Set<string>();
   const data: ListedModel[] = [];
@@ -21,9 +43,9 @@ export function parseModelList(value: unknown): ModelList | undefined {
   return { object: "list", data };
 }
 
-function entriesOf(value: unknown): unknown[] | undefined {
+function findEntries(value: unknown): unknown[] | undefined {
   if (Array.isArray(value)) return value;
-  if (typeof value !== "object" || value === null || !("data" in value)) return undefined;
+  if (!isJsonObject(value) || !("data" in value)) return undefined;
   if (value.data === null) return [];
   return Array.isArray(value.data) ? value.data : undefined;
 }

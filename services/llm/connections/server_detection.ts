@@ -1,35 +1,86 @@
 /**
- * Identifies a server by the shape of its responses, never by the status alone: LM Studio answers everything with 200, and
- * several servers share a port (docs/protocols/llm.md#discovery).
+ * Detects model servers on their default ports, without credentials and in under two seconds. A server is identified by the
+ * shape of its responses, never by a status alone: LM Studio returns 200 for every path, and several servers share a port.
+ *
+ * @see docs/protocols/llm.md, "Discovery"
  */
-import type { ProbeAnswer } from "../../http/probe.ts";
-import { parseModelList } from "./model_list.ts";
+import { type Probe, probeAll, type ProbeOptions, type ProbeResponse } from "../../http/probe.ts";
+import { isNonEmptyString, readField } from "../../json/type_guards.ts";
 import type { ListedModel } from "../provider.ts";
-import { readField } from "../../json/type_guards.ts";
+import { parseModelList } from "./model_list.ts";
 
-/** What an answer tells. */
-export interface ServerFind {
+/** A detected server. */
+export interface DetectedServer {
+  baseUrl: string;
+  kind: "openai";
+  /** Product name: `"llama.cpp"`, `"Ollama"`. */
+  software: string;
+  models: string[];
+  /** It refused the request without a key. */
+  needsKey?: boolean;
+  /** It is still loading its model. */
+  isStarting?: boolean;
+}
+
+/** A port, and the default port whose servers to expect there. */
+interface DetectionPort {
+  as: number;
+}
+
+/** What to probe. Tests use other ports. Each port gets at most two requests. */
+export type DetectionOptions =
+  & Omit<ProbeOptions<DetectionPort>, "ports">
+  & Partial<Pick<ProbeOptions<DetectionPort>, "ports">>;
+
+/** Probes all hosts and ports at once. */
+export async function detectServers(options: DetectionOptions): Promise<DetectedServer[]> {
+  const ports = options.ports ?? Object.keys(PROBE_PLANS).map((port) => ({ port: Number(port), as: Number(port) }));
+  return await probeAll({ ...options, ports }, async (origin, { as }, probe) => {
+    const found = await runPlan(as, probe);
+    if (found === undefined) return undefined;
+    return {
+      baseUrl: `${origin}/v1`,
+      kind: "openai" as const,
+      software: found.software,
+      models: found.models ?? [],
+      ...(found.needsKey && { needsKey: true }),
+      ...(found.isStarting && { isStarting: true }),
+    };
+  });
+}
+
+async function runPlan(as: number, probe: Probe): Promise<Detection | undefined> {
+  const plan = PROBE_PLANS[as];
+  if (plan === undefined) throw new Error(`No probe plan for port ${as}`);
+  const first = await probe(plan.path);
+  const next = first === undefined ? undefined : plan.detect(first);
+  if (next === undefined || "software" in next) return next;
+  return next.detect(await probe(next.path));
+}
+
+/** What the responses show. */
+interface Detection {
   software: string;
   models?: string[];
   needsKey?: boolean;
   isStarting?: boolean;
 }
 
-/** A second and last question. Its answer is `undefined` when none came. */
-export interface SecondProbe {
+/** The requests to one port. */
+interface ProbePlan {
   path: string;
-  judge(answer: ProbeAnswer | undefined): ServerFind | undefined;
+  detect(response: ProbeResponse): Detection | SecondProbe | undefined;
 }
 
-/** The questions for one port. */
-export interface ProbePlan {
-  first: string;
-  judge(answer: ProbeAnswer): ServerFind | SecondProbe | undefined;
+/** A second and last request. Its response is undefined if there was none in time. */
+interface SecondProbe {
+  path: string;
+  detect(response: ProbeResponse | undefined): Detection | undefined;
 }
 
 const UNKNOWN = "OpenAI-compatible";
 const MODELS = "/v1/models";
-const BY_OWNER: Record<string, string> = {
+const SOFTWARE_BY_OWNER: Record<string, string> = {
   llamacpp: "llama.cpp",
   llamafile: "llamafile",
   vllm: "vLLM",
@@ -37,110 +88,110 @@ const BY_OWNER: Record<string, string> = {
   tabbyAPI: "TabbyAPI",
   library: "Ollama",
 };
-// Speech servers list their voices' models the same way.
+// Speech servers list their models in the same form.
 const SPEECH_OWNERS = new Set(["system", "kokoro"]);
 const SPEECH_MODEL = /^(tts-|gpt-4o-mini-tts|kokoro|whisper|piper|espeak)/i;
 
-/** The documented ports and what to ask there. */
-export const PROBE_PLANS: Record<number, ProbePlan> = {
+/** The requests to each default port. */
+const PROBE_PLANS: Record<number, ProbePlan> = {
   11434: {
-    first: "/api/version",
-    judge: (answer) => {
-      if (textField(answer.json, "version") !== undefined) return thenModels("Ollama");
-      // Bound to loopback it refuses a Host name it does not know, with an empty body.
-      return answer.status === 403 && answer.text === "" ? { software: "Ollama", models: [] } : undefined;
+    path: "/api/version",
+    detect: (response) => {
+      if (readText(response.json, "version") !== undefined) return probeModels("Ollama");
+      // Ollama bound to loopback refuses an unknown Host header with an empty body.
+      return response.status === 403 && response.text === "" ? { software: "Ollama", models: [] } : undefined;
     },
   },
   1234: {
-    first: "/api/v1/models",
-    judge: (answer) => {
-      const models = readField(answer.json, "models");
-      if (Array.isArray(models)) return { software: "LM Studio", models: namesOf(models, "key") };
-      if (isOddEndpoint(answer)) {
-        const judge = (older: ProbeAnswer | undefined): ServerFind => {
+    path: "/api/v1/models",
+    detect: (response) => {
+      const models = readField(response.json, "models");
+      if (Array.isArray(models)) return { software: "LM Studio", models: readTexts(models, "key") };
+      if (isUnexpectedEndpoint(response)) {
+        const detect = (older: ProbeResponse | undefined): Detection => {
           const data = readField(older?.json, "data");
-          return { software: "LM Studio", models: Array.isArray(data) ? namesOf(data, "id") : [] };
+          return { software: "LM Studio", models: Array.isArray(data) ? readTexts(data, "id") : [] };
         };
-        return { path: "/api/v0/models", judge };
+        return { path: "/api/v0/models", detect };
       }
-      const needsKey = isRefusal(answer) && isErrorObject(answer.json);
-      return needsKey ? { software: "LM Studio", needsKey } : thenModels(undefined);
+      const needsKey = isRefusal(response) && isErrorObject(response.json);
+      return needsKey ? { software: "LM Studio", needsKey } : probeModels(undefined);
     },
   },
   8080: {
-    first: MODELS,
-    judge: (answer) => {
-      const find = judgeModels(answer);
-      if (find === undefined || find.software !== UNKNOWN) return find;
-      const isPython = /^BaseHTTP\//i.test(answer.headers.get("server") ?? "");
+    path: MODELS,
+    detect: (response) => {
+      const found = detectByModels(response);
+      if (found === undefined || found.software !== UNKNOWN) return found;
+      const isPython = /^BaseHTTP\//i.test(response.headers.get("server") ?? "");
       const path = isPython ? "/health" : "/.well-known/localai.json";
       const software = isPython ? "mlx_lm" : "LocalAI";
-      return { path, judge: (second) => (isOkObject(second) ? { ...find, software } : find) };
+      return { path, detect: (second) => (isOkObject(second) ? { ...found, software } : found) };
     },
   },
   8000: {
-    first: MODELS,
-    judge: (answer) => {
-      const find = judgeModels(answer);
-      if (find === undefined || find.software !== UNKNOWN) return find;
-      const isVllm = (second: ProbeAnswer | undefined) => textField(second?.json, "version") !== undefined;
-      return { path: "/version", judge: (second) => (isVllm(second) ? { ...find, software: "vLLM" } : find) };
+    path: MODELS,
+    detect: (response) => {
+      const found = detectByModels(response);
+      if (found === undefined || found.software !== UNKNOWN) return found;
+      const isVllm = (second: ProbeResponse | undefined) => readText(second?.json, "version") !== undefined;
+      return { path: "/version", detect: (second) => (isVllm(second) ? { ...found, software: "vLLM" } : found) };
     },
   },
   5001: {
-    first: "/api/extra/version",
-    judge: (answer) => thenModels(textField(answer.json, "result") === "KoboldCpp" ? "KoboldCpp" : undefined),
+    path: "/api/extra/version",
+    detect: (response) => probeModels(readText(response.json, "result") === "KoboldCpp" ? "KoboldCpp" : undefined),
   },
   5000: {
-    first: "/.well-known/serviceinfo",
-    judge: (answer) => {
-      if (textField(readField(answer.json, "software"), "name") === "TabbyAPI") return thenModels("TabbyAPI");
-      const judge = (info: ProbeAnswer | undefined): ServerFind | undefined => {
+    path: "/.well-known/serviceinfo",
+    detect: (response) => {
+      if (readText(readField(response.json, "software"), "name") === "TabbyAPI") return probeModels("TabbyAPI");
+      const detect = (info: ProbeResponse | undefined): Detection | undefined => {
         if (info === undefined) return undefined;
-        const model = textField(info.json, "model_name");
+        const model = readText(info.json, "model_name");
         if (info.status === 200 && model !== undefined) {
           return { software: "text-generation-webui", models: model === "None" ? [] : [model] };
         }
-        // AirPlay answers 403 here too, but not with this JSON.
-        const isKeyless = isRefusal(info) && textField(info.json, "detail") !== undefined;
-        return isKeyless ? { software: UNKNOWN, needsKey: true } : undefined;
+        // AirPlay also uses this port and returns 403, but without JSON.
+        const needsKey = isRefusal(info) && readText(info.json, "detail") !== undefined;
+        return needsKey ? { software: UNKNOWN, needsKey } : undefined;
       };
-      return { path: "/v1/internal/model/info", judge };
+      return { path: "/v1/internal/model/info", detect };
     },
   },
   1337: {
-    first: MODELS,
-    judge: (answer) => {
-      if (isRefusal(answer) && /missing authorization header/i.test(answer.text)) {
+    path: MODELS,
+    detect: (response) => {
+      if (isRefusal(response) && /missing authorization header/i.test(response.text)) {
         return { software: "Jan", needsKey: true };
       }
-      const find = judgeModels(answer);
-      return find?.software === UNKNOWN ? { ...find, software: "Jan" } : find;
+      const found = detectByModels(response);
+      return found?.software === UNKNOWN ? { ...found, software: "Jan" } : found;
     },
   },
 };
 
-/** Asks for the models of a server that is known, or for any sign of one that is not. */
-function thenModels(software: string | undefined): SecondProbe {
-  const judge = (answer: ProbeAnswer | undefined): ServerFind | undefined => {
-    const find = answer === undefined ? undefined : judgeModels(answer);
-    if (software === undefined) return find;
-    return { ...find, software };
+/** Requests the model list: of a known server, or to detect an unknown one. */
+function probeModels(software: string | undefined): SecondProbe {
+  const detect = (response: ProbeResponse | undefined): Detection | undefined => {
+    const found = response === undefined ? undefined : detectByModels(response);
+    return software === undefined ? found : { ...found, software };
   };
-  return { path: MODELS, judge };
+  return { path: MODELS, detect };
 }
 
-/** Judges an answer to `/v1/models`: a list, a server that still loads, one that wants a key, or none. */
-function judgeModels(answer: ProbeAnswer): ServerFind | undefined {
-  const isLlamaCpp = (answer.headers.get("server") ?? "").startsWith("llama.cpp");
+/** Detects a server by its response to `/v1/models`: a model list, an error while it loads, or one that asks for a key. */
+function detectByModels(response: ProbeResponse): Detection | undefined {
+  const isLlamaCpp = (response.headers.get("server") ?? "").startsWith("llama.cpp");
   const software = isLlamaCpp ? "llama.cpp" : UNKNOWN;
-  if (answer.status === 503 && isLoading(answer)) return { software, isStarting: true };
-  if (isRefusal(answer) && isErrorObject(answer.json)) return { software, needsKey: true };
-  if (answer.status !== 200) return undefined;
-  const list = parseModelList(answer.json);
+  if (response.status === 503 && isLoading(response)) return { software, isStarting: true };
+  if (isRefusal(response) && isErrorObject(response.json)) return { software, needsKey: true };
+  if (response.status !== 200) return undefined;
+  const list = parseModelList(response.json);
   if (list === undefined || isSpeech(list.data)) return undefined;
-  const owner = list.data.map((model) => model.owned_by).find((name) => typeof name === "string" && name in BY_OWNER);
-  const named = typeof owner === "string" ? BY_OWNER[owner] : undefined;
+  const owner = list.data.map((model) => model.owned_by)
+    .find((name) => typeof name === "string" && name in SOFTWARE_BY_OWNER);
+  const named = typeof owner === "string" ? SOFTWARE_BY_OWNER[owner] : undefined;
   return { software: named ?? software, models: list.data.map((model) => model.id) };
 }
 
@@ -149,31 +200,31 @@ function isSpeech(models: ListedModel[]): boolean {
     models.every((model) => SPEECH_OWNERS.has(String(model.owned_by)) || SPEECH_MODEL.test(model.id));
 }
 
-function isLoading(answer: ProbeAnswer): boolean {
-  return /loading model/i.test(answer.text) || textField(answer.json, "status") === "starting";
+function isLoading(response: ProbeResponse): boolean {
+  return /loading model/i.test(response.text) || readText(response.json, "status") === "starting";
 }
 
-function isRefusal(answer: ProbeAnswer): boolean {
-  return answer.status === 401 || answer.status === 403;
+function isRefusal(response: ProbeResponse): boolean {
+  return response.status === 401 || response.status === 403;
 }
 
 function isErrorObject(json: unknown): boolean {
   return readField(json, "error") !== undefined || readField(json, "detail") !== undefined;
 }
 
-function isOddEndpoint(answer: ProbeAnswer): boolean {
-  return /^unexpected endpoint or method/i.test(textField(answer.json, "error") ?? "");
+function isUnexpectedEndpoint(response: ProbeResponse): boolean {
+  return /^unexpected endpoint or method/i.test(readText(response.json, "error") ?? "");
 }
 
-function isOkObject(answer: ProbeAnswer | undefined): boolean {
-  return answer?.status === 200 && typeof answer.json === "object" && answer.json !== null;
+function isOkObject(response: ProbeResponse | undefined): boolean {
+  return response?.status === 200 && typeof response.json === "object" && response.json !== null;
 }
 
-function namesOf(entries: unknown[], name: string): string[] {
-  return entries.map((entry) => textField(entry, name)).filter((text) => text !== undefined);
+function readTexts(entries: unknown[], name: string): string[] {
+  return entries.map((entry) => readText(entry, name)).filter((text) => text !== undefined);
 }
 
-function textField(value: unknown, name: string): string | undefined {
+function readText(value: unknown, name: string): string | undefined {
   const found = readField(value, name);
-  return typeof found === "string" && found !== "" ? found : undefined;
+  return isNonEmptyString(found) ? found : undefined;
 }

@@ -1,8 +1,7 @@
-/** Converts OpenAI-compatible stream chunks and responses to ChatEvents (docs/protocols/llm.md#stream). */
+/** Translates OpenAI's stream chunks and complete responses to ChatEvents (docs/protocols/llm.md, "Stream" and "Reasoning"). */
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, CompletionChoice, Usage } from "../chat_event.ts";
-import { UpstreamError } from "../../http/upstream_error.ts";
-import type { UpstreamCall } from "../model_call.ts";
+import type { ModelCall } from "../model_call.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Delta {
@@ -18,7 +17,7 @@ interface Choice {
   index?: unknown;
   delta?: Delta | null;
   message?: Delta | null;
-  /** Where the old completions form is spoken. */
+  /** Of servers that stream in the form of the legacy completions endpoint. */
   text?: unknown;
   finish_reason?: unknown;
   error?: unknown;
@@ -29,27 +28,27 @@ interface Chunk {
   usage?: Usage | null;
   timings?: Record<string, unknown> | null;
   error?: unknown;
-  /** `"error"` where the error lies flat in the value (older vLLM). */
+  /** `"error"` if the value itself is the error (older vLLM). */
   object?: unknown;
 }
 
-/** Makes the translator of one OpenAI-shaped answer. */
-export function openAiTranslator(call: UpstreamCall): ReplyTranslator {
+/** Creates the translator of one OpenAI reply. */
+export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
   let hasFinished = false;
 
   function addChunk(chunk: Chunk, out: ChatEvent[]): void {
     if (typeof chunk !== "object" || chunk === null) return;
-    const choice = firstChoice(chunk);
+    const choice = findFirstChoice(chunk);
     if (choice !== undefined) {
       const delta = choice.delta ?? choice.message;
       if (typeof delta === "object" && delta !== null) addDelta(delta, out);
       else if (isNonEmptyString(choice.text)) out.push({ type: "text", text: choice.text });
     }
-    if (chunk.error || chunk.object === "error") throw call.reported(chunk);
-    if (choice?.error) throw call.reported({ error: choice.error });
+    if (chunk.error || chunk.object === "error") throw call.createReportedError(chunk);
+    if (choice?.error) throw call.createReportedError({ error: choice.error });
     const reason = choice?.finish_reason;
     if (isNonEmptyString(reason) && !hasFinished) {
-      if (reason === "error") throw call.reported({ error: "the server ended the answer with an error" });
+      if (reason === "error") throw call.createReportedError({ error: "the server ended the reply with an error" });
       hasFinished = true;
       out.push({ type: "finish", reason });
     }
@@ -57,34 +56,29 @@ export function openAiTranslator(call: UpstreamCall): ReplyTranslator {
   }
 
   return {
-    event(name, data, out) {
+    translateEvent(name, data, out) {
       if (data.startsWith("[DONE]")) return true;
-      if (name === "error") throw call.reported(parseOrText(data));
+      if (name === "error") throw call.createReportedError(parseOrText(data));
       if (data === "") return false;
       addChunk(JSON.parse(data), out);
       return false;
     },
-    whole(value, out) {
-      if (!isChatAnswer(value)) throw notAnAnswer(call);
+    translateResponse(value, out) {
+      if (!isChatResponse(value)) throw call.createError("bad_answer", "returned JSON that isn't a chat response");
       addChunk(value as Chunk, out);
     },
   };
 }
 
-/** Tells an answer of a chat endpoint, or an error in its place, from any other JSON. */
-function isChatAnswer(value: unknown): boolean {
+/** Reports whether JSON is a chat response or an error in its place. */
+function isChatResponse(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { choices, error, object } = value as Chunk;
   return Array.isArray(choices) || Boolean(error) || object === "error";
 }
 
-/** The error for JSON that is no answer of a chat endpoint. */
-function notAnAnswer(call: UpstreamCall): UpstreamError {
-  return new UpstreamError("bad_answer", `The model at "${call.target.baseUrl}" gave JSON that is no chat answer`);
-}
-
-/** Further choices (`n` above one) are nobody's wish here; only the first counts. */
-function firstChoice(chunk: Chunk): Choice | undefined {
+/** Returns the first choice. Parlor never requests more than one. */
+function findFirstChoice(chunk: Chunk): Choice | undefined {
   const choices = chunk.choices;
   if (!Array.isArray(choices)) return undefined;
   const choice = choices[0];
@@ -93,7 +87,7 @@ function firstChoice(chunk: Chunk): Choice | undefined {
 }
 
 function addDelta(delta: Delta, out: ChatEvent[]): void {
-  const reasoning = reasoningOf(delta);
+  const reasoning = readReasoning(delta);
   if (reasoning !== "") out.push({ type: "reasoning", text: reasoning });
   if (isNonEmptyString(delta.content)) out.push({ type: "text", text: delta.content });
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
@@ -103,7 +97,7 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
   }
 }
 
-/** Some servers give content as parts, as in a request. */
+/** Some servers return content as parts, as in a request. */
 function addParts(parts: unknown[], out: ChatEvent[]): void {
   for (const part of parts as ({ text?: unknown } | null)[]) {
     if (isNonEmptyString(part?.text)) out.push({ type: "text", text: part.text });
@@ -111,11 +105,11 @@ function addParts(parts: unknown[], out: ChatEvent[]): void {
 }
 
 /**
- * Gives the reasoning text of a delta or message.
+ * Returns the reasoning text of a delta or message.
  *
- * One field only: vLLM fills two with the same text, OpenRouter repeats the plain string in the details.
+ * Reads one field only: vLLM fills two with the same text, and OpenRouter repeats the text in `reasoning_details`.
  */
-function reasoningOf(delta: Delta): string {
+function readReasoning(delta: Delta): string {
   if (isNonEmptyString(delta.reasoning_content)) return delta.reasoning_content;
   if (isNonEmptyString(delta.reasoning)) return delta.reasoning;
   if (!Array.isArray(delta.reasoning_details)) return "";
@@ -127,30 +121,30 @@ function reasoningOf(delta: Delta): string {
   return text;
 }
 
-/** An empty name in a later piece means no name (old LM Studio) and must not replace the real one. */
-function withoutEmptyName(piece: unknown): unknown {
-  const named = piece as { function?: { name?: unknown } } | null;
-  if (named?.function?.name !== "") return piece;
+/** Removes an empty name: older LM Studio sends one in later fragments, and it must not replace the real name. */
+function withoutEmptyName(fragment: unknown): unknown {
+  const named = fragment as { function?: { name?: unknown } } | null;
+  if (named?.function?.name !== "") return fragment;
   const { name: _, ...rest } = named.function;
   return { ...named, function: rest };
 }
 
 function addUsage(chunk: Chunk, out: ChatEvent[]): void {
   const timings = chunk.timings ?? undefined;
-  const usage = chunk.usage ? knownUsage(chunk.usage) : undefined;
+  const usage = chunk.usage ? checkUsage(chunk.usage) : undefined;
   if (usage) out.push(timings ? { type: "usage", usage, timings } : { type: "usage", usage });
-  else if (timings) out.push({ type: "usage", usage: usageOfTimings(timings), timings });
+  else if (timings) out.push({ type: "usage", usage: toUsage(timings), timings });
 }
 
-/** KoboldCpp up to 1.76 reports the same 100/100/200 for every answer; counts learned from it would be wrong. */
-export function knownUsage(usage: Usage): Usage | undefined {
+/** Returns the usage, or undefined if it is fake: KoboldCpp up to 1.76 reports 100/100/200 for every reply. */
+export function checkUsage(usage: Usage): Usage | undefined {
   if (typeof usage !== "object") return undefined;
   const isFake = usage.prompt_tokens === 100 && usage.completion_tokens === 100 && usage.total_tokens === 200;
   return isFake ? undefined : usage;
 }
 
-/** llama.cpp sends timings without being asked; prompt_n leaves out what its cache held. */
-function usageOfTimings(timings: Record<string, unknown>): Usage {
+/** llama.cpp always sends timings. `prompt_n` excludes the tokens in its cache. */
+function toUsage(timings: Record<string, unknown>): Usage {
   const count = (name: string) => (typeof timings[name] === "number" ? timings[name] : 0);
   const prompt = count("prompt_n") + count("cache_n");
   const completion = count("predicted_n");
@@ -166,8 +160,8 @@ function parseOrText(data: string): unknown {
   }
 }
 
-/** Fills the reasoning field under the one name our own answers use. */
+/** Moves the reasoning to the field that our own API uses. */
 export function withReasoningContent(choice: CompletionChoice): CompletionChoice {
-  const reasoning = reasoningOf(choice.message);
+  const reasoning = readReasoning(choice.message);
   return reasoning === "" ? choice : { ...choice, message: { ...choice.message, reasoning_content: reasoning } };
 }

@@ -1,51 +1,39 @@
-/** OpenAI-shaped servers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter and the rest. */
-import { readText } from "../../http/read_body.ts";
-import { acceptAnswer, type Accepted, badAnswer, parseAnswer } from "../streaming/response_body.ts";
-import { headerKey } from "../auth_key.ts";
-import { gathered, openCall, withCall } from "../call.ts";
+/** OpenAI-compatible servers: llama.cpp, Ollama, LM Studio, vLLM, OpenRouter and others (docs/protocols/llm.md). */
+import { toBearerHeader } from "../../http/api_key.ts";
+import type { HttpClient } from "../../http/http_client.ts";
 import type { ChatCall, CompletionChoice, OpenAiCompletion } from "../chat_event.ts";
 import { findContextSize } from "../connections/context_size.ts";
 import { EndpointSearch } from "../connections/endpoint_search.ts";
-import { parseModelList } from "../connections/model_list.ts";
-import { knownUsage, openAiTranslator, withReasoningContent } from "./openai_events.ts";
-import { openAiBody } from "./openai_request.ts";
-import type { Provider, UpstreamTarget } from "../provider.ts";
+import { readModelList } from "../connections/model_list.ts";
+import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
+import { getDefaultMaxTokens, type Provider, type UpstreamTarget } from "../provider.ts";
+import { collectCompletion } from "../streaming/completion.ts";
+import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { TokenCounts } from "../token_count.ts";
-import { UpstreamError } from "../../http/upstream_error.ts";
-import type { UpstreamCall, UpstreamHttp } from "../model_call.ts";
+import { checkUsage, createOpenAiTranslator, withReasoningContent } from "./openai_events.ts";
 
-// OpenRouter lists hundreds of models with their prices and descriptions.
-const MAX_LIST_BYTES = 16 * 1024 * 1024;
-/** A list needs no model to think; a server that is silent for longer is busy or broken. */
-const LIST_FIRST_BYTE_MS = 15_000;
-
-/** Makes the provider for OpenAI-shaped servers. */
-export function createOpenAiProvider(http: UpstreamHttp): Provider {
+/** Creates the provider for OpenAI-compatible servers. */
+export function createOpenAiProvider(http: HttpClient): Provider {
   const endpoints = new EndpointSearch();
   const tokenCounts = new TokenCounts(http);
-  // Servers that refused `stream_options`; asking again would cost a failed request each time.
+  // Servers that refused `stream_options`. Sending it again would cost a failed request each time.
   const withoutUsage = new Set<string>();
 
-  /** Sends a chat request and gives what a server of status 200 sent: a stream, or one JSON value. */
-  async function post(call: UpstreamCall, chat: ChatCall, stream: boolean): Promise<Accepted> {
+  /** Sends a chat request and returns the response of status 200: a stream or one JSON value. */
+  async function sendChat(call: ModelCall, chat: ChatCall, stream: boolean): Promise<AcceptedResponse> {
     const { target } = call;
     return await endpoints.find(target.baseUrl, async (prefix) => {
       for (;;) {
         const includeUsage = !withoutUsage.has(prefix);
-        const body = JSON.stringify(openAiBody(target, chat, { stream, includeUsage }));
-        const response = await http.send(call, {
-          method: "POST",
+        const accept: Record<string, string> = stream ? { accept: "text/event-stream, application/json" } : {};
+        const response = await sendRequest(http, call, {
           url: `${prefix}/chat/completions`,
-          headers: {
-            ...keyHeader(target),
-            "content-type": "application/json",
-            ...(stream && { accept: "text/event-stream, application/json" }),
-          },
-          body,
+          headers: { ...toBearerHeader(target.apiKey), ...accept },
+          body: createOpenAiBody(target, chat, { stream, includeUsage }),
         });
-        if (response.ok) return await acceptAnswer(call, response, stream, openAiTranslator(call));
-        const error = await call.failed(response);
+        if (response.ok) return await acceptResponse(call, response, stream, createOpenAiTranslator(call));
+        const error = await call.readError(response);
         if (error.status !== 400 || !stream || !includeUsage || !/stream_options/.test(error.message)) throw error;
         withoutUsage.add(prefix);
       }
@@ -54,40 +42,73 @@ export function createOpenAiProvider(http: UpstreamHttp): Provider {
 
   return {
     openChatStream: (target, chat, signal) =>
-      openCall(target, signal, async (call) => readReply(await post(call, chat, true), call, openAiTranslator(call))),
+      openStream(
+        target,
+        signal,
+        async (call) => readReply(await sendChat(call, chat, true), call, createOpenAiTranslator(call)),
+      ),
 
     completeChat: (target, chat, signal) =>
-      withCall(target, signal, async (call) => {
-        const accepted = await post(call, chat, false);
-        if ("value" in accepted) return asCompletion(call, accepted.value, chat.model);
-        return await gathered(readReply(accepted, call, openAiTranslator(call)), chat.model);
+      runCall(target, signal, async (call) => {
+        const accepted = await sendChat(call, chat, false);
+        if ("value" in accepted) return toCompletion(call, accepted.value, chat.model);
+        return await collectCompletion(readReply(accepted, call, createOpenAiTranslator(call)), chat.model);
       }),
 
     listModels: (target, signal) =>
-      withCall(withShortWait(target), signal, (call) =>
+      runCall(withQuickTimeouts(target), signal, (call) =>
         endpoints.find(target.baseUrl, async (prefix) => {
-          const response = await http.send(call, {
-            method: "GET",
-            url: `${prefix}/models`,
-            headers: keyHeader(target),
-          });
-          if (!response.ok) throw await call.failed(response);
-          const value = parseAnswer(call, await readText(response, MAX_LIST_BYTES));
-          const list = parseModelList(value);
-          if (list !== undefined) return list;
-          if (typeof value === "object" && value !== null && "error" in value) throw call.reported(value);
-          throw badAnswer(call, "gave JSON that is no list of models");
+          const headers = toBearerHeader(target.apiKey);
+          return (await readModelList(call, await sendRequest(http, call, { url: `${prefix}/models`, headers }))).list;
         })),
 
-    readContextSize: (target, model, signal) => findContextSize(http, withShortWait(target), model, signal),
-    countTokens: (target, model, texts, signal) => tokenCounts.count(withShortWait(target), model, texts, signal),
+    readContextSize: (target, model, signal) => findContextSize(http, withQuickTimeouts(target), model, signal),
+    countTokens: (target, model, texts, signal) => tokenCounts.count(withQuickTimeouts(target), model, texts, signal),
   };
 }
 
-function asCompletion(call: UpstreamCall, value: unknown, model: string): OpenAiCompletion {
-  // `accept` has seen that `choices` is an array.
-  const answer = value as Partial<OpenAiCompletion> & { choices: Partial<CompletionChoice>[] };
-  const choices = answer.choices.map((choice, index): CompletionChoice => {
+/**
+ * Builds the body of a chat request.
+ *
+ * The token limit is sent under one name: OpenAI's reasoning models accept only `max_completion_tokens`, Ollama knows only
+ * `max_tokens`, the others accept both.
+ */
+export function createOpenAiBody(
+  target: UpstreamTarget,
+  call: ChatCall,
+  options: { stream: boolean; includeUsage: boolean },
+): Record<string, unknown> {
+  const params = copySetParams(call.params, "model", "messages", "stream", "max_tokens", "max_completion_tokens");
+  const limit = call.params.max_tokens ?? call.params.max_completion_tokens ?? getDefaultMaxTokens(target);
+  if (!options.stream || !options.includeUsage) delete params.stream_options;
+  else params.stream_options ??= { include_usage: true };
+  return {
+    model: call.model,
+    messages: call.messages,
+    ...params,
+    [isOpenAi(target.baseUrl) ? "max_completion_tokens" : "max_tokens"]: limit,
+    stream: options.stream,
+  };
+}
+
+/** Copies the sampler fields that are set, except those the provider fills itself. */
+function copySetParams(params: Record<string, unknown>, ...reserved: string[]): Record<string, unknown> {
+  const entries = Object.entries(params);
+  return Object.fromEntries(
+    entries.filter(([name, value]) => value !== undefined && value !== null && !reserved.includes(name)),
+  );
+}
+
+function isOpenAi(baseUrl: string): boolean {
+  const host = new URL(baseUrl).hostname;
+  return host === "api.openai.com" || host.endsWith(".openai.azure.com");
+}
+
+/** Fills the fields a server left out. */
+function toCompletion(call: ModelCall, value: unknown, model: string): OpenAiCompletion {
+  // `acceptResponse` has checked that `choices` is an array.
+  const completion = value as Partial<OpenAiCompletion> & { choices: Partial<CompletionChoice>[] };
+  const choices = completion.choices.map((choice, index): CompletionChoice => {
     const message = Object.assign({ role: "assistant", content: null }, choice?.message);
     return withReasoningContent({
       ...choice,
@@ -96,27 +117,14 @@ function asCompletion(call: UpstreamCall, value: unknown, model: string): OpenAi
       finish_reason: choice?.finish_reason ?? null,
     });
   });
-  if (choices.length === 0) {
-    throw new UpstreamError("empty", `The model at "${call.target.baseUrl}" gave an empty answer`);
-  }
+  if (choices.length === 0) throw call.createError("empty", "returned an empty reply");
   return {
-    ...answer,
-    id: answer.id ?? `chatcmpl-${crypto.randomUUID()}`,
+    ...completion,
+    id: completion.id ?? `chatcmpl-${crypto.randomUUID()}`,
     object: "chat.completion",
-    created: answer.created ?? Math.floor(Date.now() / 1000),
-    model: answer.model ?? model,
+    created: completion.created ?? Math.floor(Date.now() / 1000),
+    model: completion.model ?? model,
     choices,
-    usage: answer.usage ? knownUsage(answer.usage) : undefined,
+    usage: completion.usage ? checkUsage(completion.usage) : undefined,
   };
-}
-
-function keyHeader(target: UpstreamTarget): Record<string, string> {
-  const key = headerKey(target.apiKey);
-  return key === undefined ? {} : { authorization: `Bearer ${key}` };
-}
-
-/** Limits of a call that asks about a server, not its model. */
-export function withShortWait(target: UpstreamTarget): UpstreamTarget {
-  const firstByteMs = Math.min(target.timeouts.firstByteMs, LIST_FIRST_BYTE_MS);
-  return { ...target, timeouts: { ...target.timeouts, firstByteMs } };
 }

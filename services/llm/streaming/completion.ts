@@ -1,8 +1,18 @@
-/** Builds the single OpenAI-shaped answer out of ChatEvents, for servers and kinds that do not send one. */
+/** Builds a chat completion from ChatEvents, for protocols and servers that don't return one. */
 import type { ChatEvent, OpenAiCompletion, Usage } from "../chat_event.ts";
+import type { ChatStream } from "../provider.ts";
 import { ToolCalls } from "../tool_calls.ts";
 
-/** Gathers the events of one answer. */
+/** Reads a reply to its end and returns it as one completion. @throws as `ChatStream.batches` */
+export async function collectCompletion(stream: ChatStream, model: string): Promise<OpenAiCompletion> {
+  const builder = new CompletionBuilder();
+  for await (const batch of stream.batches()) {
+    for (const event of batch) builder.add(event);
+  }
+  return builder.build(model);
+}
+
+/** Collects the events of one reply. */
 export class CompletionBuilder {
   #text = "";
   #reasoning = "";
@@ -31,13 +41,12 @@ export class CompletionBuilder {
     }
   }
 
-  /** @param createdAtMs Milliseconds since 1970. */
-  build(id: string, model: string, createdAtMs: number): OpenAiCompletion {
+  build(model: string): OpenAiCompletion {
     const toolCalls = this.#toolCalls.all().map(({ index: _, ...call }) => call);
     return {
-      id,
+      id: `chatcmpl-${crypto.randomUUID()}`,
       object: "chat.completion",
-      created: Math.floor(createdAtMs / 1000),
+      created: Math.floor(Date.now() / 1000),
       model,
       choices: [{
         index: 0,

@@ -1,7 +1,7 @@
-/** Parses server-sent events: eventsource-parser plus what servers need (docs/protocols/llm.md#event-stream-parsing). */
+/** Parses server-sent events as model servers really send them (docs/protocols/llm.md, "Event stream parsing"). */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
 
-/** Maximum length of one event in characters. */
+/** Characters that may arrive without an event or a comment. */
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 const ERROR_FIELD = "error:";
@@ -10,21 +10,23 @@ const ERROR_FIELD = "error:";
 export type EventListener = (name: string | undefined, data: string) => void;
 
 /**
- * Turns the bytes of one event stream into events.
+ * Parses the bytes of one event stream.
  *
- * Beyond the standard: a field named `error` (early llama.cpp) becomes an event of that name, and what stands unfinished at
- * the end is still given out (KoboldCpp ends with a bare `data: [DONE]`).
+ * In addition to the standard, a field named `error` (early llama.cpp) becomes an event of that name, and an event that is
+ * unfinished at the end is still emitted (KoboldCpp ends with `data: [DONE]` without a blank line).
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 export class EventStreamParser {
   readonly #parser: EventSourceParser;
   readonly #listener: EventListener;
-  // ignoreBOM: the parser takes off the one at the start itself; one inside a text belongs to the text.
+  // ignoreBOM: the parser removes the byte order mark at the start; any other is part of the text.
   readonly #wholeDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
   #splitDecoder: TextDecoder | undefined;
-  #heard = false;
-  #quietChars = 0;
+  #hasActivity = false;
+  #charsSinceActivity = 0;
   #isAtLineStart = true;
-  #held = "";
+  #pendingLine = "";
 
   constructor(listener: EventListener) {
     this.#listener = listener;
@@ -38,53 +40,53 @@ export class EventStreamParser {
   }
 
   /**
-   * Takes the bytes of one read; the listener is called before this returns.
+   * Parses the bytes of one read. Calls the listener before it returns.
    *
-   * @throws {RangeError} when more than MAX_EVENT_CHARS came without an event or a comment
+   * @throws {RangeError} after more than MAX_EVENT_CHARS without an event or a comment
    */
   push(bytes: Uint8Array): void {
     this.pushText(this.#decode(bytes));
   }
 
-  /** Takes text that is decoded already. */
+  /** Parses decoded text. */
   pushText(text: string): void {
     if (text === "") return;
-    this.#heard = false;
+    this.#hasActivity = false;
     this.#parser.feed(this.#holdErrorLine(text));
-    if (this.#heard) this.#quietChars = 0;
-    else if ((this.#quietChars += text.length) > MAX_EVENT_CHARS) {
+    if (this.#hasActivity) this.#charsSinceActivity = 0;
+    else if ((this.#charsSinceActivity += text.length) > MAX_EVENT_CHARS) {
       this.#parser.reset();
-      this.#held = "";
+      this.#pendingLine = "";
       throw new RangeError(`more than ${MAX_EVENT_CHARS} characters without the end of an event`);
     }
   }
 
-  /** Ends the stream: what was not closed by a blank line is given out as it stands. */
+  /** Ends the stream. Emits an event that has no blank line after it. */
   end(): void {
-    const rest = (this.#splitDecoder?.decode() ?? "") + this.#held;
-    this.#held = "";
+    const rest = (this.#splitDecoder?.decode() ?? "") + this.#pendingLine;
+    this.#pendingLine = "";
     this.#parser.feed(`${rest}\n\n`);
   }
 
-  /** A read that ends within ASCII ends between two characters, and the stateless decoder is several times faster. */
+  /** A read whose last byte is ASCII ends between two characters. Decoding it without state is several times faster. */
   #decode(bytes: Uint8Array): string {
     if (this.#splitDecoder === undefined) {
       if (bytes.length === 0 || bytes[bytes.length - 1]! < 0x80) return this.#wholeDecoder.decode(bytes);
       this.#splitDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
     }
     const text = this.#splitDecoder.decode(bytes, { stream: true });
-    // With an ASCII byte last nothing is pending in it.
+    // After an ASCII byte, the decoder holds nothing back.
     if (bytes.length > 0 && bytes[bytes.length - 1]! < 0x80) this.#splitDecoder = undefined;
     return text;
   }
 
-  /** Keeps back an unfinished line that may become `error: …`: the parser drops such a line when it is cut by a read. */
+  /** Holds back an unfinished line that may become `error: …`, because the parser drops such a line if a read splits it. */
   #holdErrorLine(text: string): string {
-    if (this.#held !== "") {
-      this.#held += text;
-      if (!endsLine(text) && mayBecomeErrorField(this.#held)) return "";
-      text = this.#held;
-      this.#held = "";
+    if (this.#pendingLine !== "") {
+      this.#pendingLine += text;
+      if (!endsLine(text) && mayBecomeErrorField(this.#pendingLine)) return "";
+      text = this.#pendingLine;
+      this.#pendingLine = "";
     }
     const lastBreak = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"));
     const wasAtLineStart = this.#isAtLineStart;
@@ -93,18 +95,18 @@ export class EventStreamParser {
     if (text.charCodeAt(lastBreak + 1) !== 101 /* e */) return text;
     const tail = text.slice(lastBreak + 1);
     if (!mayBecomeErrorField(tail)) return text;
-    this.#held = tail;
+    this.#pendingLine = tail;
     this.#isAtLineStart = true;
     return text.slice(0, lastBreak + 1);
   }
 
   readonly #onEvent = (message: EventSourceMessage): void => {
-    this.#heard = true;
+    this.#hasActivity = true;
     this.#listener(message.event, message.data);
   };
 
   readonly #onComment = (): void => {
-    this.#heard = true;
+    this.#hasActivity = true;
   };
 }
 

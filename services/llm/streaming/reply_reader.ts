@@ -1,57 +1,57 @@
-/** Reads the body of an answer into ChatEvents, one array per network read, until its end of whatever kind. */
-import { type Accepted, parseAnswer, type ReplyTranslator, webPage } from "./response_body.ts";
+/** Reads the body of a reply into ChatEvents, one array per network read, and decides whether its end is complete. */
+import { type AcceptedResponse, createWebPageError, parseResponse, type ReplyTranslator } from "./response_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
 import { EventStreamParser } from "./event_stream_parser.ts";
 import type { ChatStream } from "../provider.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
-import type { UpstreamCall } from "../model_call.ts";
+import type { ModelCall } from "../model_call.ts";
 
-// One reused buffer per stream: a new one per read costs several times more.
+// One buffer per stream, reused: allocating one per read costs several times more.
 const READ_BYTES = 64 * 1024;
-/** Characters one answer may have; far above any context, low enough for memory. */
-const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
-// What may follow [DONE] before the body ends: reading it lets the connection be used again.
+/** Longest reply in characters: far above any context, low enough for memory. */
+const MAX_REPLY_CHARS = 32 * 1024 * 1024;
+// Data after [DONE] that is read so that the connection can be reused.
 const DRAIN_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;
 
-/** Makes the stream of an accepted answer. */
-export function readReply(accepted: Accepted, call: UpstreamCall, translator: ReplyTranslator): ChatStream {
-  const isWhole = "value" in accepted;
+/** Creates the stream of an accepted response. */
+export function readReply(accepted: AcceptedResponse, call: ModelCall, translator: ReplyTranslator): ChatStream {
+  const isJson = "value" in accepted;
   const reader = new ReplyReader(
     call,
     translator,
-    isWhole ? "" : accepted.response.headers.get("content-type") ?? "",
+    isJson ? "" : accepted.response.headers.get("content-type") ?? "",
   );
   let isCancelled = false;
   const wasCancelled = () => isCancelled;
   return {
     batches: () =>
-      isWhole
-        ? wholeBatch(accepted.value, call, reader, wasCancelled)
-        : batches(accepted.response, call, reader, wasCancelled),
+      isJson
+        ? yieldValue(accepted.value, call, reader, wasCancelled)
+        : yieldBatches(accepted.response, call, reader, wasCancelled),
     cancel: () => {
       isCancelled = true;
-      call.watch.end();
+      call.timer.end();
     },
   };
 }
 
-async function* wholeBatch(
+async function* yieldValue(
   value: unknown,
-  call: UpstreamCall,
+  call: ModelCall,
   reader: ReplyReader,
   wasCancelled: () => boolean,
 ): AsyncGenerator<ChatEvent[]> {
-  call.watch.end();
+  call.timer.end();
   if (wasCancelled()) return;
-  const batch = reader.takeWhole(value);
+  const batch = reader.readValue(value);
   if (batch.length > 0) yield batch;
   if (reader.failure !== undefined) throw reader.failure;
 }
 
-async function* batches(
+async function* yieldBatches(
   response: Response,
-  call: UpstreamCall,
+  call: ModelCall,
   reader: ReplyReader,
   wasCancelled: () => boolean,
 ): AsyncGenerator<ChatEvent[]> {
@@ -61,51 +61,51 @@ async function* batches(
     let buffer = new ArrayBuffer(READ_BYTES);
     while (body !== undefined && !reader.hasEnded) {
       let batch: ChatEvent[] = [];
-      call.watch.waiting();
+      call.timer.startReading();
       try {
         const { done, value } = await body.read(new Uint8Array(buffer));
         if (done) break;
         buffer = value.buffer;
-        call.watch.arrived();
+        call.timer.receivedBytes();
         batch = reader.push(value);
       } catch (thrown) {
         if (wasCancelled()) return;
-        reader.cut(call.translate(thrown));
+        reader.interrupt(call.toError(thrown));
         break;
       }
       if (batch.length > 0) yield batch;
       if (wasCancelled()) return;
-      if (reader.hasFinished) call.watch.ending();
+      if (reader.hasFinished) call.timer.startEnding();
     }
     const rest = reader.end();
     if (rest.length > 0) yield rest;
     if (reader.failure !== undefined) throw reader.failure;
-    call.watch.release();
+    call.timer.release();
     isDrained = body !== undefined;
     if (body !== undefined) drain(body, call);
   } finally {
-    if (!isDrained) call.watch.end();
+    if (!isDrained) call.timer.end();
   }
 }
 
-/** Reads the little that follows the end mark, so that the connection can serve the next call. */
-function drain(body: ReadableStreamBYOBReader, call: UpstreamCall): void {
-  const timer = setTimeout(() => call.watch.end(), DRAIN_MS);
+/** Reads what follows the end mark, so that the connection can serve the next call. */
+function drain(body: ReadableStreamBYOBReader, call: ModelCall): void {
+  const timer = setTimeout(() => call.timer.end(), DRAIN_MS);
   const work = async () => {
     for (let size = 0; size < DRAIN_BYTES;) {
       const { done, value } = await body.read(new Uint8Array(4096));
       if (done) return;
       size += value.length;
     }
-    call.watch.end();
+    call.timer.end();
   };
-  // The answer is complete; how its connection ends concerns nobody.
+  // The reply is complete, so errors of its connection do not matter.
   work().catch(() => {}).finally(() => clearTimeout(timer));
 }
 
-/** The state between two reads. */
+/** The state of a reply between two reads. */
 class ReplyReader {
-  readonly #call: UpstreamCall;
+  readonly #call: ModelCall;
   readonly #translator: ReplyTranslator;
   readonly #parser: EventStreamParser;
   #form: "unknown" | "events" | "json";
@@ -116,21 +116,21 @@ class ReplyReader {
   #isEnding = false;
   #hasContent = false;
   #finishReason: string | undefined;
-  #cutBy: unknown;
+  #interruption: unknown;
 
-  /** True when the end mark has come or a failure was found: nothing more is read. */
+  /** True once the end mark or a failure was found. Nothing more is read. */
   hasEnded = false;
-  /** What to throw once everything before it has been given out. */
+  /** The error to throw once everything before it has been yielded. */
   failure: unknown;
 
-  constructor(call: UpstreamCall, translator: ReplyTranslator, contentType: string) {
+  constructor(call: ModelCall, translator: ReplyTranslator, contentType: string) {
     this.#call = call;
     this.#translator = translator;
     this.#form = /\bjson\b/i.test(contentType) ? "json" : "unknown";
     this.#parser = new EventStreamParser(this.#onEvent);
   }
 
-  /** True once the finish reason has come. */
+  /** True once the finish reason has arrived. */
   get hasFinished(): boolean {
     return this.#finishReason !== undefined;
   }
@@ -138,20 +138,20 @@ class ReplyReader {
   push(bytes: Uint8Array): ChatEvent[] {
     this.#out = [];
     try {
-      if (this.#form === "unknown") this.#findForm(bytes);
+      if (this.#form === "unknown") this.#detectForm(bytes);
       if (this.#form === "json") this.#pushJson(bytes);
       else if (this.#form === "events") this.#parser.push(bytes);
     } catch (thrown) {
       this.#fail(thrown);
     }
-    return this.#account(this.#out);
+    return this.#count(this.#out);
   }
 
-  /** Takes an answer that is one value already. */
-  takeWhole(value: unknown): ChatEvent[] {
+  /** Translates a response that is one JSON value. */
+  readValue(value: unknown): ChatEvent[] {
     this.#out = [];
     try {
-      this.#translator.whole(value, this.#out);
+      this.#translator.translateResponse(value, this.#out);
       this.hasEnded = true;
     } catch (thrown) {
       this.#fail(thrown);
@@ -159,74 +159,78 @@ class ReplyReader {
     return this.end(this.#out);
   }
 
-  /** Notes that the body ended by a failure of the connection, a limit or an abort. */
-  cut(reason: unknown): void {
-    this.#cutBy = reason;
+  /** Records that a connection failure, a timeout or an abort ended the body. */
+  interrupt(reason: unknown): void {
+    this.#interruption = reason;
   }
 
-  /** Decides how the stream ended (docs/protocols/llm.md#end-of-a-stream); sets `failure` unless it's complete. */
+  /** Handles the end of the body. Sets `failure` unless the reply is complete (docs/protocols/llm.md, "End of a stream"). */
   end(out: ChatEvent[] = []): ChatEvent[] {
     this.#out = out;
     if (!this.hasEnded) {
       this.#isEnding = true;
       try {
-        if (this.#form === "json" && this.#cutBy === undefined) this.#endJson();
+        if (this.#form === "json" && this.#interruption === undefined) this.#endJson();
         else if (this.#form === "events") this.#parser.end();
       } catch (thrown) {
         this.#fail(thrown);
       }
     }
-    const batch = this.#account(this.#out);
+    const batch = this.#count(this.#out);
     if (this.failure !== undefined) return batch;
     const isComplete = this.hasEnded || this.hasFinished;
-    if (!isComplete) this.failure = this.#cutBy !== undefined ? this.#cutFailure() : this.#interrupted();
-    else if (!this.#hasContent && (this.#finishReason ?? "stop") === "stop") this.failure = this.#empty();
+    if (!isComplete) {
+      this.failure = this.#interruption !== undefined ? this.#toInterruptionError() : this.#createInterruptedError();
+    } else if (!this.#hasContent && (this.#finishReason ?? "stop") === "stop") this.failure = this.#createEmptyError();
     return batch;
   }
 
   readonly #onEvent = (name: string | undefined, data: string): void => {
-    if (this.hasEnded) return; // nothing after the end mark counts
+    if (this.hasEnded) return; // ignore events after the end mark
     try {
-      if (this.#translator.event(name, data, this.#out)) this.hasEnded = true;
+      if (this.#translator.translateEvent(name, data, this.#out)) this.hasEnded = true;
     } catch (thrown) {
       this.#fail(thrown);
     }
   };
 
-  #findForm(bytes: Uint8Array): void {
+  #detectForm(bytes: Uint8Array): void {
     const first = bytes.find((byte) => byte > 0x20);
     if (first === undefined) return;
     if (first === 0x7b /* { */ || first === 0x5b /* [ */) this.#form = "json";
-    else if (first === 0x3c /* < */) throw webPage(this.#call);
+    else if (first === 0x3c /* < */) throw createWebPageError(this.#call);
     else this.#form = "events";
   }
 
   #pushJson(bytes: Uint8Array): void {
-    // A byte order mark inside a text belongs to the text, also where a read begins with it.
+    // A byte order mark inside the text is part of it, even at the start of a read.
     this.#jsonDecoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
     const text = this.#jsonDecoder.decode(bytes, { stream: true });
     this.#json.push(text);
-    if ((this.#chars += text.length) > MAX_ANSWER_CHARS) throw tooLong(this.#call);
+    if ((this.#chars += text.length) > MAX_REPLY_CHARS) throw createTooLongError(this.#call);
   }
 
   #endJson(): void {
     this.#chars = 0;
-    this.#translator.whole(parseAnswer(this.#call, this.#json.join("").replace(/^\ufeff/, "")), this.#out);
+    this.#translator.translateResponse(
+      parseResponse(this.#call, this.#json.join("").replace(/^\ufeff/, "")),
+      this.#out,
+    );
     this.hasEnded = true;
   }
 
   #fail(thrown: unknown): void {
     this.hasEnded = true;
     if (thrown instanceof RangeError) {
-      this.failure ??= new UpstreamError("bad_answer", `The model at "${this.#place}" sent ${thrown.message}`);
+      this.failure ??= this.#call.createError("bad_answer", `sent ${thrown.message}`);
     } else if (this.#isEnding && thrown instanceof SyntaxError) {
-      this.hasEnded = false; // half an event, cut with the body: judged as such
+      this.hasEnded = false; // an event cut off with the body
     } else if (thrown instanceof SyntaxError) {
-      this.failure ??= new UpstreamError("bad_answer", `The model at "${this.#place}" sent an event that is not JSON`);
+      this.failure ??= this.#call.createError("bad_answer", "sent an event that isn't JSON");
     } else this.failure ??= thrown;
   }
 
-  #account(batch: ChatEvent[]): ChatEvent[] {
+  #count(batch: ChatEvent[]): ChatEvent[] {
     for (const event of batch) {
       if (event.type === "text" || event.type === "reasoning") {
         this.#hasContent = true;
@@ -234,36 +238,29 @@ class ReplyReader {
       } else if (event.type === "tool_calls") this.#hasContent = true;
       else if (event.type === "finish") this.#finishReason = event.reason;
     }
-    if (this.#chars > MAX_ANSWER_CHARS && this.failure === undefined) {
-      this.failure = tooLong(this.#call);
+    if (this.#chars > MAX_REPLY_CHARS && this.failure === undefined) {
+      this.failure = createTooLongError(this.#call);
       this.hasEnded = true;
     }
     return batch;
   }
 
-  get #place(): string {
-    return this.#call.target.baseUrl;
+  #toInterruptionError(): unknown {
+    const thrown = this.#interruption;
+    const isConnectionError = thrown instanceof UpstreamError && thrown.kind !== "timeout" &&
+      thrown.kind !== "unreachable";
+    return isConnectionError ? this.#createInterruptedError() : thrown;
   }
 
-  #cutFailure(): unknown {
-    const isConnection = this.#cutBy instanceof UpstreamError && this.#cutBy.kind !== "timeout" &&
-      this.#cutBy.kind !== "unreachable";
-    return isConnection ? this.#interrupted() : this.#cutBy;
+  #createInterruptedError(): UpstreamError {
+    return this.#call.createError("interrupted", "ended its reply without finishing");
   }
 
-  #interrupted(): UpstreamError {
-    return new UpstreamError("interrupted", `The answer of the model at "${this.#place}" ended without finishing`);
-  }
-
-  #empty(): UpstreamError {
-    const hint = "often the conversation is longer than the model's context";
-    return new UpstreamError("empty", `The model at "${this.#place}" gave an empty answer; ${hint}`);
+  #createEmptyError(): UpstreamError {
+    return this.#call.createError("empty", "returned an empty reply. The conversation may be longer than its context.");
   }
 }
 
-function tooLong(call: UpstreamCall): UpstreamError {
-  return new UpstreamError(
-    "bad_answer",
-    `The model at "${call.target.baseUrl}" wrote more than ${MAX_ANSWER_CHARS} characters`,
-  );
+function createTooLongError(call: ModelCall): UpstreamError {
+  return call.createError("bad_answer", `returned more than ${MAX_REPLY_CHARS} characters`);
 }

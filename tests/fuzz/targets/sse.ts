@@ -1,11 +1,11 @@
 /** Streams of replies: what a model server sends to Parlor, and what Parlor sends to its page. However a stream is cut, it means the same. */
 import { parseReplyFrame, placeDelta } from "../../../static/src/api/reply_frames.ts";
 import { readEvents } from "../../../static/src/api/event_stream.ts";
-import { anthropicTranslator } from "../../../services/llm/anthropic/anthropic_events.ts";
+import { createAnthropicTranslator } from "../../../services/llm/anthropic/anthropic_events.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
-import { openAiTranslator } from "../../../services/llm/openai/openai_events.ts";
+import { createOpenAiTranslator } from "../../../services/llm/openai/openai_events.ts";
 import { readReply } from "../../../services/llm/streaming/reply_reader.ts";
-import { UpstreamCall } from "../../../services/llm/model_call.ts";
+import { ModelCall } from "../../../services/llm/model_call.ts";
 import { target as upstream } from "../../services/llm/model_calls.ts";
 import { jsonText, MAX_INPUT_CHARS, mutateBytes, mutateJson } from "../mutations.ts";
 import { Random } from "../random.ts";
@@ -85,8 +85,8 @@ function response(pieces: Uint8Array<ArrayBuffer>[], type: string): Response {
 
 /** What a reply comes to: texts joined, and the error at its end. */
 async function upstreamMeaning(pieces: Uint8Array<ArrayBuffer>[], type: string, kind: "openai" | "anthropic") {
-  const call = new UpstreamCall(upstream("http://127.0.0.1:9"), new AbortController().signal);
-  const translator = kind === "openai" ? openAiTranslator(call) : anthropicTranslator(call);
+  const call = new ModelCall(upstream("http://127.0.0.1:9"), new AbortController().signal);
+  const translator = kind === "openai" ? createOpenAiTranslator(call) : createAnthropicTranslator(call);
   const events: ChatEvent[] = [];
   let failure = "none";
   await unlessRefusedLater(async () => {
@@ -98,7 +98,7 @@ async function upstreamMeaning(pieces: Uint8Array<ArrayBuffer>[], type: string, 
       failure = error instanceof Error ? error.message : String(error);
       throw error;
     } finally {
-      call.watch.end();
+      call.timer.end();
     }
   });
   for (const event of events) assertTyped(event);

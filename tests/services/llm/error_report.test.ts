@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
-import { classifyError, maskKey, readReportedError, readRetryAfter } from "../../../services/http/upstream_error.ts";
+import { maskKey } from "../../../services/http/api_key.ts";
+import { parseRetryAfter } from "../../../services/http/error_response.ts";
+import { classifyError, parseErrorReport } from "../../../services/llm/error_report.ts";
 import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
 import { ask, failureOf, gather, kindOf, never, target } from "./model_calls.ts";
 
@@ -23,11 +25,11 @@ test.each([
   [{ type: "error", error: { type: "overloaded_error", message: "h" } }, "h"],
   ["i", "i"],
 ])("the message of %j is found", (body, message) => {
-  expect(readReportedError(body)?.message).toBe(message);
+  expect(parseErrorReport(body)?.message).toBe(message);
 });
 
 test.each([[null], [{}], [[]], [""], [{ choices: [] }]])("%j is no error", (body) => {
-  expect(readReportedError(body)).toBeUndefined();
+  expect(parseErrorReport(body)).toBeUndefined();
 });
 
 test.each([
@@ -57,7 +59,7 @@ test.each([
   [200, { error: "Unexpected endpoint or method. (GET /x)" }, "not_found"],
   [500, { error: "boom" }, "failed"],
 ])("status %i with %j is of kind %s", (status, body, kind) => {
-  expect(classifyError(status, readReportedError(body))).toBe(kind);
+  expect(classifyError(status, parseErrorReport(body))).toBe(kind);
 });
 
 test.each([
@@ -108,7 +110,7 @@ test.each([
   [{ "retry-after": "-5" }, undefined],
   [{}, undefined],
 ])("%j says to wait for %s seconds", (headers, seconds) => {
-  expect(readRetryAfter(new Headers(headers as Record<string, string>), 0)).toBe(seconds);
+  expect(parseRetryAfter(new Headers(headers as Record<string, string>), 0)).toBe(seconds);
 });
 
 test.each(

@@ -19,7 +19,7 @@ test("a port where nothing listens is an upstream error at once", async () => {
   await llm.close();
   const error = await failureOf(client.openChatStream(target(llm.url), ask(), never()));
   expect(error).toMatchObject({ code: "upstream_error", kind: "refused" });
-  expect(error.message).toBe(`Cannot reach the model at "${llm.url}": connection refused, nothing listens there`);
+  expect(error.message).toBe(`Can't reach the model at "${llm.url}": connection refused. Is the server running?`);
 });
 
 test("an unknown host name is told apart from a server that is off", async () => {
@@ -38,7 +38,7 @@ test("no headers within the first-byte limit is a timeout that names it", async 
   clock.advance(60);
   const error = await failing;
   expect(error).toMatchObject({ code: "upstream_timeout", kind: "timeout" });
-  expect(error.message).toContain("no answer after 60 ms");
+  expect(error.message).toContain("after 60 ms");
   await llm.chats[0]!.over;
   expect(llm.abandoned).toHaveLength(1);
 });
@@ -69,7 +69,7 @@ test("a stall ends at the idle limit with the text so far, and the server is let
   const answer = await answering;
   expect(answer.text).toBe(sent);
   expect(kindOf(answer.error)).toBe("timeout");
-  expect(String(answer.error)).toContain("no byte for 80 ms");
+  expect(String(answer.error)).toContain("no data for 80 ms");
   await llm.chats[0]!.over;
   expect(llm.abandoned).toHaveLength(1);
 });
@@ -201,7 +201,7 @@ test("a machine that takes no connection is unreachable after the connect limit,
     const url = `http://127.0.0.1:${port}/v1`;
     const error = await failureOf(client.openChatStream(target(url, { timeouts }), ask(), never()));
     expect(error).toMatchObject({ code: "upstream_timeout", kind: "unreachable" });
-    expect(error.message).toBe(`Cannot reach the model at "${url}": no answer after 400 ms`);
+    expect(error.message).toBe(`Can't reach the model at "${url}": no response after 400 ms. Is the server running?`);
   } finally {
     close();
   }

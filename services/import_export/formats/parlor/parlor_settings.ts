@@ -1,6 +1,7 @@
 /** Servers and settings out of an export, each field believed only where it is of its kind. */
-import { BACKEND_KINDS, type DrawDefaults } from "../../../image_generation/backend_profiles.ts";
-import { PROVIDER_KINDS, type UpstreamTimeouts } from "../../../llm/provider.ts";
+import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
+import type { CallTimeouts } from "../../../http/timeouts.ts";
+import { PROVIDER_KINDS } from "../../../llm/provider.ts";
 import { AppError } from "../../../errors.ts";
 import { isId } from "../../../storage/ids.ts";
 import { asNumber, asObject, type JsonObject } from "../../../json/type_guards.ts";
@@ -14,7 +15,7 @@ interface Origin {
   name: string;
 }
 
-const TIMEOUTS: (keyof UpstreamTimeouts)[] = ["connectMs", "firstByteMs", "idleMs"];
+const TIMEOUTS: (keyof CallTimeouts)[] = ["connectMs", "firstByteMs", "idleMs"];
 const DRAW_TEXTS = ["negativePrompt", "sampler", "scheduler"];
 const DRAW_NUMBERS = ["widthPx", "heightPx", "steps", "cfgScale", "seed"];
 const MAX_TEXT = 300;
@@ -50,7 +51,7 @@ export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedIma
   if (kind === undefined) throw new AppError("unprocessable", "its kind is not known");
   const given = asObject(json.defaults);
   const texts = DRAW_TEXTS.flatMap((name) => typeof given[name] === "string" ? [[name, given[name]]] : []);
-  const defaults: DrawDefaults = Object.fromEntries([...texts, ...numbersIn(given, DRAW_NUMBERS)]);
+  const defaults: ImageSettings = Object.fromEntries([...texts, ...numbersIn(given, DRAW_NUMBERS)]);
   return {
     ...{ what: "image_connection", ...origin, hadKey: json.hasKey === true, isActive: json.isActive === true },
     profile: {

@@ -1,7 +1,7 @@
 /** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
 import { importReason } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { dataUrlOf } from "../../data_url.ts";
+import { toDataUrl } from "../../../attachments/images/data_url.ts";
 import { baseOf, endingOf, stemOf } from "../../file_names.ts";
 import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
@@ -239,7 +239,7 @@ class Reading {
     const path = url.replace(/^\//, "");
     const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decoded(path)) : undefined;
     if (file === undefined) return undefined;
-    return dataUrlOf(await this.source.read(file, MAX_CARD_BYTES));
+    return toDataUrl(await this.source.read(file, MAX_CARD_BYTES));
   }
 
   async #json(file: SourceFile): Promise<JsonObject> {

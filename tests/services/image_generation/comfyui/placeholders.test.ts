@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fillWorkflow, placeholdersIn } from "../../../../services/image_generation/comfyui/placeholders.ts";
+import { fillWorkflow, listPlaceholders } from "../../../../services/image_generation/comfyui/placeholders.ts";
 
 const workflow = {
   "3": { class_type: "KSampler", inputs: { seed: "%seed%", cfg: "%scale%", model: ["4", 0], on: true, none: null } },
@@ -7,20 +7,20 @@ const workflow = {
 };
 
 test("a whole value gets the type of what fills it, and a longer text its words", () => {
-  const { workflow: filled, left } = fillWorkflow(workflow, { seed: 5, scale: 7.5, prompt: "a fox" });
+  const { workflow: filled, unfilled } = fillWorkflow(workflow, { seed: 5, scale: 7.5, prompt: "a fox" });
   expect(filled).toEqual({
     "3": { class_type: "KSampler", inputs: { seed: 5, cfg: 7.5, model: ["4", 0], on: true, none: null } },
     "6": { class_type: "CLIPTextEncode", inputs: { text: "masterpiece, a fox, 100%", list: ["a fox"] } },
   });
-  expect(left).toEqual([]);
+  expect(unfilled).toEqual([]);
 });
 
 test("the workflow that is filled stays as it was, and places without a value stay in their place", () => {
   const before = structuredClone(workflow);
-  const { workflow: filled, left } = fillWorkflow(workflow, { prompt: "x" });
+  const { workflow: filled, unfilled } = fillWorkflow(workflow, { prompt: "x" });
   expect(workflow).toEqual(before);
   expect(filled["3"]!.inputs.seed).toBe("%seed%");
-  expect(left).toEqual(["scale", "seed"]);
+  expect(unfilled).toEqual(["scale", "seed"]);
 });
 
 test.each(['"}, "7": {', "%seed%", "\\u0022", "$& $1", "\u2028"])(
@@ -34,9 +34,9 @@ test.each(['"}, "7": {', "%seed%", "\\u0022", "$& $1", "\u2028"])(
 
 test("a name that every object has is no value", () => {
   const odd = { "1": { class_type: "A", inputs: { a: "%constructor%" } } };
-  expect(fillWorkflow(odd, {}).left).toEqual(["constructor"]);
+  expect(fillWorkflow(odd, {}).unfilled).toEqual(["constructor"]);
 });
 
 test("places are listed once, sorted", () => {
-  expect(placeholdersIn(workflow)).toEqual(["prompt", "scale", "seed"]);
+  expect(listPlaceholders(workflow)).toEqual(["prompt", "scale", "seed"]);
 });

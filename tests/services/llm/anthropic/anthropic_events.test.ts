@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { anthropicTranslator } from "../../../../services/llm/anthropic/anthropic_events.ts";
+import { createAnthropicTranslator } from "../../../../services/llm/anthropic/anthropic_events.ts";
 import type { ChatEvent } from "../../../../services/llm/chat_event.ts";
-import { UpstreamCall } from "../../../../services/llm/model_call.ts";
+import { ModelCall } from "../../../../services/llm/model_call.ts";
 import { never, target } from "../model_calls.ts";
 
 /** Translates frames of a stream, or a whole answer. */
 function translated(frames: unknown[], whole?: unknown): ChatEvent[] {
-  const call = new UpstreamCall(target("http://127.0.0.1:9"), never());
-  const translator = anthropicTranslator(call);
+  const call = new ModelCall(target("http://127.0.0.1:9"), never());
+  const translator = createAnthropicTranslator(call);
   const out: ChatEvent[] = [];
-  for (const frame of frames) translator.event(undefined, JSON.stringify(frame), out);
-  if (whole !== undefined) translator.whole(whole, out);
-  call.watch.end();
+  for (const frame of frames) translator.translateEvent(undefined, JSON.stringify(frame), out);
+  if (whole !== undefined) translator.translateResponse(whole, out);
+  call.timer.end();
   return out;
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { anthropicBody, turnsOf } from "../../../../services/llm/anthropic/anthropic_request.ts";
+import { createAnthropicBody, toAnthropicMessages } from "../../../../services/llm/anthropic/anthropic_request.ts";
 import type { ChatMessage } from "../../../../services/llm/chat_event.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
 import { openFakeAnthropic } from "../../../helpers/fakes/fake_llm_anthropic.ts";
@@ -144,9 +144,9 @@ test("system messages at the start are the system text, later ones part of the u
     { role: "assistant", content: "e " },
   ];
   const text = (value: string) => ({ type: "text", text: value });
-  expect(turnsOf(messages)).toEqual({
+  expect(toAnthropicMessages(messages)).toEqual({
     system: "You are a fox.\n\nBe brief.",
-    turns: [
+    messages: [
       { role: "user", content: [text("a"), text("b")] },
       { role: "assistant", content: [text("c")] },
       { role: "user", content: [text("It is night."), text("d")] },
@@ -157,7 +157,7 @@ test("system messages at the start are the system text, later ones part of the u
 
 test("a history that begins with the assistant, or is empty, gets a user turn first", () => {
   for (const messages of [[{ role: "assistant", content: "hello" }], [], [{ role: "user", content: " " }]]) {
-    const { turns } = turnsOf(messages);
+    const { messages: turns } = toAnthropicMessages(messages);
     expect(turns[0]!.role).toBe("user");
     expect(turns[0]!.content[0]!.text).not.toBe("");
   }
@@ -180,7 +180,7 @@ test("images, tool calls and tool results take Anthropic's form", () => {
     },
     { role: "tool", tool_call_id: "t1", content: "42" },
   ];
-  expect(turnsOf(messages).turns).toEqual([
+  expect(toAnthropicMessages(messages).messages).toEqual([
     {
       role: "user",
       content: [
@@ -200,13 +200,14 @@ test("fields that Anthropic does not know are left out, tools and the temperatur
     tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }],
     tool_choice: "required",
   };
-  expect(anthropicBody(target("http://h", { kind }), ask("hi", params), { stream: true, withSampling: true })).toEqual({
-    model: "fake-model",
-    max_tokens: 77,
-    messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
-    stream: true,
-    temperature: 1,
-    tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],
-    tool_choice: { type: "any" },
-  });
+  expect(createAnthropicBody(target("http://h", { kind }), ask("hi", params), { stream: true, withSampling: true }))
+    .toEqual({
+      model: "fake-model",
+      max_tokens: 77,
+      messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+      stream: true,
+      temperature: 1,
+      tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],
+      tool_choice: { type: "any" },
+    });
 });

@@ -41,11 +41,11 @@ const llama = { id: "llama", name: "Llama", kind: "openai" as const, baseUrl: "h
 
 test("a fresh data directory has one active demo, and once deleted it does not come back", async () => {
   expect(connections.list()).toMatchObject([{ id: "demo", kind: "demo", name: "Demo", isActive: true, hasKey: false }]);
-  expect(connections.targetFor("demo")).toMatchObject({ kind: "demo" });
+  expect(connections.getTarget("demo")).toMatchObject({ kind: "demo" });
   await reopen();
   expect(connections.list()).toHaveLength(1);
   await connections.remove("demo");
-  expect(connections.active()).toBeUndefined();
+  expect(connections.findActive()).toBeUndefined();
   await reopen();
   expect(connections.list()).toEqual([]);
 });
@@ -57,11 +57,11 @@ test("a profile keeps what was entered over a restart, its key unseen", async ()
   });
   expect(isNew).toBe(true);
   expect(connection).toMatchObject({ baseUrl: "http://127.0.0.1:8080/v1", hasKey: true, isActive: false, version: 1 });
-  expect(connections.targetFor("llama").timeouts).toEqual({ ...TIMEOUTS, idleMs: 5 });
+  expect(connections.getTarget("llama").timeouts).toEqual({ ...TIMEOUTS, idleMs: 5 });
   await reopen();
   expect(connections.find("llama")).toEqual(connection);
   expect(JSON.stringify(connections.list())).not.toContain("sk-1234567");
-  expect(connections.targetFor("llama")).toEqual({
+  expect(connections.getTarget("llama")).toEqual({
     ...{ kind: "openai", baseUrl: "http://127.0.0.1:8080/v1", apiKey: "sk-1234567", contextSize: 4096 },
     timeouts: { ...TIMEOUTS, idleMs: 5 },
   });
@@ -88,7 +88,7 @@ test("a changed origin drops the stored key, a changed path or name keeps it", {
   for (const baseUrl of ["http://127.0.0.1:8081/v1", "https://127.0.0.1:8080/v1", "http://localhost:8080/v1"]) {
     await connections.put({ ...llama, apiKey: "sk-1234567" });
     expect((await connections.put({ ...llama, baseUrl })).connection.hasKey).toBe(false);
-    expect(connections.targetFor("llama").apiKey).toBeUndefined();
+    expect(connections.getTarget("llama").apiKey).toBeUndefined();
     // Going back does not bring it back either.
     expect((await connections.put(llama)).connection.hasKey).toBe(false);
   }
@@ -96,7 +96,7 @@ test("a changed origin drops the stored key, a changed path or name keeps it", {
 
 test("an unsaved profile borrows the stored key for the same origin only", { tags: ["U01"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
-  const unsaved = (more: Record<string, unknown>) => connections.targetForUnsaved({ ...llama, ...more }).apiKey;
+  const unsaved = (more: Record<string, unknown>) => connections.getUnsavedTarget({ ...llama, ...more }).apiKey;
   expect(unsaved({})).toBe("sk-1234567");
   expect(unsaved({ baseUrl: "http://127.0.0.1:8080" })).toBe("sk-1234567");
   expect(unsaved({ baseUrl: "http://127.0.0.1:9999/v1" })).toBeUndefined();
@@ -127,15 +127,15 @@ test("one profile is active at a time, over a restart", async () => {
   expect(connections.list().filter((connection) => connection.isActive).map((connection) => connection.id)).toEqual([
     "llama",
   ]);
-  expect(connections.active()?.id).toBe("llama");
+  expect(connections.findActive()?.id).toBe("llama");
 });
 
 test("removing the active profile leaves none active, and the next new one becomes it", async () => {
   await connections.put(llama);
   await connections.remove("demo");
-  expect(connections.active()).toBeUndefined();
+  expect(connections.findActive()).toBeUndefined();
   await connections.put({ ...llama, id: "second" });
-  expect(connections.active()?.id).toBe("second");
+  expect(connections.findActive()?.id).toBe("second");
 });
 
 test("null and missing fields take their defaults", async () => {
@@ -171,7 +171,7 @@ test("a write checks the version it is given, and an id that differs by case is 
 
 test("an unknown profile is not found by any verb", async () => {
   expect(connections.find("nope")).toBeUndefined();
-  expect(() => connections.targetFor("nope")).toThrow(expect.objectContaining({ code: "not_found" }));
+  expect(() => connections.getTarget("nope")).toThrow(expect.objectContaining({ code: "not_found" }));
   for (const call of [connections.remove("nope"), connections.clearKey("nope"), connections.activate("nope")]) {
     await expect(call).rejects.toMatchObject({ code: "not_found" });
   }
@@ -193,8 +193,8 @@ test(
     await reopen();
     expect(connections.list().filter((connection) => connection.isUnreadable).map(({ id }) => id)).toEqual(["llama"]);
     expect(connections.find("llama")).toBeUndefined();
-    expect(connections.active()).toBeUndefined();
-    expect(() => connections.targetFor("llama")).toThrow(expect.objectContaining({ code: "conflict" }));
+    expect(connections.findActive()).toBeUndefined();
+    expect(() => connections.getTarget("llama")).toThrow(expect.objectContaining({ code: "conflict" }));
     await expect(connections.activate("llama")).rejects.toMatchObject({ code: "conflict" });
     const { connection } = await connections.put(llama);
     expect(connection.name).toBe("Llama");

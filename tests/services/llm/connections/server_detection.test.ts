@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { discoverServers } from "../../../../services/llm/connections/discover.ts";
+import { detectServers } from "../../../../services/llm/connections/server_detection.ts";
 import { type FakeLlmOptions, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
 import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
 
@@ -54,7 +54,7 @@ test.each<Case>([
 ] as Case[])("$personality on port $as is found as $finds", async ({ as, finds, isLoading = false, ...options }) => {
   await using llm = await openFakeLlm({ models: MODELS, ...options });
   llm.isLoading = isLoading;
-  const found = await discoverServers({ hosts: LOOPBACK, ports: [{ port: llm.port, as }], deadlineMs });
+  const found = await detectServers({ hosts: LOOPBACK, ports: [{ port: llm.port, as }], deadlineMs });
   expect(found).toEqual(finds === undefined ? [] : [{ baseUrl: `${llm.origin}/v1`, kind: "openai", ...finds }]);
   expect(llm.requests.length).toBeLessThanOrEqual(2);
   for (const request of llm.requests) {
@@ -67,7 +67,7 @@ test("an LM Studio that answers 200 to everything is known by shape alone", asyn
   const http = await openFakeHttp((request, answer) =>
     answer.json(200, { error: `Unexpected endpoint or method. (GET ${request.path})` })
   );
-  const at = (as: number) => discoverServers({ hosts: LOOPBACK, ports: [{ port: http.port, as }], deadlineMs });
+  const at = (as: number) => detectServers({ hosts: LOOPBACK, ports: [{ port: http.port, as }], deadlineMs });
   expect(await at(1234)).toMatchObject([{ software: "LM Studio", models: [] }]);
   for (const as of [8080, 8000, 5000, 5001, 11434, 1337]) expect(await at(as)).toEqual([]);
   await http.close();
@@ -89,13 +89,13 @@ test("web pages, AirPlay, redirects and speech servers are no finds on any port"
     ),
   );
   const ports = doors.flatMap(({ port }) => [11434, 1234, 8080, 8000, 5001, 5000, 1337].map((as) => ({ port, as })));
-  expect(await discoverServers({ hosts: LOOPBACK, ports, deadlineMs })).toEqual([]);
+  expect(await detectServers({ hosts: LOOPBACK, ports, deadlineMs })).toEqual([]);
   await Promise.all(doors.map((door) => door.close()));
 });
 
 test("an Ollama that refuses our host name is still a find", async () => {
   const http = await openFakeHttp((_, answer) => answer.send(403, "text/plain", ""));
-  const found = await discoverServers({ hosts: LOOPBACK, ports: [{ port: http.port, as: 11434 }], deadlineMs });
+  const found = await detectServers({ hosts: LOOPBACK, ports: [{ port: http.port, as: 11434 }], deadlineMs });
   expect(found).toMatchObject([{ software: "Ollama", models: [] }]);
   await http.close();
 });
@@ -104,7 +104,7 @@ test("a port that takes connections and says nothing ends at the deadline, and k
   const silent = await openFakeHttp(() => {});
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const ports = [{ port: silent.port, as: 8080 }, { port: silent.port, as: 5000 }, { port: llm.port, as: 8080 }];
-  const found = await discoverServers({ hosts: LOOPBACK, ports, deadlineMs: 2_000 });
+  const found = await detectServers({ hosts: LOOPBACK, ports, deadlineMs: 2_000 });
   expect(found.map((server) => server.software)).toEqual(["llama.cpp"]);
   await Promise.all(silent.requests.map((request) => request.over));
   await silent.close();
@@ -115,7 +115,7 @@ test("a body without an end is not read beyond its cap", async () => {
     await answer.head(200, { "content-type": "application/json" }, "chunked");
     while (!answer.isGone) await answer.write(" ".repeat(64 * 1024));
   });
-  expect(await discoverServers({ hosts: LOOPBACK, ports: [{ port: http.port, as: 8080 }], deadlineMs })).toEqual([]);
+  expect(await detectServers({ hosts: LOOPBACK, ports: [{ port: http.port, as: 8080 }], deadlineMs })).toEqual([]);
   await http.close();
 });
 
@@ -127,7 +127,7 @@ test("discover leaves out metadata and link-local hosts, by literal and by name"
     return Promise.resolve(["169.254.169.254"]);
   };
   const hosts = ["169.254.169.254", "fe80::1", "metadata.google.internal", "evil.example", "not a host", ...LOOPBACK];
-  const found = await discoverServers({ hosts, ports: [{ port: llm.port, as: 8080 }], deadlineMs, resolve });
+  const found = await detectServers({ hosts, ports: [{ port: llm.port, as: 8080 }], deadlineMs, resolve });
   expect(found.map((server) => server.baseUrl)).toEqual([`${llm.origin}/v1`]);
   expect(asked).toEqual(["evil.example"]);
 });
@@ -149,7 +149,7 @@ test.each([["127.0.0.2", "127.0.0.2"], ...hasIpv6() ? [["::1", "[::1]"]] : []])(
     await using first = await openFakeLlm({ personality: "llama.cpp", models: ["first"] });
     await using second = await openFakeLlm({ personality: "llama.cpp", models: ["second"], host });
     const ports = [{ port: first.port, as: 8080 }, { port: second.port, as: 8080 }];
-    const found = await discoverServers({ hosts: ["127.0.0.1", host!], ports, deadlineMs });
+    const found = await detectServers({ hosts: ["127.0.0.1", host!], ports, deadlineMs });
     expect(found.map((server) => [server.baseUrl, server.models])).toEqual([
       [`http://127.0.0.1:${first.port}/v1`, ["first"]],
       [`http://${written}:${second.port}/v1`, ["second"]],

@@ -139,7 +139,7 @@ test.each([
       if (fail === "rst") expect(sent.startsWith(answer.text)).toBe(true);
       else expect(answer.text).toBe(sent);
       expect(kindOf(answer.error)).toBe(kind);
-      expect(String(answer.error)).toContain(kind === "failed" ? "out of luck" : "ended without finishing");
+      expect(String(answer.error)).toContain(kind === "failed" ? "out of luck" : "ended its reply without finishing");
     }
   }
 });

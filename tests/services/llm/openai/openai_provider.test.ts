@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { openAiBody } from "../../../../services/llm/openai/openai_request.ts";
+import { createOpenAiBody } from "../../../../services/llm/openai/openai_provider.ts";
 import { FAKE_USAGE, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
 import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
 import { ask, failureOf, gather, never, target } from "../model_calls.ts";
@@ -40,20 +40,23 @@ test.each([
   ["https://api.openai.com/v1", { max_tokens: 99 }, { max_completion_tokens: 99 }],
   ["https://api.openai.com/v1", {}, { max_completion_tokens: 2048 }],
 ])("the token limit goes to %s under one name: %j becomes %j", (baseUrl, params, sent) => {
-  const body = openAiBody(target(baseUrl), ask("hi", params), { stream: true, includeUsage: true });
+  const body = createOpenAiBody(target(baseUrl), ask("hi", params), { stream: true, includeUsage: true });
   const { max_tokens, max_completion_tokens } = body;
   expect(JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens }))).toEqual(sent);
 });
 
 test("the default token limit leaves half of a small context to the prompt", () => {
-  const body = openAiBody(target("http://h/v1", { contextSize: 1000 }), ask(), { stream: false, includeUsage: false });
+  const body = createOpenAiBody(target("http://h/v1", { contextSize: 1000 }), ask(), {
+    stream: false,
+    includeUsage: false,
+  });
   expect(body.max_tokens).toBe(500);
   expect(body).not.toHaveProperty("stream_options");
 });
 
 test("a caller cannot smuggle in another model, other messages or another way to answer", () => {
   const call = ask("hi", { model: "other", messages: [], stream: false, stream_options: { include_usage: false } });
-  const body = openAiBody(target("http://h/v1"), call, { stream: true, includeUsage: true });
+  const body = createOpenAiBody(target("http://h/v1"), call, { stream: true, includeUsage: true });
   expect(body).toMatchObject({ model: "fake-model", messages: call.messages, stream: true });
 });
 

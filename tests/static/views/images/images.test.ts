@@ -128,7 +128,7 @@ test("a workflow is taken from a file, refused in the page's format, edited and 
   const dialog = page.getByRole("dialog");
   await choose({ nodes: [], links: [], version: 1 });
   await dialog.getByRole("button", { name: "Save" }).click();
-  await dialog.getByText("Export (API) there").waitFor();
+  await dialog.getByText("Export (API)").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
 
   await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });
