@@ -1,28 +1,28 @@
 /** Japanese. */
 import type { Texts } from "../en/en.ts";
-import { access } from "./access.ts";
+import { access } from "./auth.ts";
 import { characters } from "./characters.ts";
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
 import { history } from "./history.ts";
-import { house } from "./house.ts";
+import { house } from "./activity.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
-import { moving } from "./moving.ts";
+import { moving } from "./import_export.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
-import { sending } from "./sending.ts";
+import { sending } from "./chat_options.ts";
 import { presets } from "./presets.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
-import { upkeep } from "./upkeep.ts";
-import { voice } from "./voice.ts";
-import { welcome } from "./welcome.ts";
+import { upkeep } from "./data.ts";
+import { voice } from "./speech.ts";
+import { welcome } from "./setup.ts";
 
 /** All texts of the page. */
 export const ja: Texts = {

@@ -8,7 +8,7 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
-import { type Said, saidFinding, useSaid } from "../../texts/said.ts";
+import { type Said, saidFinding, useSaid } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 import { useResource } from "../use_resource.ts";
 

@@ -7,7 +7,7 @@ import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
-import { useSaid } from "../../texts/said.ts";
+import { useSaid } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { getImportKindName, ImportFilePicker } from "./ImportFilePicker.tsx";

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { figure } from "../../texts/times.ts";
-import { saidReason, useSaid } from "../../texts/said.ts";
+import { saidReason, useSaid } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */

@@ -1,5 +1,5 @@
 /** Texts of speech: the server, voices and samples. */
-import type { voice as English } from "../en/voice.ts";
+import type { voice as English } from "../en/speech.ts";
 
 /** Japanese. */
 export const voice: typeof English = {

@@ -1,5 +1,5 @@
 /** Texts of search, activity and the trash. */
-import type { house as English } from "../en/house.ts";
+import type { house as English } from "../en/activity.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("ja");

@@ -16,8 +16,8 @@ export interface Said {
 type Params = Record<string, string | number>;
 
 const LOADERS: Partial<Record<Language, () => Promise<Said>>> = {
-  de: async () => (await import("./de/said.ts")).said,
-  ja: async () => (await import("./ja/said.ts")).said,
+  de: async () => (await import("./de/server_texts.ts")).said,
+  ja: async () => (await import("./ja/server_texts.ts")).said,
 };
 
 const loaded = signal<Partial<Record<Language, Said>>>({});

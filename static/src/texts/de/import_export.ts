@@ -1,5 +1,5 @@
 /** Texts of import, export, backups and licenses. */
-import type { moving as English } from "../en/moving.ts";
+import type { moving as English } from "../en/import_export.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");

@@ -1,5 +1,5 @@
 /** Texts of the data and about pages of the settings. */
-import type { upkeep as English } from "../en/upkeep.ts";
+import type { upkeep as English } from "../en/data.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");

@@ -1,5 +1,5 @@
 /** Texts of the first visit. */
-import type { welcome as English } from "../en/welcome.ts";
+import type { welcome as English } from "../en/setup.ts";
 
 /** German. */
 export const welcome: typeof English = {

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { FINDINGS } from "../../../services/diagnostics/finding_texts.ts";
 import { IMPORT_REASONS, importReason } from "../../../services/import_export/import_reasons.ts";
 import { addLine, newReport } from "../../../services/import_export/import_report.ts";
-import { said as de } from "../../../static/src/texts/de/said.ts";
-import { said as ja } from "../../../static/src/texts/ja/said.ts";
-import { saidFinding, saidReason } from "../../../static/src/texts/said.ts";
+import { said as de } from "../../../static/src/texts/de/server_texts.ts";
+import { said as ja } from "../../../static/src/texts/ja/server_texts.ts";
+import { saidFinding, saidReason } from "../../../static/src/texts/server_texts.ts";
 
 const placesIn = (text = "") => (text.match(/\{\w+\}/g) ?? []).sort();
 

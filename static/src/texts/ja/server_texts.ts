@@ -1,5 +1,5 @@
 /** Sentences of the server. */
-import type { Said } from "../said.ts";
+import type { Said } from "../server_texts.ts";
 
 /** Japanese. */
 export const said: Said = {

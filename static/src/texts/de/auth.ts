@@ -1,5 +1,5 @@
 /** Texts of signing in, pairing and access. */
-import type { access as English } from "../en/access.ts";
+import type { access as English } from "../en/auth.ts";
 
 /** German. */
 export const access: typeof English = {
