@@ -8,22 +8,22 @@ import { useEffect } from "preact/hooks";
 import { type Language, language } from "./texts.ts";
 
 /** Sentences by their codes; `{name}` is a place in one. */
-export interface Said {
+export interface ServerTexts {
   reasons: Record<string, string>;
   findings: Record<string, { about: string; remedy?: string }>;
 }
 
 type Params = Record<string, string | number>;
 
-const LOADERS: Partial<Record<Language, () => Promise<Said>>> = {
-  de: async () => (await import("./de/server_texts.ts")).said,
-  ja: async () => (await import("./ja/server_texts.ts")).said,
+const LOADERS: Partial<Record<Language, () => Promise<ServerTexts>>> = {
+  de: async () => (await import("./de/server_texts.ts")).serverTexts,
+  ja: async () => (await import("./ja/server_texts.ts")).serverTexts,
 };
 
-const loaded = signal<Partial<Record<Language, Said>>>({});
+const loaded = signal<Partial<Record<Language, ServerTexts>>>({});
 
 /** Gives the sentences in the language that is shown; nothing for English, and until they are there. */
-export function useSaid(): Said | undefined {
+export function useServerTexts(): ServerTexts | undefined {
   const shown = language.value;
   useEffect(() => {
     if (loaded.peek()[shown]) return;
@@ -34,24 +34,24 @@ export function useSaid(): Said | undefined {
 }
 
 /** Gives the reason of a line: in the language that is shown where that has it, else as the server says it. */
-export function saidReason(
-  said: Said | undefined,
+export function translateReason(
+  said: ServerTexts | undefined,
   { code, params, reason }: { code?: string; params?: Params; reason: string },
 ): string {
   const text = code === undefined ? undefined : said?.reasons[code];
-  return text === undefined ? reason : filled(text, params);
+  return text === undefined ? reason : fillPlaceholders(text, params);
 }
 
 /** Gives what was found and what to do, likewise. */
-export function saidFinding(
-  said: Said | undefined,
+export function translateFinding(
+  said: ServerTexts | undefined,
   { code, params, about, remedy }: { code: string; params: Params; about: string; remedy?: string },
 ): { about: string; remedy?: string } {
   const text = said?.findings[code];
   if (text === undefined) return { about, remedy };
-  return { about: filled(text.about, params), remedy: text.remedy && filled(text.remedy, params) };
+  return { about: fillPlaceholders(text.about, params), remedy: text.remedy && fillPlaceholders(text.remedy, params) };
 }
 
-function filled(text: string, params: Params = {}): string {
+function fillPlaceholders(text: string, params: Params = {}): string {
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
 }

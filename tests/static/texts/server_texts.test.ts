@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { FINDINGS } from "../../../services/diagnostics/finding_texts.ts";
 import { IMPORT_REASONS, importReason } from "../../../services/import_export/import_reasons.ts";
 import { addLine, newReport } from "../../../services/import_export/import_report.ts";
-import { said as de } from "../../../static/src/texts/de/server_texts.ts";
-import { said as ja } from "../../../static/src/texts/ja/server_texts.ts";
-import { saidFinding, saidReason } from "../../../static/src/texts/server_texts.ts";
+import { serverTexts as de } from "../../../static/src/texts/de/server_texts.ts";
+import { serverTexts as ja } from "../../../static/src/texts/ja/server_texts.ts";
+import { translateFinding, translateReason } from "../../../static/src/texts/server_texts.ts";
 
 const placesIn = (text = "") => (text.match(/\{\w+\}/g) ?? []).sort();
 
@@ -41,11 +41,14 @@ test("a line of a report carries its code; another language says it, and what it
   addLine(report, { level: "refused", source: "b", reason: "it has 7 legs" });
   const [known, unknown] = report.lines;
   expect(known).toMatchObject({ code: "broken_line", params: { line: "7" } });
-  expect(saidReason(de, known!)).toBe("Zeile 7 übersprungen: kein JSON-Objekt");
-  expect(saidReason(undefined, known!)).toBe(known!.reason);
-  expect(saidReason(ja, unknown!)).toBe("it has 7 legs");
-  expect(saidReason(ja, { code: "new_one", reason: "newer than the page" })).toBe("newer than the page");
+  expect(translateReason(de, known!)).toBe("Zeile 7 übersprungen: kein JSON-Objekt");
+  expect(translateReason(undefined, known!)).toBe(known!.reason);
+  expect(translateReason(ja, unknown!)).toBe("it has 7 legs");
+  expect(translateReason(ja, { code: "new_one", reason: "newer than the page" })).toBe("newer than the page");
   const finding = { code: "disk_ok", params: { path: "/data", free: "3.5" }, about: "as it came" };
-  expect(saidFinding(ja, finding)).toEqual({ about: "「/data」の空きは 3.5 GiB です", remedy: undefined });
-  expect(saidFinding(ja, { ...finding, code: "new_one", remedy: "r" })).toEqual({ about: "as it came", remedy: "r" });
+  expect(translateFinding(ja, finding)).toEqual({ about: "「/data」の空きは 3.5 GiB です", remedy: undefined });
+  expect(translateFinding(ja, { ...finding, code: "new_one", remedy: "r" })).toEqual({
+    about: "as it came",
+    remedy: "r",
+  });
 });

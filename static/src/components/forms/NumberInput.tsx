@@ -35,7 +35,7 @@ export function NumberInput(
       inputMode={isWhole ? "numeric" : "decimal"}
       value={shown}
       placeholder={placeholder}
-      error={read(shown) === "bad" ? texts.sending.options.bad(min, max) : undefined}
+      error={read(shown) === "bad" ? texts.chatOptions.options.bad(min, max) : undefined}
       onInput={(text) => {
         setTyped(text);
         const number = read(text);

@@ -96,9 +96,9 @@ export class Imports {
     const taken = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);
     const left = files.filter((each) => !taken.includes(each)).map(({ name }) => ({
       name,
-      reason: texts.moving.several,
+      reason: texts.import.several,
     }));
-    this.#refused = [...left, ...folders.map((name) => ({ name, reason: texts.moving.folder }))];
+    this.#refused = [...left, ...folders.map((name) => ({ name, reason: texts.import.folder }))];
     void this.cards.add([], this.#refused);
     const [file] = taken;
     if (file === undefined) return;
@@ -212,7 +212,7 @@ export class Imports {
   #tell(job: Job): void {
     const { router, toasts } = this.#store;
     if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
-    const t = texts.moving;
+    const t = texts.import;
     const isDone = job.state === "done";
     toasts.show(!isDone ? t.endedBadly : getImportOutcome(job)?.dry_run ? t.lookedThrough : t.endedWell, {
       isError: !isDone,

@@ -1,11 +1,11 @@
-/** Texts of search, activity and the trash. */
-import type { house as English } from "../en/activity.ts";
+/** Texts of search and activity. */
+import type { activity as English } from "../en/activity.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");
 
 /** German. */
-export const house: typeof English = {
+export const activity: typeof English = {
   search: {
     title: "Suche",
     label: "Alle Chats durchsuchen",
@@ -43,37 +43,6 @@ export const house: typeof English = {
       done: "Fertig",
       failed: "Fehlgeschlagen",
       cancelled: "Abgebrochen",
-    },
-  },
-
-  trash: {
-    title: "Papierkorb",
-    intro: "Gelöschtes bleibt sieben Tage hier.",
-    failed: "Der Papierkorb konnte nicht geladen werden",
-    noneTitle: "Der Papierkorb ist leer",
-    noneText: "Gelöschte Chats und Nachrichten können Sie hier wiederherstellen.",
-    untitled: "Ohne Titel",
-    removedAt: (when: string) => `gelöscht: ${when}`,
-    restore: "Wiederherstellen",
-    restoreIt: (title: string) => `„${title}“ wiederherstellen`,
-    restored: (title: string) => `„${title}“ wiederhergestellt`,
-    empty: "Papierkorb leeren",
-    emptied: "Papierkorb geleert",
-    askTitle: "Papierkorb leeren?",
-    askText: (n: number) =>
-      `${
-        count(n, { one: "Element wird", other: "Elemente werden" })
-      } endgültig gelöscht. Das kann nicht rückgängig gemacht werden.`,
-    kinds: {
-      conversation: "Chat",
-      message: "Nachricht",
-      character: "Figur",
-      persona: "Persona",
-      workflow: "Workflow",
-      voice: "Stimme",
-      lorebook: "Lorebook",
-      preset: "Preset",
-      attachment: "Bild",
     },
   },
 };

@@ -1,8 +1,8 @@
 /** Texts of signing in, pairing and access. */
-import type { access as English } from "../en/auth.ts";
+import type { auth as English } from "../en/auth.ts";
 
 /** German. */
-export const access: typeof English = {
+export const auth: typeof English = {
   access: {
     signIn: "Bei Parlor anmelden",
     signInText: (host: string) => `Verwenden Sie Ihren Passkey für ${host}.`,

@@ -4,8 +4,8 @@ import { counter } from "../plural.ts";
 const count = counter("de");
 
 /** German. */
-export const sending = {
-  sending: {
+export const chatOptions = {
+  chatOptions: {
     bar: "Nächster Sprecher",
     speak: "Nächste Antwort",
     waiting: (names: string) => `Danach: ${names}`,

@@ -45,7 +45,7 @@ export const connectionForm: typeof English = {
     testFailed: "Der Test konnte nicht ausgeführt werden",
   },
 
-  verdict: {
+  connectionTest: {
     good: "Die Verbindung funktioniert",
     bad: "Die Verbindung funktioniert nicht",
     reachable: "Server erreichbar",

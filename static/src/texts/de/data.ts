@@ -1,11 +1,11 @@
-/** Texts of the data and about pages of the settings. */
-import type { upkeep as English } from "../en/data.ts";
+/** Texts of the settings pages data, about and trash. */
+import type { data as English } from "../en/data.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");
 
 /** German. */
-export const upkeep: typeof English = {
+export const data: typeof English = {
   about: {
     version: "Version",
     text: "Parlor läuft auf Ihrem eigenen Rechner. Diese Seite lädt nichts von anderen Servern.",
@@ -41,5 +41,36 @@ export const upkeep: typeof English = {
     byHand: "So sichern Sie bei laufendem Server über die Kommandozeile:",
     key:
       "Zum Wiederherstellen einer Sicherung brauchen Sie den Speicherschlüssel. Bewahren Sie eine Kopie anderswo auf: parlor key export.",
+  },
+
+  trash: {
+    title: "Papierkorb",
+    intro: "Gelöschtes bleibt sieben Tage hier.",
+    failed: "Der Papierkorb konnte nicht geladen werden",
+    noneTitle: "Der Papierkorb ist leer",
+    noneText: "Gelöschte Chats und Nachrichten können Sie hier wiederherstellen.",
+    untitled: "Ohne Titel",
+    removedAt: (when: string) => `gelöscht: ${when}`,
+    restore: "Wiederherstellen",
+    restoreIt: (title: string) => `„${title}“ wiederherstellen`,
+    restored: (title: string) => `„${title}“ wiederhergestellt`,
+    empty: "Papierkorb leeren",
+    emptied: "Papierkorb geleert",
+    askTitle: "Papierkorb leeren?",
+    askText: (n: number) =>
+      `${
+        count(n, { one: "Element wird", other: "Elemente werden" })
+      } endgültig gelöscht. Das kann nicht rückgängig gemacht werden.`,
+    kinds: {
+      conversation: "Chat",
+      message: "Nachricht",
+      character: "Figur",
+      persona: "Persona",
+      workflow: "Workflow",
+      voice: "Stimme",
+      lorebook: "Lorebook",
+      preset: "Preset",
+      attachment: "Bild",
+    },
   },
 };

@@ -1,12 +1,12 @@
 /** Texts of import, export, backups and licenses. */
-import type { moving as English } from "../en/import_export.ts";
+import type { importExport as English } from "../en/import_export.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");
 
 /** German. */
-export const moving: typeof English = {
-  moving: {
+export const importExport: typeof English = {
+  import: {
     title: "Import",
     intro:
       "Importieren Sie Daten aus einem anderen Programm oder einen Parlor-Export. Duplikate werden übersprungen, und nichts wird überschrieben.",
@@ -97,7 +97,7 @@ export const moving: typeof English = {
     uploading: (name: string) => `„${name}“ wird hochgeladen`,
   },
 
-  leaving: {
+  export: {
     title: "Export",
     text: "Ein ZIP mit allen Ihren Daten, zum Lesen anderswo oder zum Import in ein anderes Parlor.",
     inside: "Enthalten",
@@ -129,7 +129,7 @@ export const moving: typeof English = {
     removed: "Sicherung gelöscht",
   },
 
-  licences: {
+  licenses: {
     title: "Lizenzen",
     show: "Lizenzen anzeigen",
     failed: "Die Lizenzen konnten nicht geladen werden",

@@ -1,8 +1,8 @@
 /** Sentences of the server. */
-import type { Said } from "../server_texts.ts";
+import type { ServerTexts } from "../server_texts.ts";
 
 /** German. */
-export const said: Said = {
+export const serverTexts: ServerTexts = {
   reasons: {
     not_plain_file: "keine gewöhnliche Datei innerhalb des Imports",
     unreadable: "lässt sich nicht lesen",

@@ -1,8 +1,8 @@
 /** Texts of the first visit. */
-import type { welcome as English } from "../en/setup.ts";
+import type { setup as English } from "../en/setup.ts";
 
 /** German. */
-export const welcome: typeof English = {
+export const setup: typeof English = {
   firstRun: {
     title: "Sprachmodell verbinden",
     text:

@@ -1,11 +1,11 @@
 /** Texts of speech: the server, voices and samples. */
-import type { voice as English } from "../en/speech.ts";
+import type { speech as English } from "../en/speech.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("de");
 
 /** German. */
-export const voice: typeof English = {
+export const speech: typeof English = {
   voice: {
     title: "Stimme",
     intro: "Lassen Sie Nachrichten von Ihrem eigenen Sprachserver vorlesen.",

@@ -1,10 +1,10 @@
-/** Texts of search, activity and the trash. */
+/** Texts of search and activity. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");
 
 /** English. */
-export const house = {
+export const activity = {
   search: {
     title: "Search",
     label: "Search all chats",
@@ -41,35 +41,6 @@ export const house = {
       done: "Done",
       failed: "Failed",
       cancelled: "Canceled",
-    },
-  },
-
-  trash: {
-    title: "Trash",
-    intro: "Deleted items stay here for seven days.",
-    failed: "Couldn’t load the trash",
-    noneTitle: "Trash is empty",
-    noneText: "You can restore deleted chats and messages from here.",
-    untitled: "Untitled",
-    removedAt: (when: string) => `deleted ${when}`,
-    restore: "Restore",
-    restoreIt: (title: string) => `Restore “${title}”`,
-    restored: (title: string) => `Restored “${title}”`,
-    empty: "Empty trash",
-    emptied: "Trash emptied",
-    askTitle: "Empty trash?",
-    askText: (n: number) =>
-      `This permanently deletes ${count(n, { one: "item", other: "items" })}. You can’t undo this.`,
-    kinds: {
-      conversation: "Chat",
-      message: "Message",
-      character: "Character",
-      persona: "Persona",
-      workflow: "Workflow",
-      voice: "Voice",
-      lorebook: "Lorebook",
-      preset: "Preset",
-      attachment: "Image",
     },
   },
 };

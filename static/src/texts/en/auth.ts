@@ -1,7 +1,7 @@
 /** Texts of signing in, pairing and access. */
 
 /** English. */
-export const access = {
+export const auth = {
   access: {
     signIn: "Sign in to Parlor",
     signInText: (host: string) => `Use your passkey for ${host}.`,

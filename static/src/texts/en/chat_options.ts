@@ -4,8 +4,8 @@ import { counter } from "../plural.ts";
 const count = counter("en");
 
 /** English. */
-export const sending = {
-  sending: {
+export const chatOptions = {
+  chatOptions: {
     bar: "Next speaker",
     speak: "Next reply",
     waiting: (names: string) => `Then: ${names}`,

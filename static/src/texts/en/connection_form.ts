@@ -41,7 +41,7 @@ export const connectionForm = {
     testFailed: "Couldn’t run the test",
   },
 
-  verdict: {
+  connectionTest: {
     good: "The connection works",
     bad: "The connection doesn’t work",
     reachable: "Server reachable",

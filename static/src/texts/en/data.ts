@@ -1,10 +1,10 @@
-/** Texts of the data and about pages of the settings. */
+/** Texts of the settings pages data, about and trash. */
 import { counter } from "../plural.ts";
 
 const count = counter("en");
 
 /** English. */
-export const upkeep = {
+export const data = {
   about: {
     version: "Version",
     text: "Parlor runs on your own machine. This page loads nothing from other servers.",
@@ -37,5 +37,34 @@ export const upkeep = {
     noneYet: "No backups yet. The first one runs soon after startup; follow it in Activity.",
     byHand: "To back up from the command line while the server runs:",
     key: "You need the storage key to restore a backup. Save a copy somewhere else: parlor key export.",
+  },
+
+  trash: {
+    title: "Trash",
+    intro: "Deleted items stay here for seven days.",
+    failed: "Couldn’t load the trash",
+    noneTitle: "Trash is empty",
+    noneText: "You can restore deleted chats and messages from here.",
+    untitled: "Untitled",
+    removedAt: (when: string) => `deleted ${when}`,
+    restore: "Restore",
+    restoreIt: (title: string) => `Restore “${title}”`,
+    restored: (title: string) => `Restored “${title}”`,
+    empty: "Empty trash",
+    emptied: "Trash emptied",
+    askTitle: "Empty trash?",
+    askText: (n: number) =>
+      `This permanently deletes ${count(n, { one: "item", other: "items" })}. You can’t undo this.`,
+    kinds: {
+      conversation: "Chat",
+      message: "Message",
+      character: "Character",
+      persona: "Persona",
+      workflow: "Workflow",
+      voice: "Voice",
+      lorebook: "Lorebook",
+      preset: "Preset",
+      attachment: "Image",
+    },
   },
 };

@@ -4,8 +4,8 @@ import { counter } from "../plural.ts";
 const count = counter("en");
 
 /** English. */
-export const moving = {
-  moving: {
+export const importExport = {
+  import: {
     title: "Import",
     intro: "Import data from another program, or a Parlor export. Duplicates are skipped, and nothing is overwritten.",
     back: "Back to data",
@@ -93,7 +93,7 @@ export const moving = {
     uploading: (name: string) => `Uploading “${name}”`,
   },
 
-  leaving: {
+  export: {
     title: "Export",
     text: "One ZIP with all your data, to read elsewhere or to import into another Parlor.",
     inside: "What’s included",
@@ -125,7 +125,7 @@ export const moving = {
     removed: "Backup deleted",
   },
 
-  licences: {
+  licenses: {
     title: "Licenses",
     show: "Show licenses",
     failed: "Couldn’t load the licenses",

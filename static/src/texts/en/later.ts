@@ -1,39 +1,39 @@
 /** Texts of screens that are opened on demand, which load them; what the first screen says is in en.ts. */
-import { access } from "./auth.ts";
+import { auth } from "./auth.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
 import { history } from "./history.ts";
-import { house } from "./activity.ts";
+import { activity } from "./activity.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
-import { moving } from "./import_export.ts";
-import { sending } from "./chat_options.ts";
+import { importExport } from "./import_export.ts";
+import { chatOptions } from "./chat_options.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { presets } from "./presets.ts";
 import { tailnet } from "./tailnet.ts";
-import { upkeep } from "./data.ts";
-import { voice } from "./speech.ts";
-import { welcome } from "./setup.ts";
+import { data } from "./data.ts";
+import { speech } from "./speech.ts";
+import { setup } from "./setup.ts";
 
 /** The areas that the first load does without. */
 export const later = {
   ...history,
-  ...house,
+  ...activity,
   ...settings,
   ...models,
   ...characters,
-  ...access,
-  ...upkeep,
-  ...moving,
-  ...voice,
+  ...auth,
+  ...data,
+  ...importExport,
+  ...speech,
   ...images,
   ...connectionForm,
   ...slashCommands,
   ...tailnet,
   ...lorebooks,
   ...presets,
-  ...welcome,
-  ...sending,
+  ...setup,
+  ...chatOptions,
 };

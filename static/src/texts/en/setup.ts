@@ -1,7 +1,7 @@
 /** Texts of the first visit. */
 
 /** English. */
-export const welcome = {
+export const setup = {
   firstRun: {
     title: "Connect a language model",
     text:

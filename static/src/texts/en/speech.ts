@@ -4,7 +4,7 @@ import { counter } from "../plural.ts";
 const count = counter("en");
 
 /** English. */
-export const voice = {
+export const speech = {
   voice: {
     title: "Voice",
     intro: "Use your own speech server to read messages aloud.",

@@ -1,11 +1,11 @@
-/** Texts of search, activity and the trash. */
-import type { house as English } from "../en/activity.ts";
+/** Texts of search and activity. */
+import type { activity as English } from "../en/activity.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("ja");
 
 /** Japanese. */
-export const house: typeof English = {
+export const activity: typeof English = {
   search: {
     title: "検索",
     label: "すべてのチャットを検索",
@@ -43,34 +43,6 @@ export const house: typeof English = {
       done: "完了",
       failed: "失敗",
       cancelled: "キャンセル済み",
-    },
-  },
-
-  trash: {
-    title: "ごみ箱",
-    intro: "削除したものは 7 日間ここに残ります。",
-    failed: "ごみ箱を読み込めませんでした",
-    noneTitle: "ごみ箱は空です",
-    noneText: "削除したチャットやメッセージをここから復元できます。",
-    untitled: "無題",
-    removedAt: (when: string) => `削除：${when}`,
-    restore: "復元",
-    restoreIt: (title: string) => `「${title}」を復元`,
-    restored: (title: string) => `「${title}」を復元しました`,
-    empty: "ごみ箱を空にする",
-    emptied: "ごみ箱を空にしました",
-    askTitle: "ごみ箱を空にしますか？",
-    askText: (n: number) => `${count(n, { other: "件" })}を完全に削除します。元に戻せません。`,
-    kinds: {
-      conversation: "チャット",
-      message: "メッセージ",
-      character: "キャラクター",
-      persona: "ペルソナ",
-      workflow: "ワークフロー",
-      voice: "音声",
-      lorebook: "ロアブック",
-      preset: "プリセット",
-      attachment: "画像",
     },
   },
 };

@@ -4,8 +4,8 @@ import { counter } from "../plural.ts";
 const count = counter("ja");
 
 /** Japanese. */
-export const sending = {
-  sending: {
+export const chatOptions = {
+  chatOptions: {
     bar: "次に話す人",
     speak: "次の返信",
     waiting: (names: string) => `その次：${names}`,

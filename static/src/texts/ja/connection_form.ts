@@ -42,7 +42,7 @@ export const connectionForm: typeof English = {
     testFailed: "テストを実行できませんでした",
   },
 
-  verdict: {
+  connectionTest: {
     good: "接続できます",
     bad: "接続できません",
     reachable: "サーバーに接続できます",

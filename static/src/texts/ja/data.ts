@@ -1,8 +1,11 @@
-/** Texts of the data and about pages of the settings. */
-import type { upkeep as English } from "../en/data.ts";
+/** Texts of the settings pages data, about and trash. */
+import type { data as English } from "../en/data.ts";
+import { counter } from "../plural.ts";
+
+const count = counter("ja");
 
 /** Japanese. */
-export const upkeep: typeof English = {
+export const data: typeof English = {
   about: {
     version: "バージョン",
     text: "Parlor はご自身のマシンで動きます。このページはほかのサーバーから何も読み込みません。",
@@ -37,5 +40,33 @@ export const upkeep: typeof English = {
       "バックアップはまだありません。起動後まもなく最初のバックアップが作成されます。進行状況は「実行状況」で確認できます。",
     byHand: "サーバーの実行中にコマンドラインからバックアップするには:",
     key: "バックアップの復元には保存用の鍵が必要です。parlor key export で書き出し、別の場所に保管してください。",
+  },
+
+  trash: {
+    title: "ごみ箱",
+    intro: "削除したものは 7 日間ここに残ります。",
+    failed: "ごみ箱を読み込めませんでした",
+    noneTitle: "ごみ箱は空です",
+    noneText: "削除したチャットやメッセージをここから復元できます。",
+    untitled: "無題",
+    removedAt: (when: string) => `削除：${when}`,
+    restore: "復元",
+    restoreIt: (title: string) => `「${title}」を復元`,
+    restored: (title: string) => `「${title}」を復元しました`,
+    empty: "ごみ箱を空にする",
+    emptied: "ごみ箱を空にしました",
+    askTitle: "ごみ箱を空にしますか？",
+    askText: (n: number) => `${count(n, { other: "件" })}を完全に削除します。元に戻せません。`,
+    kinds: {
+      conversation: "チャット",
+      message: "メッセージ",
+      character: "キャラクター",
+      persona: "ペルソナ",
+      workflow: "ワークフロー",
+      voice: "音声",
+      lorebook: "ロアブック",
+      preset: "プリセット",
+      attachment: "画像",
+    },
   },
 };

@@ -1,12 +1,12 @@
 /** Texts of import, export, backups and licenses. */
-import type { moving as English } from "../en/import_export.ts";
+import type { importExport as English } from "../en/import_export.ts";
 import { counter } from "../plural.ts";
 
 const count = counter("ja");
 
 /** Japanese. */
-export const moving: typeof English = {
-  moving: {
+export const importExport: typeof English = {
+  import: {
     title: "インポート",
     intro:
       "ほかのプログラムのデータ、または Parlor のエクスポートをインポートします。重複はスキップされ、上書きされることはありません。",
@@ -95,7 +95,7 @@ export const moving: typeof English = {
     uploading: (name: string) => `「${name}」をアップロードしています`,
   },
 
-  leaving: {
+  export: {
     title: "エクスポート",
     text:
       "ご自身のすべてのデータを 1 つの ZIP にまとめます。ほかの場所で読んだり、別の Parlor にインポートしたりできます。",
@@ -128,7 +128,7 @@ export const moving: typeof English = {
     removed: "バックアップを削除しました",
   },
 
-  licences: {
+  licenses: {
     title: "ライセンス",
     show: "ライセンスを表示",
     failed: "ライセンスを読み込めませんでした",

@@ -1,28 +1,28 @@
 /** Japanese. */
 import type { Texts } from "../en/en.ts";
-import { access } from "./auth.ts";
+import { auth } from "./auth.ts";
 import { characters } from "./characters.ts";
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connectionForm } from "./connection_form.ts";
 import { connections } from "./connections.ts";
 import { history } from "./history.ts";
-import { house } from "./activity.ts";
+import { activity } from "./activity.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
 import { models } from "./models.ts";
-import { moving } from "./import_export.ts";
+import { importExport } from "./import_export.ts";
 import { nav } from "./nav.ts";
 import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
-import { sending } from "./chat_options.ts";
+import { chatOptions } from "./chat_options.ts";
 import { presets } from "./presets.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
-import { upkeep } from "./data.ts";
-import { voice } from "./speech.ts";
-import { welcome } from "./setup.ts";
+import { data } from "./data.ts";
+import { speech } from "./speech.ts";
+import { setup } from "./setup.ts";
 
 /** All texts of the page. */
 export const ja: Texts = {
@@ -36,17 +36,17 @@ export const ja: Texts = {
   ...presets,
   ...images,
   ...history,
-  ...house,
+  ...activity,
   ...palette,
-  ...sending,
+  ...chatOptions,
   ...settings,
   ...characters,
   ...personas,
-  ...access,
+  ...auth,
   ...slashCommands,
   ...tailnet,
-  ...upkeep,
-  ...moving,
-  ...voice,
-  ...welcome,
+  ...data,
+  ...importExport,
+  ...speech,
+  ...setup,
 };

@@ -1,8 +1,8 @@
 /** Sentences of the server. */
-import type { Said } from "../server_texts.ts";
+import type { ServerTexts } from "../server_texts.ts";
 
 /** Japanese. */
-export const said: Said = {
+export const serverTexts: ServerTexts = {
   reasons: {
     not_plain_file: "インポート内の通常のファイルではありません",
     unreadable: "読み込めません",

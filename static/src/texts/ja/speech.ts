@@ -1,8 +1,8 @@
 /** Texts of speech: the server, voices and samples. */
-import type { voice as English } from "../en/speech.ts";
+import type { speech as English } from "../en/speech.ts";
 
 /** Japanese. */
-export const voice: typeof English = {
+export const speech: typeof English = {
   voice: {
     title: "音声",
     intro: "ご自身の音声サーバーでメッセージを読み上げます。",

@@ -90,7 +90,7 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
 
 /** A file on its way to an import: of this page alone. */
 function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
-  const title = texts.moving.uploading(sending.name);
+  const title = texts.import.uploading(sending.name);
   return (
     <ListRow
       title={title}

@@ -83,7 +83,7 @@ function listFacts(connection: Connection): string {
 
 /** Each finding on its own line, good or bad by mark and word. */
 export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
-  const t = texts.verdict;
+  const t = texts.connectionTest;
   const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
   const { reachable, authorized, models, context_size } = verdict;
   return (

@@ -8,7 +8,7 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
-import { type Said, saidFinding, useSaid } from "../../texts/server_texts.ts";
+import { type ServerTexts, translateFinding, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 import { useResource } from "../use_resource.ts";
 
@@ -32,7 +32,7 @@ export function AboutPage() {
 function Findings() {
   const { api } = useStore();
   const { value, error, isBusy, again } = useResource(() => readFindings(api.client));
-  const said = useSaid(); // loads while the installation is looked at
+  const said = useServerTexts(); // loads while the installation is looked at
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
   return (
@@ -54,9 +54,9 @@ function Findings() {
 
 const ICONS: Record<Finding["level"], IconName> = { ok: "check", note: "bell", problem: "warning" };
 
-function FindingRow({ finding, said }: { finding: Finding; said: Said | undefined }) {
+function FindingRow({ finding, said }: { finding: Finding; said: ServerTexts | undefined }) {
   const { level } = finding;
-  const { about, remedy } = saidFinding(said, finding);
+  const { about, remedy } = translateFinding(said, finding);
   return (
     <ListRow
       start={
@@ -78,7 +78,7 @@ function ordered(findings: readonly Finding[]): Finding[] {
 
 /** A button, then the packages. */
 function Licenses() {
-  const t = texts.licences;
+  const t = texts.licenses;
   const [isOpen, setOpen] = useState(false);
   return (
     <section class="privacy-part" aria-labelledby="licences">
@@ -95,7 +95,7 @@ function Licenses() {
 
 function Packages() {
   const { api } = useStore();
-  const t = texts.licences;
+  const t = texts.licenses;
   const { value, error, again } = useResource(() => readLicenses(api.client));
   const [query, setQuery] = useState("");
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={again} />;
@@ -122,7 +122,7 @@ function Package({ notice: { name, version, licence, text } }: { notice: License
           <strong>{name}</strong> {version} {licence && <span class="muted">{licence}</span>}
         </summary>
         {isOpen && (text === ""
-          ? <p class="muted">{texts.licences.noText}</p>
+          ? <p class="muted">{texts.licenses.noText}</p>
           : <pre class="licence-text" tabIndex={0} role="region" aria-label={name}>{text}</pre>)}
       </details>
     </li>

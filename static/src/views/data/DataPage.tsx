@@ -31,7 +31,7 @@ export function DataPage() {
 }
 
 function Import() {
-  const t = texts.moving;
+  const t = texts.import;
   return (
     <section class="privacy-part" aria-labelledby="import">
       <h3 id="import" tabIndex={-1}>{t.title}</h3>
@@ -61,7 +61,7 @@ function Space({ report }: { report: DataReport }) {
 
 /** Warned of where the network could read along. */
 function ExportSection() {
-  const t = texts.leaving;
+  const t = texts.export;
   const isSafe = globalThis.isSecureContext;
   return (
     <section class="privacy-part" aria-labelledby="export">

@@ -184,7 +184,7 @@ function ImageDefaults({ fields, bad, onChange }: PartProps & { bad: Set<keyof B
         inputMode={NUMBERS[name].isWhole ? "numeric" : "decimal"}
         label={label}
         placeholder={t.standards[name]}
-        error={bad.has(name) ? texts.sending.options.bad(min, max) : undefined}
+        error={bad.has(name) ? texts.chatOptions.options.bad(min, max) : undefined}
         value={fields[name]}
         onInput={(text) => onChange({ [name]: text })}
       />

@@ -16,7 +16,7 @@ const FILES = ".zip,.json,.jsonl,.png,.charx,.bin,application/zip,application/js
 
 /** What was chosen stays until something else is. */
 export function ImportFilePicker({ moving }: { moving: Imports }) {
-  const t = texts.moving;
+  const t = texts.import;
   const chooser = useRef<HTMLInputElement>(null);
   const [isMissing, setMissing] = useState(false);
   const file = moving.file.value;
@@ -104,14 +104,14 @@ export function ImportFilePicker({ moving }: { moving: Imports }) {
 
 /** Gives what a kind is called; one that these words do not know yet goes by its own name. */
 export function getImportKindName(kind: string): string {
-  const t = texts.moving;
+  const t = texts.import;
   return kind === "" ? t.kindUnknown : (t.kinds as Record<string, string>)[kind] ?? kind;
 }
 
 function Arrived({ moving }: { moving: Imports }) {
   const characters = moving.arrived.value;
   if (characters.length === 0) return null;
-  const t = texts.moving;
+  const t = texts.import;
   return (
     <div role="status">
       <p>{t.cardsIn(characters.length)}</p>

@@ -7,7 +7,7 @@ import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
-import { useSaid } from "../../texts/server_texts.ts";
+import { useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 import { fullMoment } from "../../texts/times.ts";
 import { getImportKindName, ImportFilePicker } from "./ImportFilePicker.tsx";
@@ -19,12 +19,12 @@ import { useResource } from "../use_resource.ts";
 export function ImportPage() {
   const store = useStore();
   const moving = getImports(store);
-  const t = texts.moving;
+  const t = texts.import;
   // What an earlier page began shows once the jobs are known.
   const jobsState = store.activity.state.value;
   useEffect(() => void moving.open(), [jobsState]);
   const { before } = moving;
-  useSaid(); // there by the time a report is
+  useServerTexts(); // there by the time a report is
   return (
     <section class="moving">
       <p>
@@ -44,7 +44,7 @@ function Before({ moving, job }: { moving: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
-      <summary>{texts.moving.beforeTitle}, {fullMoment(job.updated_at)}</summary>
+      <summary>{texts.import.beforeTitle}, {fullMoment(job.updated_at)}</summary>
       {isOpen && <WithReport moving={moving} job={job}>{(report) => <ImportReportView report={report} />}</WithReport>}
     </details>
   );
@@ -56,7 +56,7 @@ function WithReport(
 ) {
   const { value, error, again } = useResource(() => moving.readReport(job));
   if (value) return <>{children(value)}</>;
-  if (error) return <ErrorNote title={texts.moving.reportFailed} error={error} onRetry={again} />;
+  if (error) return <ErrorNote title={texts.import.reportFailed} error={error} onRetry={again} />;
   return <p class="muted" role="status">{texts.loading}</p>;
 }
 
@@ -69,14 +69,14 @@ function Step({ moving }: { moving: Imports }) {
   if (job && outcome) {
     return (
       <div key={job.id} class="card moving-step">
-        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.moving.trialTitle : texts.moving.reportTitle}</h3>
+        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.import.trialTitle : texts.import.reportTitle}</h3>
         <WithReport moving={moving} job={job}>
           {(report) =>
             outcome.dry_run ? <Trial moving={moving} report={report} /> : <ImportReportView report={report} />}
         </WithReport>
         {!outcome.dry_run && (
           <div class="actions-row">
-            <Button onClick={() => moving.startOver()}>{texts.moving.again}</Button>
+            <Button onClick={() => moving.startOver()}>{texts.import.again}</Button>
           </div>
         )}
       </div>
@@ -92,7 +92,7 @@ function Step({ moving }: { moving: Imports }) {
 
 /** Why a job came to nothing. */
 function Ended({ job }: { job: Job }) {
-  const t = texts.moving;
+  const t = texts.import;
   if (job.state === "cancelled") return <p class="muted" role="status">{t.cancelled}</p>;
   const { code = "internal", message = "" } = job.error ?? {};
   return (
@@ -103,7 +103,7 @@ function Ended({ job }: { job: Job }) {
 }
 
 function Trial({ moving, report }: { moving: Imports; report: ImportReport }) {
-  const t = texts.moving;
+  const t = texts.import;
   const error = moving.error.value;
   const isAnything = Object.values(report.counts).some(({ added, updated }) => added + updated > 0);
   return (

@@ -8,7 +8,7 @@ import { bytes, formatProgress } from "../activity/format_progress.ts";
 
 /** How far a file is, how fast it goes, and Cancel. */
 export function UploadCard({ moving, sending }: { moving: Imports; sending: Upload }) {
-  const t = texts.moving;
+  const t = texts.import;
   return (
     <div class="card moving-step">
       <div role="status">
@@ -26,7 +26,7 @@ export function UploadCard({ moving, sending }: { moving: Imports; sending: Uplo
 
 /** How far the job is, and Cancel. */
 export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
-  const t = texts.moving;
+  const t = texts.import;
   const { progress } = job;
   return (
     <div class="card moving-step">
@@ -54,5 +54,5 @@ export function getUploadShare({ sentBytes, totalBytes }: Upload): number {
 /** Gives `12 MB of 40 MB · 3.2 MB a second`. */
 export function formatUpload({ sentBytes, totalBytes, bytesPerSecond }: Upload): string {
   const done = texts.activity.of(bytes(sentBytes), bytes(totalBytes));
-  return bytesPerSecond > 0 ? `${done} · ${texts.moving.rate(bytes(bytesPerSecond))}` : done;
+  return bytesPerSecond > 0 ? `${done} · ${texts.import.rate(bytes(bytesPerSecond))}` : done;
 }

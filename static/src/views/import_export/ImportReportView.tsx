@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { figure } from "../../texts/times.ts";
-import { saidReason, useSaid } from "../../texts/server_texts.ts";
+import { translateReason, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
@@ -27,7 +27,7 @@ const LINES_AT_ONCE = 100;
 
 /** Of a trial the things are named; of an import they are links. */
 export function ImportReportView({ report }: { report: ImportReport }) {
-  const t = texts.moving;
+  const t = texts.import;
   const things = (Object.keys(report.counts) as ImportedKind[]).filter((thing) => sum(report, thing) > 0);
   const isNothing = things.every((thing) => report.counts[thing].added + report.counts[thing].updated === 0);
   const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
@@ -52,7 +52,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
 }
 
 function Thing({ thing, report }: { thing: ImportedKind; report: ImportReport }) {
-  const t = texts.moving;
+  const t = texts.import;
   const { added, updated, present, refused } = report.counts[thing];
   const came = added + updated;
   const more = [
@@ -90,7 +90,7 @@ function Thing({ thing, report }: { thing: ImportedKind; report: ImportReport })
 }
 
 function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem; isHere: boolean }) {
-  const t = texts.moving;
+  const t = texts.import;
   return (
     <ListRow
       title={name || t.unnamed}
@@ -101,9 +101,9 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem;
 }
 
 function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: ImportReportLine[] }) {
-  const t = texts.moving;
+  const t = texts.import;
   const [shown, setShown] = useState(LINES_AT_ONCE);
-  const said = useSaid();
+  const said = useServerTexts();
   if (lines.length === 0) return null;
   const words = t.lines[level](lines.length);
   return (
@@ -114,7 +114,7 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
           <ListRow
             key={index}
             title={source || t.files(count ?? 1)}
-            text={saidReason(said, line)}
+            text={translateReason(said, line)}
             end={count !== undefined && source !== "" && <span class="muted">{t.files(count)}</span>}
           />
         ))}

@@ -76,14 +76,14 @@ export function PlaceFields({ entry, onChange }: EntryProps) {
             entry={entry}
             onChange={onChange}
             field="depth"
-            label={texts.sending.options.noteDepth}
+            label={texts.chatOptions.options.noteDepth}
             max={MANY}
             placeholder="4"
           />
           <Select
-            label={texts.sending.options.noteRole}
+            label={texts.chatOptions.options.noteRole}
             value={ROLES[getExtensionNumber(entry, "role") ?? 0] ?? "system"}
-            options={ROLES.map((value) => ({ value, name: texts.sending.options.roles[value] }))}
+            options={ROLES.map((value) => ({ value, name: texts.chatOptions.options.roles[value] }))}
             onChange={(role) => onChange(setExtension(entry, "role", ROLES.indexOf(role)))}
           />
         </div>

@@ -37,7 +37,7 @@ export function PromptForm(
       <Select
         label={t.prompt.role}
         value={role}
-        options={ROLES.map((value) => ({ value, name: texts.sending.options.roles[value] }))}
+        options={ROLES.map((value) => ({ value, name: texts.chatOptions.options.roles[value] }))}
         onChange={(chosen) => change({ role: chosen })}
       />
       <TextField

@@ -20,7 +20,7 @@ export function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
   const { sampler } = editor.data.value!;
   const known: readonly NumberField[] = [...NUMBER_FIELDS, ...MORE];
   const others = Object.keys(sampler).filter((name) => known.every((field) => field.name !== name));
-  const names: Record<string, string> = { ...texts.sending.options.fields, ...t };
+  const names: Record<string, string> = { ...texts.chatOptions.options.fields, ...t };
   const set = (name: string, value: number | undefined) => {
     const { [name]: _, ...rest } = sampler;
     editor.set({ sampler: value === undefined ? rest : { ...rest, [name]: value } }, `sampler ${name}`);
@@ -33,7 +33,7 @@ export function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
       min={min}
       max={max}
       isWhole={isWhole}
-      placeholder={texts.sending.options.standard}
+      placeholder={texts.chatOptions.options.standard}
       onChange={(value) => set(name, value)}
     />
   );

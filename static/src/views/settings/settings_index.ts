@@ -70,14 +70,14 @@ export function settingEntries(): SettingEntry[] {
     images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
     trash: [["", texts.trash.empty]],
     data: [
-      ["export", texts.leaving.save],
+      ["export", texts.export.save],
       ["backups", texts.data.backups],
       ["backups", texts.backups.now],
       ["space", texts.data.space],
     ],
     about: [
       ["", texts.about.version],
-      ["licences", texts.licences.title],
+      ["licences", texts.licenses.title],
       ["findings", texts.about.findings],
     ],
   };
@@ -88,7 +88,7 @@ export function settingEntries(): SettingEntry[] {
       place,
       address: `/settings/${id}${anchor === "" ? "" : `#${anchor}`}`,
     })),
-    ...(id === "data" ? [{ title: texts.moving.from, place, address: "/settings/data/import" }] : []),
+    ...(id === "data" ? [{ title: texts.import.from, place, address: "/settings/data/import" }] : []),
     ...(id === "connections" ? [{ title: connections.add, place, address: "/settings/connections/new" }] : []),
   ]);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deviceName, describePasskeyError } from "../../../../static/src/state/app/passkeys.ts";
+import { describePasskeyError, deviceName } from "../../../../static/src/state/app/passkeys.ts";
 import { loadLater } from "../../../../static/src/texts/en/en.ts";
 
 await loadLater();

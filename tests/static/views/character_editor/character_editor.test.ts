@@ -78,7 +78,7 @@ test("a card that was changed elsewhere is not overwritten: the fields are named
   ui.api.people.save("fox", theirs);
   await description.fill("Mine.");
   await ui.page.getByText("This card was changed elsewhere").waitFor();
-  await ui.page.getByText("Different: Description.").waitFor();
+  await ui.page.getByText("Different fields: Description.").waitFor();
   expect(saved(ui).data.description).toBe("Theirs.");
   expect(await description.inputValue()).toBe("Mine.");
   await ui.page.getByRole("button", { name: "Use the other version" }).click();
@@ -154,11 +154,11 @@ test("greetings are added, changed and removed; each part holds its fields", asy
   await eventually(() => saved(ui).data, (data) => data.creator_notes === "Creator’s notes 1");
   expect(saved(ui).data).toMatchObject({
     name: "Name 1",
-    nickname: "Name in chats 1",
+    nickname: "Nickname 1",
     tags: ["Tags 1"],
-    mes_example: "Examples of speech 1",
+    mes_example: "Example dialogue 1",
     system_prompt: "System prompt 1",
-    post_history_instructions: "Instructions after the messages 1",
+    post_history_instructions: "Post-history instructions 1",
     creator: "Creator 1",
     character_version: "Version 1",
   });
@@ -171,7 +171,7 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
   await ui.page.getByLabel("Keywords", { exact: true }).fill("fox\nred, orange\n");
   await ui.page.getByLabel("Text", { exact: true }).fill("Foxes are red or white.");
   await ui.page.getByLabel("Require secondary keywords").check();
-  await ui.page.getByLabel("Secondary keywords").fill("winter");
+  await ui.page.getByLabel("Secondary keywords", { exact: true }).fill("winter");
   await ui.page.getByText("Matching").click();
   await ui.page.getByLabel("Match case").check();
   await ui.page.getByLabel("Always active").check();

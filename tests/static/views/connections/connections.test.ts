@@ -182,11 +182,11 @@ test("each connection shows how it stands: untested, ready, refused, away", asyn
     models: [],
     latency_ms: 1,
     error: "Wrong key",
-    advice: "Enter a key if the new server",
+    advice: "Enter it again",
   };
   await testAll.click();
-  await card.getByText("Access denied").waitFor();
-  await card.getByText("Enter a key if the new server").waitFor();
+  await card.locator(".state-line", { hasText: "Access denied" }).waitFor();
+  await card.getByText("Enter it again").waitFor();
   api.verdict = { reachable: false, authorized: false, models: [], latency_ms: 1, error: "Connection refused" };
   await testAll.click();
   await card.locator(".state-line", { hasText: "Unreachable" }).waitFor();

@@ -110,7 +110,7 @@ test("every field of an entry is saved by itself, and what other programs keep i
   await page.getByLabel("Group", { exact: true }).fill("weather");
   await page.getByLabel("Group weight").fill("50");
   await page.getByLabel("Takes priority in its group").check();
-  await page.getByText("Recursion").click();
+  await page.getByText("Recursion", { exact: true }).click();
   await page.getByLabel("Can’t be activated by other entries").check();
   await page.getByLabel("Can’t activate other entries").check();
   await page.getByLabel("Delay until recursion").fill("1");
@@ -189,7 +189,7 @@ test("a book that was changed elsewhere is not overwritten, and the reader choos
   }, { times: 1 });
   await name.fill("Mine");
   await page.getByText("This lorebook was changed elsewhere").waitFor();
-  await page.getByText("Different: Name, Entries.").waitFor();
+  await page.getByText("Different fields: Name, Entries.").waitFor();
   expect((await saved(app)).name).toBe("Theirs");
   await page.getByRole("button", { name: "Save mine" }).click();
   expect((await eventually(() => saved(app), ({ name }) => name === "Mine")).book.entries).toHaveLength(2);

@@ -16,7 +16,7 @@ export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
   }, [ids]);
   const group = chat.group.value;
   if (!group) return null;
-  const t = texts.sending;
+  const t = texts.chatOptions;
   const next = group.next.value;
   const waiting = group.waiting.value;
   const isBusy = chat.isRunning.value || chat.ghostwriting.value !== undefined;

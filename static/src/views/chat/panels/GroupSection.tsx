@@ -25,7 +25,7 @@ export function GroupSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { participants, reply_order } = chat.options.value;
   const cast = participants ?? [];
-  const t = texts.sending;
+  const t = texts.chatOptions;
   const change = (changed: Participant[]) =>
     chat.change({ participants: changed }).catch((thrown) => store.report(thrown));
   return (
@@ -74,7 +74,7 @@ function Member({ member, onMute, onLeave, onGreet }: {
   useEffect(() => store.people.wantCharacter(id), [id]);
   const character = store.people.character(id);
   const name = getSpeakerName(store, id);
-  const t = texts.sending;
+  const t = texts.chatOptions;
   return (
     <li class="cast-member">
       {character && <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="cast-portrait" />}
@@ -112,7 +112,7 @@ function Joining({ cast, onJoin }: { cast: readonly Participant[]; onJoin: (id: 
     };
   }, [query]);
   const others = found?.filter(({ id }) => !cast.some(({ character_id }) => character_id === id)).slice(0, MAX_FOUND);
-  const t = texts.sending;
+  const t = texts.chatOptions;
   return (
     <div>
       <TextField label={t.add} hint={t.castHint} type="search" value={typed} onInput={setTyped} />

@@ -14,7 +14,7 @@ import { useResource } from "../../use_resource.ts";
 /** The list; it is read again whenever the conversation changes. */
 export function HistoryPanel({ chat }: { chat: OpenChat }) {
   const { api } = useStore();
-  const t = texts.sending.history;
+  const t = texts.chatOptions.history;
   const revision = chat.head.value?.revision;
   const { value, error, again } = useResource(() => listRevisions(api.client, chat.id));
   useEffect(again, [revision]);
@@ -37,7 +37,7 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
   const store = useStore();
   const [isOpen, setOpen] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const t = texts.sending.history;
+  const t = texts.chatOptions.history;
   const restore = async () => {
     setBusy(true);
     try {
@@ -86,7 +86,7 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
 
 function Difference({ chat, n }: { chat: OpenChat; n: number }) {
   const { api } = useStore();
-  const t = texts.sending.history;
+  const t = texts.chatOptions.history;
   const { value, error, again } = useResource(() => compareRevision(api.client, chat.id, n));
   if (error) return <ErrorNote title={t.compareFailed} error={error} onRetry={again} />;
   if (value === undefined) return <p class="muted" role="status">{texts.loading}</p>;
@@ -109,7 +109,7 @@ function MessageChange({ chat, message: { id, role, change, before = "", after =
   chat: OpenChat;
   message: MessageDiff;
 }) {
-  const t = texts.sending.history;
+  const t = texts.chatOptions.history;
   const who = role === "user" ? texts.chat.you : texts.chat.assistant;
   const isHere = change !== "removed";
   return (
@@ -126,6 +126,6 @@ function MessageChange({ chat, message: { id, role, change, before = "", after =
 }
 
 function getFieldName(field: string): string {
-  const names: Record<string, string> = texts.sending.history.fieldNames;
+  const names: Record<string, string> = texts.chatOptions.history.fieldNames;
   return names[field] ?? field;
 }

@@ -35,7 +35,7 @@ export function LorebooksSection({ chat }: { chat: OpenChat }) {
       isHere = false;
     };
   }, [round]);
-  const t = texts.sending;
+  const t = texts.chatOptions;
   return (
     <section aria-labelledby="options-world">
       <h3 id="options-world">{t.world}</h3>
@@ -59,7 +59,7 @@ function Choices({ chat, lists: { books, presets } }: { chat: OpenChat; lists: L
   const change = (options: ChatOptions) => void chat.change(options).catch((thrown) => store.report(thrown));
   // A book for everywhere is there anyhow, and one of a character or persona comes with them.
   const shown = books.filter(({ id, scope, enabled }) => chosen.includes(id) || (scope === "chat" && enabled));
-  const t = texts.sending;
+  const t = texts.chatOptions;
   const setBook = (id: string, isOn: boolean) => {
     const ids = isOn ? [...chosen, id] : chosen.filter((each) => each !== id);
     change({ lorebook_ids: ids.length === 0 ? null : ids });

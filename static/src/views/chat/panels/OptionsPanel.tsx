@@ -34,7 +34,7 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const change = useSaving(chat);
   const options = chat.options.value;
-  const t = texts.sending.options;
+  const t = texts.chatOptions.options;
   return (
     <div class="options-panel">
       <section aria-labelledby="options-told">
@@ -43,8 +43,10 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
         {!chat.isTemporary && <Note options={options} onChange={change} />}
         {!chat.isTemporary && !chat.isNew && (
           <div class="actions-row">
-            <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.sending.preview.open}</Button>
-            <Button icon="restore" onClick={() => openChatPanel(store, "history")}>{texts.sending.history.open}</Button>
+            <Button icon="eye" onClick={() => openChatPanel(store, "preview")}>{texts.chatOptions.preview.open}</Button>
+            <Button icon="restore" onClick={() => openChatPanel(store, "history")}>
+              {texts.chatOptions.history.open}
+            </Button>
           </div>
         )}
       </section>
@@ -85,7 +87,7 @@ function useSaving(chat: OpenChat): Change {
 
 function Instructions({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const [text, setText] = useState(options.system_prompt ?? "");
-  const t = texts.sending.options;
+  const t = texts.chatOptions.options;
   const onInput = (typed: string) => {
     setText(typed);
     onChange({ system_prompt: typed.trim() === "" ? null : typed });
@@ -98,7 +100,7 @@ type ChatNote = Required<Pick<NonNullable<ChatOptions["note"]>, "depth" | "role"
 function Note({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const [note, setNote] = useState<ChatNote>({ text: "", depth: NOTE_DEPTH, role: "system", ...options.note });
   const [depth, setDepth] = useState(String(note.depth));
-  const t = texts.sending.options;
+  const t = texts.chatOptions.options;
   const set = (changes: Partial<ChatNote>) => {
     const changed = { ...note, ...changes };
     setNote(changed);
@@ -140,7 +142,7 @@ function Note({ options, onChange }: { options: ChatOptions; onChange: Change })
 function Sampling({ options, onChange }: { options: ChatOptions; onChange: Change }) {
   const params = useRef<Record<string, unknown>>({ ...options.params });
   const [stops, setStops] = useState(formatStops(options.params?.stop));
-  const t = texts.sending.options;
+  const t = texts.chatOptions.options;
   const set = (name: string, value: unknown) => {
     if (value === undefined) delete params.current[name];
     else params.current[name] = value;
@@ -185,7 +187,7 @@ function NumberInput(
 ) {
   const [text, setText] = useState(typeof initial === "number" ? String(initial) : "");
   const isBad = parseNumber(field, text) === "bad";
-  const t = texts.sending.options;
+  const t = texts.chatOptions.options;
   return (
     <TextField
       label={t.fields[name]}
@@ -213,7 +215,7 @@ function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }
     if (!isMine()) setText(summary?.text ?? "");
   }, [summary?.text]);
   const settings = store.preferences.settings.value;
-  const t = texts.sending;
+  const t = texts.chatOptions;
   const write = (typed: string) => {
     setText(typed);
     onChange({ summary: typed.trim() === "" ? null : { ...summary, text: typed } });

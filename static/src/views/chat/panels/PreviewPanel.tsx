@@ -24,7 +24,7 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
     return () => abort.abort();
   }, [revision, round]);
   const again = () => setRound(round + 1);
-  const t = texts.sending.preview;
+  const t = texts.chatOptions.preview;
   if (found === undefined) return <p role="status">{texts.loading}</p>;
   if (found instanceof ApiError) return <ErrorNote title={t.failed} error={found} onRetry={again} />;
   return (
@@ -71,7 +71,7 @@ function PromptText({ words, pieces }: { words: string; pieces: PromptPiece[] })
 }
 
 function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPiece }) {
-  const t = texts.sending;
+  const t = texts.chatOptions;
   const name = entry ? t.fired(entry.lorebook_name, entry.entry_name) : title ?? getPieceName(part);
   return (
     <p class="preview-piece-name">
@@ -84,7 +84,7 @@ function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPie
 /** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
 function UnexpandedFields({ fields }: { fields: UnexpandedField[] }) {
   if (fields.length === 0) return null;
-  const t = texts.sending.notExpanded;
+  const t = texts.chatOptions.notExpanded;
   return (
     <section class="preview-left-out" aria-labelledby="preview-not-expanded">
       <h3 id="preview-not-expanded">{t.title}</h3>
@@ -99,7 +99,7 @@ function UnexpandedFields({ fields }: { fields: UnexpandedField[] }) {
 }
 
 function getFieldName(field: string, source: string | undefined): string {
-  const { history, sources } = texts.sending.notExpanded;
+  const { history, sources } = texts.chatOptions.notExpanded;
   if (field === "history") return history;
   if (source === undefined) return getPieceName(field);
   const which = source === "card" || source === "chat" ? sources[source] : source;
@@ -108,7 +108,7 @@ function getFieldName(field: string, source: string | undefined): string {
 
 function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
   if (pieces.length + lorebook_entries.length === 0) return null;
-  const t = texts.sending;
+  const t = texts.chatOptions;
   return (
     <section class="preview-left-out" aria-labelledby="preview-left-out">
       <h3 id="preview-left-out">{t.leftOut}</h3>
@@ -127,26 +127,26 @@ function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatP
 }
 
 function formatReason({ kind, key = "" }: { kind: string; key?: string }): string {
-  const { reasons } = texts.sending;
+  const { reasons } = texts.chatOptions;
   if (kind === "key" || kind === "recursion") return reasons[kind](key);
   return kind === "constant" || kind === "sticky" || kind === "decorator" ? reasons[kind] : kind;
 }
 
 function formatDropReason({ reason, key }: DroppedEntry): string {
-  const { missed, other, reasons } = texts.sending;
+  const { missed, other, reasons } = texts.chatOptions;
   const why = Object.hasOwn(missed, reason) ? missed[reason as keyof typeof missed] : other;
   return key === undefined ? why : `${reasons.key(key)}; ${why}`;
 }
 
 function getPieceName(part: string): string {
-  const { pieces } = texts.sending;
+  const { pieces } = texts.chatOptions;
   return Object.hasOwn(pieces, part) ? pieces[part as keyof typeof pieces] : part;
 }
 
 function Sums({ preview }: { preview: ChatPreview }) {
   const store = useStore();
   const speakers = preview.speakers ?? [];
-  const t = texts.sending.preview;
+  const t = texts.chatOptions.preview;
   return (
     <div class="preview-sums">
       <p>
@@ -163,22 +163,24 @@ function Sums({ preview }: { preview: ChatPreview }) {
       {preview.dropped.count > 0 && <p>{t.dropped(preview.dropped.count)}</p>}
       {!preview.fits && <p class="field-error">{t.tooLong}</p>}
       <p class="hint">{preview.connection.name} · {preview.model}</p>
-      {preview.preset && <p class="hint">{texts.sending.presetUsed(preview.preset.name)}</p>}
+      {preview.preset && <p class="hint">{texts.chatOptions.presetUsed(preview.preset.name)}</p>}
       {speakers.length > 0 && (
-        <p class="hint">{texts.sending.speaker(speakers.map((id) => getSpeakerName(store, id)).join(", "))}</p>
+        <p class="hint">{texts.chatOptions.speaker(speakers.map((id) => getSpeakerName(store, id)).join(", "))}</p>
       )}
     </div>
   );
 }
 
 function getPartName(part: string, role: string): string {
-  const { parts, roles } = texts.sending.preview;
+  const { parts, roles } = texts.chatOptions.preview;
   if (part === "system_prompt" || part === "note") return parts[part];
-  if (part !== "history" && Object.hasOwn(texts.sending.pieces, part)) return getPieceName(part);
+  if (part !== "history" && Object.hasOwn(texts.chatOptions.pieces, part)) return getPieceName(part);
   return role === "system" || role === "user" || role === "assistant" || role === "tool" ? roles[role] : role;
 }
 
 function getShownText(content: ChatPreview["messages"][number]["content"]): string {
   const images = findImageUrls(content).length;
-  return [textOf(content), images > 0 ? `[${texts.sending.preview.images(images)}]` : ""].filter(Boolean).join("\n");
+  return [textOf(content), images > 0 ? `[${texts.chatOptions.preview.images(images)}]` : ""].filter(Boolean).join(
+    "\n",
+  );
 }
