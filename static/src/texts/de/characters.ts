@@ -75,7 +75,7 @@ export const characters: typeof English = {
 
   creator: {
     way: "Ausgangspunkt",
-    ways: { name: "Leere Karte", idea: "Idee" },
+    ways: { name: "Leere Karte", idea: "Aus einer Idee" },
     idea: "Idee",
     ideaHint: "Ein Satz genügt. Je mehr Sie schreiben, desto näher kommt das Ergebnis Ihrer Idee.",
     addPicture: "Bild hinzufügen",

@@ -73,8 +73,8 @@ export const characters = {
   },
 
   creator: {
-    way: "Start from",
-    ways: { name: "Empty card", idea: "Idea" },
+    way: "How to start",
+    ways: { name: "Empty card", idea: "From an idea" },
     idea: "Idea",
     ideaHint: "One sentence is enough. The more you write, the closer the result.",
     addPicture: "Add image",

@@ -72,7 +72,7 @@ export const characters: typeof English = {
 
   creator: {
     way: "作成方法",
-    ways: { name: "空のカード", idea: "アイデア" },
+    ways: { name: "空のカード", idea: "アイデアから" },
     idea: "アイデア",
     ideaHint: "一文で十分です。詳しく書くほど、イメージに近くなります。",
     addPicture: "画像を追加",

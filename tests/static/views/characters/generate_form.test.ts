@@ -45,7 +45,7 @@ async function openBench(options: BrowserContextOptions = {}): Promise<Bench> {
 
 async function openIdea(page: Page): Promise<void> {
   await page.getByRole("main").getByRole("button", { name: "New character" }).first().click();
-  await page.getByRole("tab", { name: "Idea" }).click();
+  await page.getByRole("tab", { name: "From an idea" }).click();
 }
 
 /** Enters an idea, sends it, and gives the model's side. */

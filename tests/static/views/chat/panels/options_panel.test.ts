@@ -156,9 +156,9 @@ test.each<["en" | "de" | "ja", string, string[]]>([
         api.preview.not_expanded = NOT_EXPANDED;
       },
     });
-    const { chat, sending } = { en, de, ja }[language];
+    const { chat, chatOptions } = { en, de, ja }[language];
     await ui.page.getByRole("button", { name: chat.options.title }).click();
-    await ui.page.getByRole("button", { name: sending.preview.open }).click();
+    await ui.page.getByRole("button", { name: chatOptions.preview.open }).click();
     const list = ui.page.getByRole("region", { name: title });
     await list.waitFor();
     expect(await list.getByRole("listitem").allInnerTexts()).toEqual(lines);
@@ -196,7 +196,7 @@ test("a temporary chat sends all of itself, is stored nowhere, and is gone when 
 
   await ui.page.getByRole("link", { name: "New chat" }).click();
   await ui.page.goBack();
-  await ui.page.getByText("Nothing is saved.").waitFor();
+  await ui.page.getByText("Nothing is saved. The chat ends").waitFor();
   expect(await ui.page.locator(".message").count()).toBe(0);
 });
 
