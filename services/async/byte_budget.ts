@@ -1,5 +1,6 @@
 /** Limits the memory that large requests, answers and imports use at the same time. */
 import { AppError } from "../errors.ts";
+import { delay } from "./delay.ts";
 
 /** Bytes that all large requests can use together. See docs/decisions/0033-memory-of-large-requests.md. */
 const LIMIT_BYTES = 256 * 1024 * 1024;
@@ -7,7 +8,7 @@ const LIMIT_BYTES = 256 * 1024 * 1024;
 const RESERVE_BYTES = 64 * 1024 * 1024;
 /** Largest small reservation. */
 const SMALL_BYTES = 8 * 1024 * 1024;
-/** Bytes of large reservations after which garbage is collected. */
+/** Growth of memory after which garbage is worth collecting again. A collection holds the event loop for 40 to 100 ms. */
 const COLLECTED_BYTES = 64 * 1024 * 1024;
 /** How long a request waits before it's refused. */
 const WAIT_MS = 10_000;
@@ -47,13 +48,18 @@ export class ByteBudget {
   readonly #smallBytes: number;
   readonly #waitMs: number;
   readonly #collectGarbage: () => Promise<void>;
+  readonly #memoryBytes: () => number;
   readonly #small: Waiting[] = [];
   readonly #large: Waiting[] = [];
   #usedBytes = 0;
-  /** Bytes of large reservations since garbage was collected. */
-  #uncollectedBytes = 0;
+  /** The smallest result of `memoryBytes` since the last collection. */
+  #collectedToBytes = 0;
 
-  /** @param options.collectGarbage Called before very large reservations, and after large ones, before others get their space. */
+  /**
+   * @param options.collectGarbage Called before a large reservation is granted, if memory and all reservations together
+   *   exceed the limit.
+   * @param options.memoryBytes Returns the size of the heap and its buffers, garbage included.
+   */
   constructor(
     {
       limitBytes = LIMIT_BYTES,
@@ -61,12 +67,14 @@ export class ByteBudget {
       smallBytes = SMALL_BYTES,
       waitMs = WAIT_MS,
       collectGarbage = async () => {},
+      memoryBytes = () => 0,
     }: {
       limitBytes?: number;
       reserveBytes?: number;
       smallBytes?: number;
       waitMs?: number;
       collectGarbage?: () => Promise<void>;
+      memoryBytes?: () => number;
     } = {},
   ) {
     this.#limitBytes = limitBytes;
@@ -74,6 +82,7 @@ export class ByteBudget {
     this.#smallBytes = smallBytes;
     this.#waitMs = waitMs;
     this.#collectGarbage = collectGarbage;
+    this.#memoryBytes = memoryBytes;
   }
 
   /** Bytes in use. May exceed the limit by what `take` added. */
@@ -95,9 +104,11 @@ export class ByteBudget {
     const mustWait = queue.length > 0 || !this.#hasSpace(counted, isSmall);
     if (mustWait) await this.#wait(queue, counted, signal, waitMs);
     else this.#usedBytes += counted;
-    const reservation = this.#reservation(counted, !isSmall);
-    // What earlier requests left would add to what this one uses. After a wait that's collected already.
-    if (!mustWait && counted >= COLLECTED_BYTES) await this.#collectGarbage();
+    const reservation = this.#reservation(counted);
+    if (isSmall) return reservation;
+    // The request that returned the space has to end first: until then it refers to what it used.
+    if (mustWait) await delay(0);
+    await this.#collectIfFull();
     return reservation;
   }
 
@@ -107,23 +118,25 @@ export class ByteBudget {
     return this.#reservation(bytes);
   }
 
-  #reservation(bytes: number, isLarge = false): Reservation {
+  #reservation(bytes: number): Reservation {
     let isReleased = false;
     const release = () => {
       if (isReleased) return;
       isReleased = true;
-      if (!isLarge) return giveBack();
-      this.#uncollectedBytes += bytes;
-      if (this.#uncollectedBytes < COLLECTED_BYTES) return giveBack();
-      this.#uncollectedBytes = 0;
-      // Later, when the request that used it has ended and refers to nothing any more.
-      setTimeout(() => this.#collectGarbage().then(giveBack, giveBack));
-    };
-    const giveBack = () => {
       this.#usedBytes -= bytes;
       this.#startWaiting();
     };
     return { release, [Symbol.dispose]: release };
+  }
+
+  /** Collects what earlier requests left, if that and everything reserved may take more than the limit. */
+  async #collectIfFull(): Promise<void> {
+    const memoryBytes = this.#memoryBytes();
+    this.#collectedToBytes = Math.min(this.#collectedToBytes, memoryBytes);
+    if (memoryBytes + this.#usedBytes <= this.#limitBytes) return;
+    if (memoryBytes - this.#collectedToBytes < COLLECTED_BYTES) return;
+    await this.#collectGarbage();
+    this.#collectedToBytes = this.#memoryBytes();
   }
 
   #wait(queue: Waiting[], bytes: number, signal: AbortSignal | undefined, waitMs: number): Promise<void> {

@@ -1,7 +1,6 @@
 /** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
-import { collectGarbage } from "../async/garbage_collection.ts";
 import { joinedBytes } from "../storage/concat_bytes.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { Semaphore } from "../async/semaphore.ts";
@@ -36,8 +35,6 @@ const LARGE_BYTES = WIDE_WINDOW_BYTES;
 const LARGE_WEIGHT = 2;
 /** Memory of all such windows together. */
 const LARGE_LIMIT_BYTES = 64 * 1024 * 1024;
-/** Bytes of streamed answers after which garbage is collected. */
-const COLLECTED_BYTES = 64 * 1024 * 1024;
 /** Streamed answers that make their next piece at the same time; the others wait for their turn. */
 const AT_ONCE = 2;
 const DEFAULT_PAGE = 100;
@@ -101,7 +98,6 @@ export class ConversationReader {
   readonly #semaphore = new Semaphore(AT_ONCE);
   #streams = 0;
   #ids: string[] = [];
-  #uncollectedBytes = 0;
 
   constructor({ store, blocks, variants, live, budget }: ReaderParts) {
     this.#budget = budget;
@@ -288,7 +284,6 @@ export class ConversationReader {
         }
         if (result.done) return;
         if (typeof result.value !== "number") {
-          await this.#collectAfter(result.value.length);
           yield result.value;
         } else {
           // After the permit is released: a reader that has the memory needs permits to return it.
@@ -302,14 +297,6 @@ export class ConversationReader {
       reservation.release();
       await pieces.return(undefined);
     }
-  }
-
-  /** Sent pieces are garbage, which the engine by itself lets grow to 200 MB. */
-  async #collectAfter(sentBytes: number): Promise<void> {
-    this.#uncollectedBytes += sentBytes;
-    if (this.#uncollectedBytes < COLLECTED_BYTES) return;
-    this.#uncollectedBytes = 0;
-    await collectGarbage();
   }
 
   async *#entries(options: ReadOptions): Windows {

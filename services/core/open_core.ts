@@ -7,7 +7,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { loadStorageKey } from "../crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
-import { collectGarbage } from "../async/garbage_collection.ts";
+import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { LazyScope } from "../async/lazy.ts";
@@ -125,7 +125,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     databasePath,
     storageKey,
     sealer,
-    budget: new ByteBudget({ collectGarbage }),
+    budget: new ByteBudget({ collectGarbage, memoryBytes: getMemoryBytes }),
     db,
     events,
     jobs,

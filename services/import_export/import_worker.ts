@@ -1,7 +1,7 @@
 /** The Worker that opens and reads imports. import_reading.ts is its other end; it takes the next thing when it is ready for it. */
 import { refused } from "./import_notes.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
-import { collectGarbage } from "../async/garbage_collection.ts";
+import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
 import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { openSource } from "./import_source.ts";
 import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";
@@ -28,6 +28,9 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 /** The serving thread takes a few milliseconds for this much. */
 const PART_BYTES = 512 * 1024;
 
+/** Memory of this thread above which garbage is collected after a long conversation. */
+const COLLECTED_BYTES = 32 * 1024 * 1024;
+
 async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "more">): AsyncGenerator<ReadingAnswer> {
   const source = await openSource(path, name);
   try {
@@ -41,7 +44,7 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
         if (batch.length > 0) yield { steps: batch };
         [batch, bytes] = [[], 0];
         yield* inParts(step);
-        await collectGarbage();
+        if (getMemoryBytes() > COLLECTED_BYTES) await collectGarbage();
         continue;
       }
       batch.push(step);

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ByteBudget, type Reservation } from "../../../services/async/byte_budget.ts";
 
 /** 100 bytes, of which 20 are for reservations of up to 10 bytes. */
@@ -83,17 +83,38 @@ test("returns a reservation once, however often it is released", async () => {
   expect(budget.usedBytes).toBe(0);
 });
 
-test("collects garbage before a very large reservation, and after it before its space is used again", async () => {
-  const mib = 1024 * 1024;
+const MIB = 1024 * 1024;
+
+test("collects garbage before a large reservation that could exceed the limit with it", async () => {
   const steps: string[] = [];
-  const collectGarbage = vi.fn(() => {
+  let memoryBytes = 0;
+  const collectGarbage = () => {
     steps.push("collected");
+    memoryBytes = 20 * MIB;
     return Promise.resolve();
-  });
-  const budget = new ByteBudget({ limitBytes: 100 * mib, reserveBytes: 0, smallBytes: 8 * mib, collectGarbage });
-  const first = await budget.reserve(80 * mib);
-  const second = budget.reserve(80 * mib).then(() => steps.push("second"));
+  };
+  const sizes = { limitBytes: 200 * MIB, reserveBytes: 0, smallBytes: 8 * MIB };
+  const budget = new ByteBudget({ ...sizes, collectGarbage, memoryBytes: () => memoryBytes });
+  memoryBytes = 90 * MIB;
+  const first = await budget.reserve(100 * MIB);
+  expect(steps).toEqual([]);
+  memoryBytes = 150 * MIB;
+  await budget.reserve(8 * MIB); // small
+  const second = budget.reserve(150 * MIB).then(() => steps.push("second"));
   first.release();
   await second;
-  expect(steps).toEqual(["collected", "collected", "second"]);
+  expect(steps).toEqual(["collected", "second"]);
+});
+
+test("doesn't collect again until memory has grown: what is in use can't be collected", async () => {
+  let collections = 0;
+  let memoryBytes = 180 * MIB;
+  const collectGarbage = () => Promise.resolve(void collections++);
+  const sizes = { limitBytes: 200 * MIB, reserveBytes: 0, smallBytes: 8 * MIB };
+  const budget = new ByteBudget({ ...sizes, collectGarbage, memoryBytes: () => memoryBytes });
+  for (let n = 0; n < 4; n++) (await budget.reserve(50 * MIB)).release();
+  expect(collections).toBe(1);
+  memoryBytes = 250 * MIB;
+  (await budget.reserve(50 * MIB)).release();
+  expect(collections).toBe(2);
 });
