@@ -1,4 +1,5 @@
 /** How a conversation's blocks become those of another list of messages, with every block left alone that need not change. */
+import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import { BLOCK_BYTES, pack, type Piece } from "./block_text.ts";
 import type { Message } from "../message.ts";
@@ -15,12 +16,12 @@ export const SMALLEST_GAP = 1e-6;
  * @param texts The JSON text of each message.
  * @param branches Messages that have to be the last of their blocks.
  */
-export function planReplacement(
+export async function planReplacement(
   stored: OpenBlock[],
   messages: Message[],
   texts: string[],
   branches: ReadonlySet<string>,
-): Slot[] {
+): Promise<Slot[]> {
   const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
   const slots: Slot[] = [];
   let from = 0;
@@ -43,6 +44,7 @@ export function planReplacement(
   let lastStaying = -1;
   let at = 0;
   while (at < messages.length) {
+    if (isTickUsedUp()) await yieldToEventLoop();
     const index = starts.get(messages[at]!.id) ?? -1;
     const block = index > lastStaying ? stored[index] : undefined;
     const isSame = block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",");

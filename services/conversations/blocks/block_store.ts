@@ -6,7 +6,7 @@ import { refer } from "../../attachments/attachment_rows.ts";
 import { AppError } from "../../errors.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { collectGarbage } from "../../async/garbage_collection.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldIfTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
 import {
@@ -161,7 +161,7 @@ export class BlockStore extends BlockReader {
       const texts = await textsOfMany(messages);
       messages.forEach((message, index) => textOf.set(message, texts[index]!));
       await yieldIfTickUsedUp();
-      const slots = planReplacement(blocks, messages, texts, branches);
+      const slots = await planReplacement(blocks, messages, texts, branches);
       await yieldIfTickUsedUp();
       const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
       leaving.push(...blocks.filter((block) => !staying.has(block)));
@@ -182,7 +182,7 @@ export class BlockStore extends BlockReader {
       leaving.filter(({ row }) => !isLost(row)).map(({ row, messages }) => [messages[0]?.id, row]),
     );
     const added = pieces.map((block) => ({ ...block, over: successors.get(block.piece.mids[0]) }));
-    const changed = changedIds(leaving, next, textOf, pieces);
+    const changed = await findChangedIds(leaving, next, textOf, pieces);
     await yieldIfTickUsedUp();
     let chars = 0;
     for (const text of textOf.values()) chars += text.length;
@@ -689,13 +689,13 @@ function moveMids(
   ];
 }
 
-/** Returns the ids of messages that were stored and have another text now; only blocks that are written are compared. */
-function changedIds(
+/** Finds the ids of messages that were stored and have another text now. Compares only blocks that are written. */
+async function findChangedIds(
   leaving: OpenBlock[],
   next: ReadonlyMap<number, Message[]>,
   texts: ReadonlyMap<Message, string>,
   pieces: { piece: Piece }[],
-): Set<string> {
+): Promise<Set<string>> {
   if (leaving.length === 0) return new Set();
   const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
   const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
@@ -704,6 +704,7 @@ function changedIds(
     const stored = before.get(message.id);
     if (stored === undefined || !written.has(message.id)) continue;
     if (JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+    if (isTickUsedUp()) await yieldToEventLoop();
   }
   return changed;
 }
